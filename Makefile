@@ -1,0 +1,56 @@
+# Viewlet's commands; `make help` lists them. Everything runs in .venv, which `make setup` makes.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all check format bench lock clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+setup: $(READY) ## make .venv with the locked dependencies; install Java where that is possible
+
+$(READY): requirements.lock requirements-build.lock pyproject.toml tools/need-java
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "viewlet needs Python 3.11 or newer: install it, or name one with make PYTHON=/path/to/python3" >&2; exit 1; }
+	@bash tools/need-java
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
+	  || { rm -rf .venv; echo "viewlet needs Python's venv module: install the package python3-venv" >&2; exit 1; }
+	@echo "installing the locked dependencies into .venv"
+	@$(PIP) --require-hashes -r requirements-build.lock
+	@$(PIP) --require-hashes --no-build-isolation -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## a retail warehouse, six views, a stream of epochs: what it costs, beside recomputing
+	@$(BIN)/viewlet demo
+
+test: check ## lint, type-check, and run the tests: what CI runs
+	$(BIN)/pytest -m "not slow"
+
+test-all: check ## the same with the slow tests and many more examples
+	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest
+
+check: $(READY) ## lint and type-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+format: $(READY) ## rewrite the sources as the formatter wants them
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## measure refreshes beside recomputation, at 1, 10 and 100 times the data
+	$(BIN)/python -m benchmarks
+
+lock: ## resolve requirements*.in into the lock files (needs uv)
+	$(COMPILE) requirements-build.in -o requirements-build.lock
+	$(COMPILE) requirements.in -o requirements.lock
+
+clean: ## remove .venv, caches and the demo's warehouse
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info

@@ -1,0 +1,39 @@
+"""Viewlet keeps the results of Spark queries fresh."""
+
+from viewlet.database import Database, connect
+from viewlet.epochs import Epoch
+from viewlet.errors import (
+    CorruptFile,
+    EvaluationError,
+    RejectedEpoch,
+    SparkMissing,
+    SqlError,
+    StoreError,
+    UnknownName,
+    UnsupportedFunction,
+    UnsupportedQuery,
+    ViewletError,
+    WarehouseBusy,
+)
+from viewlet.reading import Relation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CorruptFile",
+    "Database",
+    "Epoch",
+    "EvaluationError",
+    "RejectedEpoch",
+    "Relation",
+    "SparkMissing",
+    "SqlError",
+    "StoreError",
+    "UnknownName",
+    "UnsupportedFunction",
+    "UnsupportedQuery",
+    "ViewletError",
+    "WarehouseBusy",
+    "__version__",
+    "connect",
+]

@@ -1,0 +1,8 @@
+"""`python -m viewlet`: the command line."""
+
+import sys
+
+from viewlet.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""The catalog: tables and views by name, as documents of the store.
+
+A view's document holds everything that keeping it needs: the definition, the compiled program, and the
+pieces of Spark's plan that only Spark can run. So a warehouse opens in a new process without analysing,
+compiling or recomputing anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from viewlet.engine.ready import ReadyProgram, make_ready
+from viewlet.errors import UnknownName
+from viewlet.plan.types import Field
+from viewlet.program.codec import VERSION, from_json, to_json
+from viewlet.program.program import Program
+from viewlet.tables import Table
+
+
+@dataclass(frozen=True)
+class View:
+    """A result that is kept fresh."""
+
+    name: str
+    program: Program
+    definition: str | None
+    """The SQL text; None where the view was defined by a DataFrame."""
+    fragments: Mapping[str, bytes] = field(default_factory=dict)
+    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition."""
+    inputs: tuple[str, ...] = ()
+    """The tables and views that `whole` reads, in its order."""
+    is_stabilized: bool = False
+    """Whether ties that Spark leaves open were decided; then `whole`, not the text, is what must hold."""
+    policy: str = "AUTO"
+    position: int = 0
+    created: int = 0
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.program.columns
+
+    @cached_property
+    def ready(self) -> ReadyProgram:
+        """The program with its terms compiled."""
+        return make_ready(self.program)
+
+
+def table_document(table: Table) -> dict[str, Any]:
+    return {
+        "fields": to_json(table.fields),
+        "primary_key": list(table.primary_key),
+        "append_only": table.append_only,
+        "trusted": table.trusted,
+    }
+
+
+def read_table(name: str, document: Mapping[str, Any]) -> Table:
+    return Table(
+        name,
+        from_json(document["fields"]),
+        tuple(document["primary_key"]),
+        document["append_only"],
+        document["trusted"],
+    )
+
+
+def view_document(view: View) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "program": to_json(view.program),
+        "definition": view.definition,
+        "fragments": {k: base64.b64encode(v).decode() for k, v in view.fragments.items()},
+        "inputs": list(view.inputs),
+        "is_stabilized": view.is_stabilized,
+        "policy": view.policy,
+        "position": view.position,
+        "created": view.created,
+    }
+
+
+def read_view(name: str, document: Mapping[str, Any]) -> View:
+    if document["version"] != VERSION:
+        raise UnknownName(f"view {name} was compiled by another version of Viewlet", hint="drop it and create it again")
+    return View(
+        name,
+        from_json(document["program"]),
+        document["definition"],
+        {k: base64.b64decode(v) for k, v in document["fragments"].items()},
+        tuple(document["inputs"]),
+        document["is_stabilized"],
+        document["policy"],
+        document["position"],
+        document["created"],
+    )
+
+
+class Catalog:
+    """The tables and views of a warehouse, decoded once."""
+
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        self.tables: dict[str, Table] = {}
+        self.views: dict[str, View] = {}
+        for key, document in documents.items():
+            kind, _, name = key.partition("/")
+            if kind == "table":
+                self.tables[name] = read_table(name, document)
+            elif kind == "view":
+                self.views[name] = read_view(name, document)
+        self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
+
+    def names(self) -> tuple[str, ...]:
+        return (*self.tables, *self.views)
+
+    def find(self, name: str) -> Table | View:
+        """The table or view of a name; names are compared as Spark does, without regard to case."""
+        everything: dict[str, Table | View] = {**self.tables, **self.views}
+        for known, found in everything.items():
+            if known.lower() == name.lower():
+                return found
+        known_names = ", ".join(self.names()) or "none yet"
+        raise UnknownName(f"there is no table or view named {name}", hint=f"there are: {known_names}")
+
+    def table(self, name: str) -> Table:
+        found = self.find(name)
+        if isinstance(found, View):
+            raise UnknownName(f"{name} is a view: only tables can be changed", hint="change the tables that it reads")
+        return found
+
+    def view(self, name: str) -> View:
+        found = self.find(name)
+        if isinstance(found, Table):
+            raise UnknownName(f"{name} is a table, not a view")
+        return found
+
+    def refuse_taken(self, name: str) -> None:
+        """A new name must be an identifier, and free."""
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise UnknownName(f"`{name}` cannot be the name of a table or view", hint="use letters, digits and _")
+        if name.lower() in (known.lower() for known in self.names()):
+            raise UnknownName(
+                f"there is a table or view named {name} already", hint="drop it first, or CREATE OR REPLACE"
+            )
+
+    def schemas(self) -> dict[str, tuple[Field, ...]]:
+        """What each table and view looks like to a definition."""
+        return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
+
+    def readers(self, name: str) -> list[str]:
+        """The views that read a table or view, directly or through others, in their order."""
+        found = {name}
+        for view in self.views.values():
+            if found & set(view.program.reads):
+                found.add(view.name)
+        return [v for v in self.views if v in found and v != name]

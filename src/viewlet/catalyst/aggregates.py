@@ -1,0 +1,81 @@
+"""Aggregate functions to the algebra's `Reduce`.
+
+A parameter that is not an argument becomes part of the function's name, `percentile[reverse=true]`, so that two
+functions are the same only if they compute the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewlet.catalyst.functions import in_mode
+from viewlet.catalyst.tree import Tree, Undecodable, mode_of
+from viewlet.plan.expr import Expr, Literal, Reduce
+
+if TYPE_CHECKING:
+    from viewlet.catalyst.expressions import Expressions
+
+SILENT = frozenset(
+    ("class", "num-children", "mutableAggBufferOffset", "inputAggBufferOffset", "evalContext", "evalMode", "ignoreNulls",
+     "func", "dataType", "evalType", "udfDeterministic", "resultId", "name", "isDistinct")
+)  # fmt: skip
+"""Parameters that say nothing more: about Spark's buffers, or said elsewhere."""
+
+CANONICAL = {
+    "Sum": "sum", "Average": "avg", "Count": "count", "Min": "min", "Max": "max", "StddevSamp": "stddev_samp",
+    "StddevPop": "stddev_pop", "VarianceSamp": "var_samp", "VariancePop": "var_pop", "CollectList": "collect_list",
+    "CollectSet": "collect_set", "ApproximatePercentile": "percentile_approx", "ListAgg": "listagg",
+    "HyperLogLogPlusPlus": "approx_count_distinct",
+}  # fmt: skip
+"""One name where Spark prints whichever synonym the query used."""
+
+USUAL: dict[str, Any] = {"nullOnDivideByZero": True, "reverse": False}
+"""Parameters that are left out of the name where they have their usual value."""
+
+
+def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
+    """An aggregate call: the function, its arguments, DISTINCT and FILTER."""
+    function = call.parts[0]
+    where = expressions.decode(call.parts[1]) if len(call.parts) > 1 else None
+    name, args = decode_function(expressions, function)
+    return Reduce(name, args, function.type, bool(call.data["isDistinct"]), where)
+
+
+def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:
+    """The name and the arguments of an aggregate function."""
+    if not expressions.plain_strings:
+        raise Undecodable("strings are compared by a collation, by Spark alone")
+    args = expressions.decode_all(function.parts)
+    if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
+        args = ()
+    return function_name(expressions, function), args
+
+
+def function_name(expressions: Expressions, function: Tree) -> str:
+    """Spark's name of an aggregate function, with its mode and its parameters."""
+    if function.kind in ("PythonUDAF", "PythonUDF", "ScalaAggregator"):
+        return expressions.text(function)
+    name = CANONICAL.get(function.kind) or str(function.jvm.prettyName())
+    if function.kind in ("Sum", "Average"):
+        name = in_mode(name, mode_of(function))
+    more = [f"{key}={value}" for key, value in parameters(function).items()]
+    if function.data.get("ignoreNulls") is True:
+        more.append("ignore nulls")
+    return f"{name}[{', '.join(more)}]" if more else name
+
+
+def parameters(function: Tree) -> dict[str, str]:
+    """The parameters of a function that are not its arguments, where they are not the usual ones."""
+    found: dict[str, str] = {}
+    for key, value in function.data.items():
+        if key in SILENT or is_argument(value, len(function.parts)) or (key in USUAL and USUAL[key] == value):
+            continue
+        found[key] = str(getattr(function.jvm, key)()) if value is None or isinstance(value, (dict, list)) else str(value).lower()
+    return found
+
+
+def is_argument(value: Any, count: int) -> bool:
+    """Whether a parameter's JSON points to children of the function."""
+    if isinstance(value, list):
+        return all(is_argument(v, count) for v in value)
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count

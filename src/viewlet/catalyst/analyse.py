@@ -1,0 +1,131 @@
+"""A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
+
+    analysed by Spark → refused or accepted → stabilized → optimized by Spark → lifted → normalized → decoded
+
+A stage takes one of Spark's plans and gives one with the same columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+
+from viewlet.catalyst.decode import Decoder, output_of
+from viewlet.catalyst.jvm import Jvm, Node
+from viewlet.catalyst.lift import count_instead, lift
+from viewlet.catalyst.normalize import normalize
+from viewlet.catalyst.refuse import refuse
+from viewlet.catalyst.stabilize import stabilize
+from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
+from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
+from viewlet.plan.nodes import Plan, children
+from viewlet.plan.types import Field
+
+_UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
+
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_RULES_LEFT_OUT = tuple(
+    f"org.apache.spark.sql.{rule}"
+    for rule in (
+        "catalyst.optimizer.MergeScalarSubqueries",
+        "catalyst.optimizer.InferWindowGroupLimit",
+        "catalyst.optimizer.InjectRuntimeFilter",
+    )
+)
+
+
+@dataclass
+class Analysis:
+    """What a definition means: its plan, its columns under the user's names, and Spark's own plan of it."""
+
+    plan: Plan
+    columns: tuple[Field, ...]
+    text: str | None
+    is_stabilized: bool
+    """Whether Spark left the answer open, and the plan decides it."""
+    jvm: Jvm = field(repr=False)
+    operators: list[Node] = field(repr=False)
+    """Spark's operators, by `origin`."""
+
+    @cached_property
+    def by_origin(self) -> dict[int, Plan]:
+        """The node that each of Spark's operators became."""
+        found: dict[int, Plan] = {}
+        todo: list[Any] = [self.plan]
+        while todo:
+            node = todo.pop()
+            found[node.origin] = node
+            todo.extend(children(node))
+        return found
+
+
+def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[str, Fields]) -> Analysis:
+    """The meaning of a definition over the warehouse's tables and views, given by name."""
+    jvm = Jvm(spark)
+    known = register_missing(spark, tables)
+    analysed = _analysed_text(jvm, definition) if isinstance(definition, str) else _analysed_frame(definition)
+    analysed = replace_tables(jvm, analysed, known, tables)
+    refuse(analysed, known)
+    columns = tuple(f for _, f in output_of(jvm, analysed))
+    _refuse_duplicates(columns)
+    stable = stabilize(jvm, analysed)
+    final = normalize(jvm, lift(jvm, _optimized(jvm, count_instead(jvm, stable))))
+    decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
+    plan = decoder.decode(final).plan
+    text = definition if isinstance(definition, str) else None
+    return Analysis(plan, columns, text, not stable.fastEquals(analysed), jvm, decoder.operators)
+
+
+def _analysed_text(jvm: Jvm, text: str) -> Node:
+    """What Spark makes of a query's text; nothing is executed, whatever the text says."""
+    state = jvm.session.sessionState()
+    skip = jvm.java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    try:
+        parsed = state.sqlParser().parsePlan(text)
+        return state.executePlan(parsed, skip).analyzed()
+    except Py4JJavaError as error:
+        raise _as_user_error(error) from None
+
+
+def _analysed_frame(definition: DataFrame) -> Node:
+    if not hasattr(definition, "_jdf"):
+        raise UnsupportedQuery("a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text")
+    return definition._jdf.queryExecution().analyzed()
+
+
+def _optimized(jvm: Jvm, plan: Node) -> Node:
+    """Spark's optimizer, without the rules that only serve one execution."""
+    conf = jvm.spark.conf
+    before = conf.get(_EXCLUDED, None)
+    conf.set(_EXCLUDED, ",".join((*filter(None, [before]), *_RULES_LEFT_OUT)))
+    try:
+        return jvm.session.sessionState().optimizer().execute(plan)
+    except Py4JJavaError as error:
+        raise _as_user_error(error) from None
+    finally:
+        conf.unset(_EXCLUDED) if before is None else conf.set(_EXCLUDED, before)
+
+
+def _as_user_error(error: Py4JJavaError) -> SqlError | UnknownName:
+    """Spark's complaint about a definition, in one line."""
+    text = str(error.java_exception.getMessage()).strip()
+    line = " ".join(text.split("\n")[0].split())
+    return UnknownName(line) if any(name in line for name in _UNKNOWN) else SqlError(line)
+
+
+def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
+    counts = Counter(f.name.lower() for f in columns)
+    twice = next((f.name for f in columns if counts[f.name.lower()] > 1), None)
+    if twice is not None:
+        raise UnsupportedQuery(f"the result has two columns named `{twice}`", hint="give one of them another name with AS")
+
+
+__all__ = ["Analysis", "analyse", "register"]

@@ -1,0 +1,144 @@
+"""Spark's expressions to the algebra's.
+
+What is known by name becomes a `Call`; everything else stays `Opaque`, with Spark's own rendering of it, and
+Spark evaluates it. Only what is no function of the row (a subquery) cannot be decoded at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from viewlet.catalyst import functions
+from viewlet.catalyst.aggregates import decode_reduce
+from viewlet.catalyst.jvm import items
+from viewlet.catalyst.literals import NoPythonValue, literal_value, python_value
+from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, mode_of
+from viewlet.catalyst.windows import decode_over
+from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Order
+from viewlet.plan.types import BOOLEAN, STRING
+
+_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery", "OuterReference", "DynamicPruningSubquery")
+_LAMBDAS = ("LambdaFunction", "NamedLambdaVariable")
+_UDFS = ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator")
+
+
+class Expressions:
+    """Decodes the expressions of one operator, given the names of the columns it reads."""
+
+    def __init__(self, names: Mapping[Id, Column], *, plain_strings: bool = True) -> None:
+        self.names = names
+        self.plain_strings = plain_strings
+        """False where a collation other than bytes may be about: then only columns are understood."""
+
+    def decode(self, tree: Tree) -> Expr:
+        """The algebra's expression for one of Spark's."""
+        kind = tree.kind
+        if kind == "AttributeReference":
+            return self.column(tree)
+        if kind == "Literal":
+            return self.literal(tree)
+        if kind in functions.TRANSPARENT:
+            return self.decode(tree.parts[0])
+        if kind == "AggregateExpression":
+            return decode_reduce(self, tree)
+        if kind == "WindowExpression":
+            return decode_over(self, tree)
+        if kind in _SUBQUERIES:
+            raise Undecodable("a subquery that may give more than one row is evaluated by Spark alone")
+        return (self.known(tree) if self.plain_strings else None) or self.opaque(tree)
+
+    def decode_all(self, trees: list[Tree]) -> tuple[Expr, ...]:
+        return tuple(self.decode(tree) for tree in trees)
+
+    def order(self, tree: Tree) -> Order:
+        """One term of an ORDER BY."""
+        descending = tree.data["direction"]["object"].endswith(".Descending$")
+        return Order(self.decode(tree.parts[0]), descending, tree.data["nullOrdering"]["object"].endswith(".NullsFirst$"))
+
+    def column(self, tree: Tree) -> Column:
+        found = self.names.get(column_id(tree.data))
+        if found is None:
+            raise Undecodable(f"the column {tree.data['name']} comes from outside the operator")
+        return found
+
+    def literal(self, tree: Tree) -> Expr:
+        try:
+            return Literal(literal_value(tree.data, tree.type, lambda: tree.jvm), tree.type)
+        except NoPythonValue:
+            return Opaque(str(tree.jvm.sql()), (), tree.type)
+
+    def known(self, tree: Tree) -> Call | None:
+        """A call of a function that the algebra knows, or None."""
+        kind = tree.kind
+        if name := functions.PREDICATES.get(kind):
+            return Call(name, self.decode_all(tree.parts), BOOLEAN)
+        if name := functions.PLAIN.get(kind):
+            return self.call(name, tree)
+        if name := functions.MODAL.get(kind):
+            return self.call(functions.in_mode(name, mode_of(tree)), tree)
+        if (name := functions.ONE_ARGUMENT.get(kind)) and len(tree.parts) == 1:
+            return self.call(name, tree)
+        if (name := functions.ZONED.get(kind)) and tree.data.get("timeZoneId") in functions.UTC:
+            return self.call(name, tree)
+        match kind:
+            case "Cast" if tree.data.get("timeZoneId") in functions.UTC:
+                return self.call(functions.in_mode("cast", mode_of(tree)), tree)
+            case "Like" if tree.parts[1].kind == "Literal" and tree.data["escapeChar"] == "\\":
+                return self.call("like", tree)
+            case "Size" if not tree.data["legacySizeOfNull"]:
+                return self.call("size", tree)
+            case "GetStructField":
+                return self.field(tree)
+            case "GetArrayStructFields":
+                return Call("get_list_field", (self.decode(tree.parts[0]), Literal(tree.data["field"]["name"], STRING)), tree.type)
+            case "RaiseError" if tree.parts[0].kind == "Literal":
+                return Call("raise_error", (self.decode(tree.parts[0]),), tree.type)
+            case "InSet":
+                return self.in_set(tree)
+        return None
+
+    def call(self, name: str, tree: Tree) -> Call:
+        return Call(name, self.decode_all(tree.parts), tree.type)
+
+    def field(self, tree: Tree) -> Call:
+        """A field of a struct, by name."""
+        struct = self.decode(tree.parts[0])
+        name = tree.parts[0].type.args[tree.data["ordinal"]][0]
+        return Call("get_field", (struct, Literal(name, STRING)), tree.type)
+
+    def in_set(self, tree: Tree) -> Call | None:
+        """IN with a long list of constants, which Spark keeps as a set."""
+        kind = tree.parts[0].type
+        try:
+            values = [python_value(v, kind) for v in items(tree.jvm.hset().toSeq())]
+        except NoPythonValue:
+            return None
+        constants = (Literal(v, kind) for v in sorted(values, key=lambda v: (v is not None, v)))
+        return Call("in", (self.decode(tree.parts[0]), *constants), BOOLEAN)
+
+    def opaque(self, tree: Tree) -> Opaque:
+        """An expression that only Spark knows; its arguments are those of the function, or the columns it reads."""
+        if any(part.kind in _LAMBDAS for part in tree.walk()):
+            columns = [self.column(t) for t in tree.walk() if t.kind == "AttributeReference"]
+            args: tuple[Expr, ...] = tuple(dict.fromkeys(columns))
+        else:
+            args = self.decode_all(tree.parts)
+        return Opaque(self.text(tree), args, tree.type)
+
+    def text(self, tree: Tree) -> str:
+        """Spark's rendering of an expression, with the plan's names for columns and no numbers that change."""
+        names = {str(number): column.name for (number, _), column in self.names.items()}
+        text = re.sub(r"lambda (\w+)#\d+L?", r"\1", str(tree.jvm))
+        text = re.sub(r"([^\s(,\[]+)#(\d+)L?", lambda m: names.get(m[2], m[1]), text)
+        return text + "".join(f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS)
+
+
+def fingerprint(tree: Tree) -> str:
+    """What tells apart two functions of users with the same name: their code."""
+    if tree.kind in ("PythonUDF", "PythonUDAF"):
+        code = bytes(b & 0xFF for b in items(tree.jvm.func().command()))
+    else:
+        code = str(tree.jvm.getClass().getName()).encode()
+    return hashlib.sha256(code).hexdigest()[:8]

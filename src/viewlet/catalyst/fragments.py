@@ -1,0 +1,187 @@
+"""Fragments: pieces of Spark's own plan that Spark runs later, on inputs given then, also in another process.
+
+A fragment is a header (JSON: Spark's version, the places of the inputs, the columns) and Spark's plan serialized
+by Java, with empty relations in the places of the inputs. It holds no reference to a session or to data. Columns
+are matched by position; a fragment's result has the names of the plan it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from viewlet.catalyst.analyse import Analysis
+from viewlet.catalyst.carry import Carried, carry_key, carry_weight
+from viewlet.catalyst.jvm import Jvm, Node, children, items, module, rebuild, subplans, walk_plan
+from viewlet.errors import StoreError
+from viewlet.plan.nodes import Plan, Scan
+from viewlet.plan.nodes import children as inputs_of
+
+MAGIC = b"VLF1"
+KEY, WEIGHT = "_key", "_weight"
+
+
+def make_rowwise(analysis: Analysis, origin: int) -> bytes:
+    """The operator at `origin` over its one input with a last column `_weight`, which passes through."""
+    jvm, operator = analysis.jvm, analysis.operators[origin]
+    (child,) = children(operator)
+    rows = _place(jvm, child, WEIGHT)
+    carried = carry_weight(jvm, operator, rows)
+    return _fragment(analysis, origin, carried, [rows.plan])
+
+
+def make_keyed(analysis: Analysis, top: int, cuts: Sequence[int]) -> bytes:
+    """The operators from `top` down to the inputs at `cuts`, each with a last column `_key`.
+
+    Rows of different keys never meet: `_key` joins the grouping, partition and join keys. An aggregate without
+    keys of its own gives no row for a key that has none.
+    """
+    jvm = analysis.jvm
+    places = {origin: _place(jvm, analysis.operators[origin], KEY) for origin in cuts}
+
+    def carry(origin: int) -> Carried:
+        if origin in places:
+            return places[origin]
+        operator = analysis.operators[origin]
+        return carry_key(jvm, operator, [carry(o) for o in _origins(analysis, origin)])
+
+    return _fragment(analysis, top, carry(top), [places[origin].plan for origin in cuts])
+
+
+def make_whole(analysis: Analysis, top: int, cuts: Sequence[int]) -> bytes:
+    """The operators from `top` down to the inputs at `cuts`, as they are."""
+    jvm = analysis.jvm
+    places = {origin: _place(jvm, analysis.operators[origin], None) for origin in cuts}
+
+    def build(origin: int) -> Node:
+        if origin in places:
+            return places[origin].plan
+        operator = analysis.operators[origin]
+        parts = [build(o) for o in _origins(analysis, origin)]
+        return rebuild(jvm, operator, parts) if parts else operator
+
+    plan = Carried(build(top), tuple(items(analysis.operators[top].output())), None)
+    return _fragment(analysis, top, plan, [places[origin].plan for origin in cuts])
+
+
+def whole_inputs(analysis: Analysis) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The inputs of the complete definition: every occurrence of a table, by origin and by name."""
+    found: list[tuple[int, str]] = []
+
+    def visit(plan: Plan) -> None:
+        if isinstance(plan, Scan) and plan.origin is not None:
+            found.append((plan.origin, plan.name))
+        for child in inputs_of(plan):
+            visit(child)
+
+    visit(analysis.plan)
+    return tuple(o for o, _ in found), tuple(n for _, n in found)
+
+
+def run(spark: SparkSession, fragment: bytes, inputs: Sequence[DataFrame]) -> DataFrame:
+    """The result of a fragment on inputs, given in the order of its cuts; columns by position."""
+    jvm = Jvm(spark)
+    header, body = _read(fragment)
+    if header["spark"] != spark.version:
+        raise StoreError(
+            f"a view was compiled by Spark {header['spark']}, and this is Spark {spark.version}",
+            hint="drop the view and create it again",
+        )
+    plan = _deserialize(jvm, body)
+    places = {at: _filled(jvm, frame) for at, frame in zip(header["inputs"], inputs, strict=True)}
+    return jvm.frame(_fill(jvm, plan, places, iter(range(1 << 30))))
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """What takes the place of an empty relation."""
+
+    jvm: Jvm
+    plan: Node
+
+    def under(self, place: Node) -> Node:
+        """The input's rows under the ids that the fragment's expressions use."""
+        wanted, given = items(place.output()), items(self.plan.output())
+        if [c.dataType().simpleString() for c in wanted] != [c.dataType().simpleString() for c in given]:
+            raise AssertionError(f"a fragment wants {place.schema().simpleString()}, given {self.plan.schema().simpleString()}")
+        columns = [self.jvm.alias(g, w.name(), w.exprId()) for w, g in zip(wanted, given, strict=True)]
+        return self.jvm.project(columns, self.plan)
+
+
+def _filled(jvm: Jvm, frame: DataFrame) -> _Filling:
+    return _Filling(jvm, frame._jdf.queryExecution().analyzed())
+
+
+def _fill(jvm: Jvm, plan: Node, places: dict[int, _Filling], numbers: Any) -> Node:
+    """A plan with its inputs in their places, which are numbered as `walk_plan` goes."""
+    at = next(numbers)
+    if at in places:
+        return places[at].under(plan)
+    parts = [_fill(jvm, part, places, numbers) for part in (*children(plan), *subplans(plan))]
+    return rebuild(jvm, plan, parts) if parts else plan
+
+
+def _origins(analysis: Analysis, origin: int) -> list[int]:
+    """The origins of an operator's children and subquery plans."""
+    operator = analysis.operators[origin]
+    found, at = [], origin + 1
+    for part in (*children(operator), *subplans(operator)):
+        found.append(at)
+        at += sum(1 for _ in walk_plan(part))
+    return found
+
+
+def _place(jvm: Jvm, plan: Node, extra: str | None) -> Carried:
+    """An empty relation with the columns of a plan, and one more."""
+    columns = tuple(items(plan.output()))
+    more = None if extra is None else jvm.attribute(extra, jvm.data_type("long"), nullable=False)
+    output = jvm.seq(columns if more is None else (*columns, more))
+    return Carried(jvm.logical.LocalRelation(output, jvm.seq([]), False, jvm.none()), columns, more)
+
+
+def _fragment(analysis: Analysis, top: int, result: Carried, places: list[Node]) -> bytes:
+    """A plan as bytes, its columns named as in the algebra."""
+    jvm = analysis.jvm
+    names = [f.name for f in analysis.by_origin[top].columns]
+    columns = [jvm.alias(c, n) for c, n in zip(result.columns, names, strict=True)]
+    extra = [] if result.extra is None else [result.extra]
+    plan = jvm.project([*columns, *extra], result.plan)
+    walked = list(walk_plan(plan))
+    header = {"spark": jvm.spark.version, "inputs": [_position(walked, place) for place in places]}
+    head = json.dumps(header).encode()
+    return MAGIC + struct.pack(">I", len(head)) + head + _serialize(jvm, plan)
+
+
+def _position(walked: list[Node], place: Node) -> int:
+    """Where in a plan an empty relation is; its column ids tell it from others, its object from a copy of itself."""
+    return next(i for i, node in enumerate(walked) if node.fastEquals(place))
+
+
+def _read(fragment: bytes) -> tuple[dict[str, Any], bytes]:
+    if fragment[:4] != MAGIC:
+        raise StoreError("a view was compiled by another version of Viewlet", hint="drop the view and create it again")
+    (length,) = struct.unpack(">I", fragment[4:8])
+    return json.loads(fragment[8 : 8 + length]), fragment[8 + length :]
+
+
+def _serialize(jvm: Jvm, plan: Node) -> bytes:
+    buffer = _serializer(jvm).serialize(plan, _any_class(jvm))
+    return bytes(buffer.array())[: buffer.limit()]
+
+
+def _deserialize(jvm: Jvm, body: bytes) -> Node:
+    buffer = jvm.java.java.nio.ByteBuffer.wrap(body)
+    return _serializer(jvm).deserialize(buffer, _any_class(jvm))
+
+
+def _serializer(jvm: Jvm) -> Any:
+    return jvm.spark.sparkContext._jsc.sc().env().closureSerializer().newInstance()  # type: ignore[union-attr]
+
+
+def _any_class(jvm: Jvm) -> Any:
+    return module(getattr(jvm.java.scala.reflect, "ClassTag$")).Any()

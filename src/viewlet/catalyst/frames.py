@@ -1,0 +1,40 @@
+"""Arrow tables as Spark DataFrames, and back, with every type as Viewlet stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from viewlet.columns.types import arrow_type
+from viewlet.plan.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def spark_schema(fields: Sequence[Field]) -> StructType:
+    """The Spark schema of some columns."""
+    from pyspark.sql.types import StructField, StructType, _parse_datatype_string
+
+    return StructType([StructField(f.name, _parse_datatype_string(str(f.type)), f.nullable) for f in fields])
+
+
+def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
+    """The Arrow schema of some columns."""
+    return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in fields])
+
+
+def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) -> DataFrame:
+    """A DataFrame of an Arrow table's rows; columns by position."""
+    named = table.rename_columns([f.name for f in fields])
+    return spark.createDataFrame(named, spark_schema(fields))
+
+
+def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
+    """The rows of a DataFrame in Viewlet's Arrow types; columns by position."""
+    wanted = arrow_schema(fields)
+    table = frame.toDF(*[f"c{i}" for i in range(len(fields))]).toArrow().rename_columns(wanted.names)
+    return table if table.schema.equals(wanted) else table.cast(wanted)

@@ -1,0 +1,58 @@
+"""The vocabulary: Spark's expression classes and the names that the algebra calls them by.
+
+A class that is not here is opaque: Spark evaluates it. A name stands for ANSI mode; `try_add` gives NULL and
+`wrapping_add` wraps around (or gives NULL, for a division by zero) where `add` fails.
+"""
+
+from __future__ import annotations
+
+PREDICATES = {
+    "EqualTo": "eq", "EqualNullSafe": "eq_null_safe", "LessThan": "lt", "LessThanOrEqual": "le", "GreaterThan": "gt",
+    "GreaterThanOrEqual": "ge", "And": "and", "Or": "or", "Not": "not", "IsNull": "is_null", "IsNotNull": "is_not_null",
+    "IsNaN": "is_nan", "In": "in", "StartsWith": "starts_with", "EndsWith": "ends_with", "Contains": "contains",
+}  # fmt: skip
+"""Functions of their arguments alone, with a boolean result."""
+
+PLAIN = {
+    "CaseWhen": "case", "If": "if", "Coalesce": "coalesce", "Greatest": "greatest", "Least": "least", "NaNvl": "nanvl",
+    "Length": "length", "Substring": "substring", "Concat": "concat", "Upper": "upper", "Lower": "lower",
+    "Year": "year", "Month": "month", "DayOfMonth": "day", "Quarter": "quarter", "DayOfWeek": "dayofweek",
+    "DayOfYear": "dayofyear", "WeekDay": "weekday", "LastDay": "last_day",
+    "DateAdd": "date_add", "DateSub": "date_sub", "DateDiff": "datediff", "NormalizeNaNAndZero": "normalize_float",
+    "CreateNamedStruct": "named_struct", "CreateArray": "array", "Ceil": "ceil", "Floor": "floor", "Sqrt": "sqrt",
+    "BitwiseAnd": "bit_and", "BitwiseOr": "bit_or", "BitwiseXor": "bit_xor", "BitwiseNot": "bit_not", "Signum": "sign",
+    "SortArray": "sort_array", "ShiftLeft": "shift_left", "ShiftRight": "shift_right",
+}  # fmt: skip
+"""Functions of their arguments alone."""
+
+MODAL = {
+    "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "Divide": "divide", "IntegralDivide": "div",
+    "Remainder": "mod", "Pmod": "pmod", "UnaryMinus": "negate", "Abs": "abs", "Round": "round", "BRound": "bround",
+}  # fmt: skip
+"""Functions with a mode of failing: its name comes before theirs."""
+
+ONE_ARGUMENT = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
+"""Functions that are known without their optional argument only."""
+
+ZONED = {"Hour": "hour", "Minute": "minute", "Second": "second"}
+"""Functions of a time zone; known in UTC only."""
+
+TRANSPARENT = frozenset(
+    ("Alias", "KnownFloatingPointNormalized", "KnownNotNull", "KnownNullable", "PromotePrecision", "TaggingExpression", "UpCast")
+)
+"""Wrappers that say something to Spark and nothing about the value."""
+
+GENERATORS = {"Explode": "explode", "PosExplode": "posexplode", "Inline": "inline", "Stack": "stack", "ReplicateRows": "replicate_rows"}
+
+UTC = frozenset(("UTC", "Etc/UTC", "Z", "+00:00", "GMT", None))
+
+
+def in_mode(name: str, mode: str) -> str:
+    """A function's name with its mode of failing."""
+    match mode:
+        case "ANSI":
+            return name
+        case "TRY":
+            return f"try_{name}"
+        case _:
+            return f"legacy_{name}" if name == "cast" else f"wrapping_{name}"

@@ -1,0 +1,225 @@
+"""Speaking with the JVM: Spark's own plan and expression objects, handled from Python.
+
+A plan is rewritten by building new Catalyst nodes; the old ones are never changed. The rules that Viewlet
+applies are Python functions; where Spark has to walk a tree (subqueries inside expressions), it calls them back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+
+Node = Any
+"""A Catalyst plan or expression: an object of the JVM."""
+
+Rule = Callable[[Node], Node | None]
+"""What a node becomes; None leaves it as it is."""
+
+
+class Jvm:
+    """The JVM of a Spark session, and how to build Catalyst's nodes in it."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.java: Any = spark._jvm
+        self.session: Any = spark._jsparkSession
+        catalyst = self.java.org.apache.spark.sql.catalyst
+        self.logical: Any = catalyst.plans.logical
+        self.plans: Any = catalyst.plans
+        self.expressions: Any = catalyst.expressions
+        self.aggregate: Any = catalyst.expressions.aggregate
+        ensure_callback_server_started(spark.sparkContext._gateway)
+
+    def seq(self, items: Iterable[Any]) -> Node:
+        return self.java.PythonUtils.toSeq(list(items))
+
+    def none(self) -> Node:
+        return self.java.scala.Option.empty()
+
+    def some(self, value: Any) -> Node:
+        return self.java.scala.Option.apply(value)
+
+    def array(self, items: Sequence[Any]) -> Any:
+        gateway: Any = self.spark.sparkContext._gateway
+        result = gateway.new_array(self.java.java.lang.Object, len(items))
+        for i, item in enumerate(items):
+            result[i] = item
+        return result
+
+    def rule(self, rule: Rule) -> PartialFunction:
+        return PartialFunction(rule)
+
+    def data_type(self, encoded: Any) -> Node:
+        """A data type, from its JSON."""
+        return self.java.org.apache.spark.sql.types.DataType.fromJson(json.dumps(encoded))
+
+    def new_id(self) -> Node:
+        return getattr(self.expressions, "NamedExpression").newExprId()
+
+    def alias(self, expr: Node, name: str, expr_id: Node | None = None) -> Node:
+        """An expression under a name; the same column as before where its id is given."""
+        expr_id = self.new_id() if expr_id is None else expr_id
+        return self.expressions.Alias(expr, name, expr_id, self.seq([]), self.none(), self.seq([]))
+
+    def attribute(self, name: str, data_type: Node, *, nullable: bool = True) -> Node:
+        metadata = self.java.org.apache.spark.sql.types.Metadata.empty()
+        return self.expressions.AttributeReference(name, data_type, nullable, metadata, self.new_id(), self.seq([]))
+
+    def literal(self, value: Any) -> Node:
+        return module(getattr(self.expressions, "Literal$")).apply(value)
+
+    def null(self, data_type: Node) -> Node:
+        return self.expressions.Literal(None, data_type)
+
+    def bigint(self, value: int) -> Node:
+        """A BIGINT constant; Python's small integers arrive in the JVM as INT."""
+        return self.cast(self.literal(value), self.data_type("long"))
+
+    def cast(self, expr: Node, data_type: Node) -> Node:
+        return self.expressions.Cast(expr, data_type, self.some("UTC"))
+
+    def project(self, columns: Iterable[Node], child: Node) -> Node:
+        return self.logical.Project(self.seq(columns), child)
+
+    def sort(self, order: Iterable[Node], child: Node) -> Node:
+        return self.logical.Sort(self.seq(order), True, child, self.none())
+
+    def aggregate_by(self, keys: Iterable[Node], results: Iterable[Node], child: Node) -> Node:
+        return self.logical.Aggregate(self.seq(keys), self.seq(results), child, self.none())
+
+    def join(self, left: Node, right: Node, kind: Node, condition: Node | None) -> Node:
+        hint = getattr(self.logical, "JoinHint").NONE()
+        return self.logical.Join(left, right, kind, self.none() if condition is None else self.some(condition), hint)
+
+    def join_kind(self, name: str) -> Node:
+        return module(getattr(self.plans, f"{name}$"))
+
+    def ascending(self, expr: Node) -> Node:
+        direction = module(getattr(self.expressions, "Ascending$"))
+        return self.expressions.SortOrder(expr, direction, direction.defaultNullOrdering(), self.seq([]))
+
+    def struct(self, values: Sequence[Node]) -> Node:
+        """A struct of some values, with fields c0, c1 …"""
+        parts = [part for i, value in enumerate(values) for part in (self.literal(f"c{i}"), value)]
+        return self.expressions.CreateNamedStruct(self.seq(parts))
+
+    def reduce(self, function: Node, *, where: Node | None = None) -> Node:
+        """A call of an aggregate function."""
+        return function.toAggregateExpression(False, self.none() if where is None else where)
+
+    def is_orderable(self, expr: Node) -> bool:
+        return bool(self.expressions.RowOrdering.isOrderable(expr.dataType()))
+
+    def frame(self, plan: Node) -> DataFrame:
+        """A DataFrame that runs a plan that needs no further analysis."""
+        plan.setAnalyzed()
+        classic = self.java.org.apache.spark.sql.classic
+        return DataFrame(getattr(classic, "Dataset").ofRows(self.session, plan), self.spark)
+
+
+class PartialFunction:
+    """A Python rule as Scala's PartialFunction, for Spark's own tree walks."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def isDefinedAt(self, node: Node) -> bool:  # noqa: N802 (Scala's name)
+        return True
+
+    def apply(self, node: Node) -> Node:
+        found = self.rule(node)
+        return node if found is None else found
+
+    def applyOrElse(self, node: Node, default: Node) -> Node:  # noqa: N802 (Scala's name)
+        return self.apply(node)
+
+    class Java:
+        implements = ["scala.PartialFunction"]  # noqa: RUF012 (the form that py4j asks for)
+
+
+def module(holder: Any) -> Node:
+    """The one instance of a Scala object."""
+    return getattr(holder, "MODULE$")
+
+
+def items(seq: Node) -> list[Node]:
+    """The elements of a Scala Seq."""
+    return [seq.apply(i) for i in range(seq.length())]
+
+
+def class_of(node: Node) -> str:
+    """The short name of a node's class: `Filter`, `AttributeReference`."""
+    return str(node.getClass().getName()).rsplit(".", 1)[-1]
+
+
+def children(node: Node) -> list[Node]:
+    return items(node.children())
+
+
+def subplans(plan: Node) -> list[Node]:
+    """The plans of the subqueries in a plan's own expressions."""
+    return items(plan.subqueries())
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A tree's nodes, outermost first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def walk_plan(plan: Node) -> Iterator[Node]:
+    """A plan's nodes in preorder: a node, then its children, then the plans of its subqueries."""
+    yield plan
+    for part in (*children(plan), *subplans(plan)):
+        yield from walk_plan(part)
+
+
+def copy_with(jvm: Jvm, node: Node, changes: dict[int, Any]) -> Node:
+    """A node with some of its constructor's arguments replaced, by position."""
+    arguments = [node.productElement(i) for i in range(node.productArity())]
+    for at, value in changes.items():
+        arguments[at] = value
+    return node.makeCopy(jvm.array(arguments))
+
+
+def rebuild(jvm: Jvm, plan: Node, parts: Sequence[Node]) -> Node:
+    """A plan with other children and other subquery plans, in the order of `walk_plan`."""
+    count = plan.children().length()
+    plan = plan.withNewChildren(jvm.seq(parts[:count]))
+    if len(parts) == count:
+        return plan
+    left = list(parts[count:])
+
+    def replace(expr: Node) -> Node | None:
+        return expr.withNewPlan(left.pop(0)) if is_subquery(expr) else None
+
+    return plan.transformExpressions(jvm.rule(replace))
+
+
+def is_subquery(expr: Node) -> bool:
+    """Whether an expression holds a plan."""
+    return class_of(expr) in ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery", "DynamicPruningSubquery")
+
+
+def same_expr(a: Node, b: Node) -> bool:
+    """Whether two expressions mean the same."""
+    return bool(a.semanticEquals(b))
+
+
+def conjuncts(condition: Node) -> list[Node]:
+    """The terms of a conjunction."""
+    if class_of(condition) != "And":
+        return [condition]
+    return [*conjuncts(condition.left()), *conjuncts(condition.right())]
+
+
+def conjunction(jvm: Jvm, terms: list[Node]) -> Node:
+    result = terms[0]
+    for term in terms[1:]:
+        result = getattr(jvm.expressions, "And")(result, term)
+    return result

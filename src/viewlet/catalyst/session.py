@@ -1,0 +1,61 @@
+"""Spark, started on first need.
+
+A session of the caller's is taken as it is, apart from the time zone: timestamps are read in UTC everywhere,
+so that a view does not depend on who refreshes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from viewlet.errors import SparkMissing
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
+SMALL_SHUFFLE = 8
+"""Partitions of a shuffle on one machine: Spark's 200 are made for a cluster."""
+
+
+def start_spark(existing: SparkSession | None = None, *, master: str = "local[*]") -> SparkSession:
+    """The caller's session, or the running one, or a new one on this machine."""
+    if existing is None:
+        existing = SparkSession.getActiveSession()
+    if existing is None or existing.sparkContext._jsc is None:
+        existing = _new_session(master)
+    existing.conf.set("spark.sql.session.timeZone", "UTC")
+    return existing
+
+
+def _new_session(master: str) -> SparkSession:
+    if not has_java():
+        raise SparkMissing("Spark is needed and Java was not found", hint="install Java 17 or set JAVA_HOME")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("viewlet")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    if master.startswith("local"):
+        builder = builder.config("spark.sql.shuffle.partitions", str(min(SMALL_SHUFFLE, 2 * (os.cpu_count() or 1))))
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise SparkMissing(f"Spark could not be started: {reason}", hint="check Java with `java -version`") from error
+
+
+def has_java() -> bool:
+    """Whether a Java runtime is where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    if home and os.access(os.path.join(home, "bin", "java"), os.X_OK):
+        return True
+    return shutil.which("java") is not None

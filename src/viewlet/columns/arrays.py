@@ -1,0 +1,71 @@
+"""Arrow arrays seen as NumPy: validity, values, offsets, bytes. Nothing here copies without need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def valid_mask(array: pa.Array, *, bits: int = 0) -> Mask:
+    """Which values are not NULL; with `bits=1`, the values of a boolean array without NULLs."""
+    buffer = array.buffers()[bits]
+    if buffer is None:
+        return np.ones(len(array), dtype=np.bool_)
+    packed = np.frombuffer(buffer, dtype=np.uint8)
+    first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
+    unpacked = np.unpackbits(packed[first:last], bitorder="little")
+    return unpacked[array.offset % 8 : array.offset % 8 + len(array)].view(np.bool_)
+
+
+def values_of(array: pa.Array, dtype: str) -> np.ndarray[Any, Any]:
+    """The values of a fixed-width array, with anything at all where it is NULL."""
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return np.zeros(len(array), dtype=dtype)
+    return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array))[array.offset :]
+
+
+def offsets_of(array: pa.Array) -> Positions:
+    """Where each string or list begins and ends: one more number than there are values."""
+    wide = (
+        pa.types.is_large_string(array.type)
+        or pa.types.is_large_binary(array.type)
+        or pa.types.is_large_list(array.type)
+    )
+    buffer = array.buffers()[1]
+    if buffer is None or buffer.size == 0:
+        return np.zeros(len(array) + 1, dtype=np.int64)
+    dtype: Any = np.int64 if wide else np.int32
+    return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array) + 1)[array.offset :].astype(np.int64)
+
+
+def data_bytes(array: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of a string or binary array, with room to read eight from any of them."""
+    buffer = array.buffers()[2]
+    size = 0 if buffer is None else buffer.size
+    padded = np.zeros(size + 8, dtype=np.uint8)
+    if size:
+        padded[:size] = np.frombuffer(buffer, dtype=np.uint8)
+    return padded
+
+
+def from_numpy(values: np.ndarray[Any, Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
+    """An Arrow array of a fixed-width type over NumPy values."""
+    if valid is None or valid.all():
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(values))]
+        return pa.Array.from_buffers(kind, len(values), buffers)
+    packed = np.packbits(valid, bitorder="little")
+    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(packed), pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array for a column that may come in chunks."""
+    if isinstance(column, pa.ChunkedArray):
+        combined = column.combine_chunks()
+        return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    return column

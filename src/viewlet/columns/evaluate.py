@@ -1,0 +1,110 @@
+"""Expressions compiled to functions over columns.
+
+An expression becomes nested closures once; nothing looks at its tree again while rows are evaluated. Each
+value is exactly Spark's, or the expression is not compiled at all: `why_not` says so, from names and types
+alone, so that the choice is made when a view is compiled and never depends on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask
+from viewlet.columns.kernels import TABLE
+from viewlet.columns.kernels.kernel import Kernel, Part, truth
+from viewlet.columns.kernels.vectors import constant, reader, spread, writer
+from viewlet.columns.rows import Rows
+from viewlet.columns.types import arrow_type
+from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Over, Reduce, columns_of, inputs
+
+
+def why_not(expr: Expr) -> str | None:
+    """Why an expression is left to Spark; None if it is evaluated here exactly as Spark would."""
+    match expr:
+        case Column():
+            return None
+        case Literal():
+            return _why_not_literal(expr)
+        case Opaque():
+            return f"`{expr.text}` is evaluated by Spark alone"
+        case Reduce() | Over():
+            return f"`{expr.function}` needs a group of rows"
+        case Call():
+            for reason in map(why_not, inputs(expr)):
+                if reason is not None:
+                    return reason
+            return None if _kernel(expr) is not None else _why_not_call(expr)
+
+
+def _why_not_literal(literal: Literal) -> str | None:
+    try:
+        constant(literal)
+    except (ValueError, TypeError, OverflowError, pa.ArrowException):
+        return f"a constant of type {literal.type} is evaluated by Spark alone"
+    return None
+
+
+def _kernel(call: Call) -> Kernel | None:
+    rule = TABLE.get(call.function)
+    return None if rule is None else rule(call)
+
+
+def _why_not_call(call: Call) -> str:
+    if call.function not in TABLE:
+        return f"`{call.function}` is evaluated by Spark alone"
+    return f"`{call.function}` of {', '.join(str(arg.type) for arg in call.args)} is evaluated by Spark alone"
+
+
+def compile_expr(expr: Expr) -> Callable[[Rows], pa.Array]:
+    """The function that computes an expression for each of some rows."""
+    if isinstance(expr, Column):
+        name = expr.name
+        return lambda rows: rows.columns[name]
+    run, write, nothing = _compile(expr).run, writer(expr.type), pa.array([], type=arrow_type(expr.type))
+
+    def evaluate(rows: Rows) -> pa.Array:
+        length = len(rows)
+        if not length:
+            return nothing
+        with np.errstate(all="ignore"):
+            return write(run(rows), length)
+
+    return evaluate
+
+
+def compile_condition(expr: Expr) -> Callable[[Rows], Mask]:
+    """The function that says for which of some rows a condition is true: not false, not NULL."""
+    run = _compile(expr).run
+
+    def evaluate(rows: Rows) -> Mask:
+        length = len(rows)
+        if not length:
+            return np.zeros(0, dtype=np.bool_)
+        with np.errstate(all="ignore"):
+            return spread(truth(run(rows)), length)
+
+    return evaluate
+
+
+def _compile(expr: Expr) -> Part:
+    match expr:
+        case Column(name, kind):
+            read = reader(kind)
+            return Part(expr, lambda rows: read(rows.columns[name]), (name,), fails=False)
+        case Literal():
+            return Part(expr, constant(expr), (), fails=False)
+        case Call():
+            return _compile_call(expr)
+    raise AssertionError(f"not an expression of single rows that can be compiled: {expr}")
+
+
+def _compile_call(call: Call) -> Part:
+    kernel = _kernel(call)
+    if kernel is None:
+        raise AssertionError(_why_not_call(call))
+    parts = tuple(map(_compile, call.args))
+    fails = kernel.fails or any(part.fails for part in parts)
+    return Part(call, kernel.build(parts), tuple(sorted(columns_of(call))), fails)

@@ -1,0 +1,138 @@
+"""A 64-bit hash of rows, the same in every process and on every machine: it is stored.
+
+Values that Spark cannot tell apart as a row's contents hash alike: NULL has a hash of its own, all NaN are
+one. 0.0 and −0.0 are different contents (Spark prints them differently); where an operator compares keys,
+the plan normalizes them first, as Spark's own does. A map's hash does not depend on the order of its entries.
+
+Everything is vectorized; strings are hashed eight bytes at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import data_bytes, offsets_of, valid_mask
+
+Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_NULL = np.uint64(0x5BD1E9955BD1E995)
+_SHIFT, _ROTATE = np.uint64(33), np.uint64(29)
+_TAIL = np.array([(1 << (8 * i)) - 1 for i in range(8)], dtype=np.uint64)
+_NAN = {np.dtype(np.float32): np.uint64(0x7FC00000), np.dtype(np.float64): np.uint64(0x7FF8000000000000)}
+
+
+def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes:
+    """The hash of each row of some columns; of no columns, the hash of nothing."""
+    result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
+    for column in columns:
+        result = mix((result << _ROTATE | result >> (np.uint64(64) - _ROTATE)) * _PRIME ^ hash_array(column))
+    return result
+
+
+def mix(x: Hashes) -> Hashes:
+    """Spread every bit of each number over all 64."""
+    x = x ^ (x >> _SHIFT)
+    x = x * _MIX1
+    x ^= x >> _SHIFT
+    x *= _MIX2
+    x ^= x >> _SHIFT
+    return x
+
+
+def hash_array(array: pa.Array) -> Hashes:
+    """The hash of each value of an array."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed=7)
+    elif pa.types.is_map(kind):
+        hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys)), ordered=False)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        hashes = _hash_lists(array, hash_array(array.values), ordered=True)
+    elif pa.types.is_null(kind):
+        return np.full(len(array), _NULL, dtype=np.uint64)
+    elif _is_bytes(kind):
+        hashes = _hash_bytes(array)
+    else:
+        hashes = mix(_bits(array))
+    if array.null_count:
+        hashes = np.where(valid_mask(array), hashes, _NULL)
+    return hashes
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def _bits(array: pa.Array) -> Hashes:
+    """The bits of fixed-width values, as unsigned 64-bit numbers; wider ones folded."""
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        return valid_mask(pc.fill_null(array, False), bits=1).astype(np.uint64)
+    width = kind.bit_width // 8
+    raw = array.buffers()[1]
+    if raw is None:
+        return np.zeros(len(array), dtype=np.uint64)
+    if width == 16:
+        words = np.frombuffer(raw, dtype=np.uint64, count=2 * (array.offset + len(array)))[2 * array.offset :].reshape(
+            -1, 2
+        )
+        sign = (words[:, 0].view(np.int64) >> 63).view(np.uint64)
+        return np.where(words[:, 1] == sign, words[:, 0], mix(words[:, 1].copy()) + words[:, 0])
+    if pa.types.is_floating(kind):
+        values = np.frombuffer(raw, dtype=f"f{width}", count=array.offset + len(array))[array.offset :]
+        bits = values.view(f"u{width}").astype(np.uint64)
+        nan = np.isnan(values)
+        return np.where(nan, _NAN[values.dtype], bits) if nan.any() else bits
+    values = np.frombuffer(raw, dtype=f"i{width}", count=array.offset + len(array))[array.offset :]
+    return values.astype(np.int64).view(np.uint64)
+
+
+def _hash_bytes(array: pa.Array) -> Hashes:
+    """The hash of each string: its words, eight bytes each, folded in turn."""
+    offsets = offsets_of(array)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    if array.null_count:
+        lengths = np.where(valid_mask(array), lengths, 0)
+    result = mix(lengths.astype(np.uint64) + _PRIME)
+    longest = int(lengths.max(initial=0))
+    if not longest:
+        return result
+    words = np.ndarray(shape=(len(data := data_bytes(array)) - 7,), dtype="<u8", buffer=data, strides=(1,))
+    rows = np.flatnonzero(lengths)
+    for at in range(0, longest, 8):
+        rows = rows[lengths[rows] > at] if at else rows
+        left = lengths[rows] - at
+        word = words[starts[rows] + at]
+        word = np.where(left < 8, word & _TAIL[np.minimum(left, 7)], word)
+        result[rows] = mix(result[rows] * _PRIME ^ word)
+    return result
+
+
+def _hash_lists(array: pa.Array, elements: Hashes, *, ordered: bool) -> Hashes:
+    """The hash of each list, from the hashes of the elements (of the whole child array)."""
+    offsets = offsets_of(array)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    if array.null_count:
+        lengths = np.where(valid_mask(array), lengths, 0)
+    owner = np.repeat(np.arange(len(array)), lengths)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    terms = elements[np.repeat(starts, lengths) + within]
+    if ordered:
+        terms = mix(terms + within.astype(np.uint64) * _PRIME)
+    else:
+        terms = mix(terms ^ _MIX2)
+    sums = np.zeros(len(array), dtype=np.uint64)
+    np.add.at(sums, owner, terms)
+    return mix(sums + lengths.astype(np.uint64) * _PRIME)

@@ -1,0 +1,22 @@
+"""The checked table: every function that is evaluated here exactly as Spark evaluates it.
+
+A function's rule decides from the types of a call; what it declines, and every function not listed, is
+evaluated by Spark. `tests/test_kernels_spark.py` compares each entry with Spark itself, type by type, on the
+values at the edges, and fails for an entry it does not know.
+"""
+
+from __future__ import annotations
+
+from viewlet.columns.kernels import arithmetic, cast, comparison, conditional, dates, logic, nested, strings
+from viewlet.columns.kernels.kernel import Rule
+
+TABLE: dict[str, Rule] = {
+    **comparison.RULES,
+    **logic.RULES,
+    **conditional.RULES,
+    **arithmetic.RULES,
+    **cast.RULES,
+    **strings.RULES,
+    **dates.RULES,
+    **nested.RULES,
+}

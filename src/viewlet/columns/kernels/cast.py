@@ -1,0 +1,165 @@
+"""Casts, by the types they go from and to.
+
+Numbers are truncated towards zero into integers and rounded half away from zero into decimals; what does not
+fit is an error under ANSI, NULL for `try_cast`, wrapped around for `legacy_cast` between integers. Casts that
+depend on how Java prints or reads a floating-point number are left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from viewlet.columns.kernels import casttext
+from viewlet.columns.kernels.dates import DAY, SECOND
+from viewlet.columns.kernels.decimals import fitted, from_integers, rescale, scaled_up
+from viewlet.columns.kernels.kernel import (
+    Failure,
+    Kernel,
+    Operation,
+    Result,
+    Rule,
+    nulling,
+    nulls,
+    raising,
+    strict,
+    wrapping,
+)
+from viewlet.columns.kernels.vectors import DTYPES, Values
+from viewlet.plan.expr import Call
+from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
+
+Total = Callable[[Values], Values]
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_INSTANTS = ("timestamp", "timestamp_ntz")
+_EXACT = 1 << 53
+"""Integers up to this are floating-point numbers, and so is 10^22: their quotient is rounded once."""
+
+
+def _cast(mode: str) -> Rule:
+    def rule(call: Call) -> Kernel | None:
+        source, target = call.args[0].type, call.type
+        if source == target:
+            return Kernel(lambda parts: parts[0].run)
+        if source.name == "void":
+            return Kernel(lambda parts: lambda rows: nulls(target, len(rows)))
+        if (total := _total(source, target)) is not None:
+            return strict(total)
+        if (operation := _checked(source, target)) is not None:
+            return _in_mode(operation, mode, source, target)
+        return None if mode == "legacy" else casttext.kernel(source, target, raising if mode == "ansi" else nulling)
+
+    return rule
+
+
+def _in_mode(operation: Operation, mode: str, source: Type, target: Type) -> Kernel | None:
+    if mode == "ansi":
+        return raising(operation)
+    if mode == "try" or target.name == "decimal":
+        return nulling(operation)
+    return wrapping(operation) if source.name in INTEGRAL else None
+
+
+def _total(source: Type, target: Type) -> Total | None:
+    """A cast that never fails."""
+    match source.name, target.name:
+        case (a, b) if a in INTEGRAL and b in INTEGRAL:
+            return _as_dtype(b) if _DIGITS[a] < _DIGITS[b] else None
+        case (a, b) if (a == "boolean" or a in INTEGRAL or a in FRACTIONAL) and b in FRACTIONAL:
+            return _as_dtype(b)
+        case ("boolean", b) if b in INTEGRAL:
+            return _as_dtype(b)
+        case (a, "boolean") if a in INTEGRAL or a in FRACTIONAL or a == "decimal":
+            return lambda values: (values != 0).astype(np.bool_)
+        case "decimal", "double":
+            return lambda values: _decimal_to_double(values, source.args[1])
+        case (a, b) if a in _INSTANTS and b in _INSTANTS:
+            return lambda values: values
+        case (a, "date") if a in _INSTANTS:
+            return lambda values: (values // DAY).astype(np.int32)
+        case "timestamp", "bigint":
+            return lambda values: values // SECOND
+    return None
+
+
+def _as_dtype(name: str) -> Total:
+    dtype = np.dtype(DTYPES[name])
+    return lambda values: values.astype(dtype)
+
+
+def _decimal_to_double(values: Values, scale: int) -> Values:
+    """The nearest double, rounded once."""
+    if values.dtype != object and scale <= 22 and bool((np.abs(values) <= _EXACT).all()):
+        return values.astype(np.float64) / 10.0**scale
+    unit = 10**scale
+    return np.array([v / unit for v in values.tolist()], dtype=np.float64)
+
+
+def _checked(source: Type, target: Type) -> Operation | None:
+    """A cast that fails for some values."""
+    match source.name, target.name:
+        case (a, b) if a in INTEGRAL and b in INTEGRAL:
+            return _narrower(np.dtype(DTYPES[b]), _error(source, target))
+        case (a, b) if a in FRACTIONAL and b in INTEGRAL:
+            return _truncated(np.dtype(DTYPES[b]), _error(source, target))
+        case (a, "decimal") if a in INTEGRAL or a == "boolean":
+            return lambda values: fitted(scaled_up(from_integers(values), target.args[1]), *target.args)
+        case "decimal", "decimal":
+            return lambda values: fitted(rescale(values, source.args[1], target.args[1]), *target.args)
+        case ("decimal", b) if b == "bigint" or (b in INTEGRAL and source.args[0] <= 15):
+            return _whole_part(source.args[1], np.dtype(DTYPES[b]), _error(source, target))
+        case ("date", b) if b in _INSTANTS:
+            return _midnight
+    return None
+
+
+def _error(source: Type, target: Type) -> str:
+    return f"[CAST_OVERFLOW] The value of the type {source} cannot be cast to {target} due to an overflow."
+
+
+def _narrower(dtype: np.dtype[np.signedinteger], error: str) -> Operation:
+    def operation(values: Values) -> Result:
+        narrow = values.astype(dtype)
+        return narrow, (Failure(narrow != values, error),)
+
+    return operation
+
+
+def _truncated(dtype: np.dtype[np.signedinteger], error: str) -> Operation:
+    """Spark lets 2^63 itself pass as the largest bigint, since as a double that is what it is."""
+    limits = np.iinfo(dtype)
+    low, high = float(limits.min), float(limits.max)
+
+    def operation(values: Values) -> Result:
+        values = values.astype(np.float64)
+        fits = (np.floor(values) <= high) & (np.ceil(values) >= low)
+        top = values >= 2.0**63
+        result = np.where(fits & ~top, values, 0).astype(dtype)
+        return np.where(top, limits.max, result).astype(dtype), (Failure(~fits, error),)
+
+    return operation
+
+
+def _whole_part(scale: int, dtype: np.dtype[np.signedinteger], error: str) -> Operation:
+    limits = np.iinfo(dtype)
+    low, high, unit = int(limits.min), int(limits.max), 10**scale
+
+    def operation(values: Values) -> Result:
+        if unit >= 1 << 63:
+            values = values.astype(object)
+        magnitude = np.abs(values) // unit
+        whole = np.where(values < 0, -magnitude, magnitude)
+        outside = ((whole < low) | (whole > high)).astype(np.bool_)
+        return np.where(outside, 0, whole).astype(dtype), (Failure(outside, error),)
+
+    return operation
+
+
+def _midnight(days: Values) -> Result:
+    wide = days.astype(np.int64)
+    beyond = np.abs(wide) > np.iinfo(np.int64).max // DAY
+    return wide * DAY, (Failure(beyond, "[ARITHMETIC_OVERFLOW] long overflow"),)
+
+
+RULES: dict[str, Rule] = {"cast": _cast("ansi"), "try_cast": _cast("try"), "legacy_cast": _cast("legacy")}

@@ -1,0 +1,201 @@
+"""Arithmetic of decimals, as scaled integers.
+
+A decimal of scale s is an integer, its value times 10^s. Spark computes a result to 39 digits or places,
+cuts off the rest, and rounds that to the scale of the result's type, half away from zero: with at least one
+digit to spare, this is the exact result rounded once. It fails where the result then has more digits than
+the type. Integers stay int64 while all of them surely fit, and become Python integers where they may not.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from viewlet.columns.kernels.kernel import Failure, Kernel, Operation, Result, raising, strict
+from viewlet.columns.kernels.vectors import Values, anywhere
+from viewlet.plan.expr import Call
+
+_INT64 = 1 << 63
+_KEPT = 39
+"""The digits that Spark's own arithmetic keeps."""
+OUT_OF_RANGE = "[NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION] The value cannot be represented as decimal({}, {})."
+_DIVIDE_BY_ZERO = "[DIVIDE_BY_ZERO] Division by zero."
+_REMAINDER_BY_ZERO = "[REMAINDER_BY_ZERO] Remainder by zero."
+
+
+def _peak(values: Values) -> int:
+    """The largest magnitude."""
+    return max(int(values.max()), -int(values.min()))
+
+
+def _exact(values: Values) -> Values:
+    """The same as Python integers, of any size."""
+    return values if values.dtype == object else values.astype(object)
+
+
+def from_integers(values: Values) -> Values:
+    """Integers as decimals: int64, and Python integers if the one is among them that has no opposite."""
+    values = values.astype(np.int64)
+    return values.astype(object) if anywhere(values == -_INT64) else values
+
+
+def scaled_up(values: Values, digits: int) -> Values:
+    """The values times a power of ten."""
+    if digits == 0:
+        return values
+    if values.dtype != object and (digits > 18 or _peak(values) * 10**digits >= _INT64):
+        values = values.astype(object)
+    return values * 10**digits
+
+
+def scaled_down(values: Values, digits: int) -> Values:
+    """The values divided by a power of ten, rounded half away from zero."""
+    if digits == 0:
+        return values
+    unit = 10**digits
+    if values.dtype != object and _peak(values) + unit >= _INT64:
+        values = values.astype(object)
+    return _signed(values, (np.abs(values) + unit // 2) // unit)
+
+
+def _signed(values: Values, magnitude: Values) -> Values:
+    return np.where(values < 0, -magnitude, magnitude)
+
+
+def rescale(values: Values, scale: int, to: int) -> Values:
+    """The values of one scale at another one."""
+    return scaled_up(values, to - scale) if to >= scale else scaled_down(values, scale - to)
+
+
+def fitted(values: Values, precision: int, scale: int) -> Result:
+    """The values, with those that have more digits than the type as failures."""
+    if values.dtype != object and precision > 18:
+        return values, ()
+    where = np.abs(values) >= 10**precision
+    return values, (Failure(where.astype(np.bool_), OUT_OF_RANGE.format(precision, scale)),)
+
+
+def binary(name: str, call: Call) -> Operation | None:
+    """The operation of two decimals, of any two types, with the result's type."""
+    left, right = call.args[0].type, call.args[1].type
+    if left.name != "decimal" or right.name != "decimal":
+        return None
+    return _OPERATIONS[name](left.args, right.args, call.type.args)
+
+
+Digits = tuple[int, int]
+"""Precision and scale."""
+
+
+def _sum(sign: int) -> Callable[[Digits, Digits, Digits], Operation]:
+    add = operator.add if sign > 0 else operator.sub
+
+    def build(left: Digits, right: Digits, result: Digits) -> Operation:
+        scale = max(left[1], right[1])
+        digits = max(left[0] - left[1], right[0] - right[1]) + scale + 1
+        up_left, up_right = 10 ** (scale - left[1]), 10 ** (scale - right[1])
+        finish = _finish(digits, scale, result)
+        if digits <= 18:
+            return lambda a, b: finish(add(a * up_left, b * up_right))
+
+        def operation(a: Values, b: Values) -> Result:
+            a, b = scaled_up(a, scale - left[1]), scaled_up(b, scale - right[1])
+            if a.dtype != object and b.dtype != object and _peak(a) + _peak(b) >= _INT64:
+                a = a.astype(object)
+            return finish(add(a, b))
+
+        return operation
+
+    return build
+
+
+def _finish(digits: int, scale: int, result: Digits) -> Callable[[Values], Result]:
+    """Values of some digits and scale as values of the result's type; no test where all of them fit."""
+    if scale == result[1] and digits <= result[0]:
+        return lambda values: (values, ())
+    return lambda values: fitted(rescale(values, scale, result[1]), *result)
+
+
+def _product(left: Digits, right: Digits, result: Digits) -> Operation:
+    scale, digits = left[1] + right[1], left[0] + right[0]
+    finish = _finish(digits, scale, result)
+    if digits <= 18:
+        return lambda a, b: finish(a * b)
+
+    def operation(a: Values, b: Values) -> Result:
+        if a.dtype != object and b.dtype != object and _peak(a) * _peak(b) >= _INT64:
+            a = a.astype(object)
+        return finish(a * b)
+
+    return operation
+
+
+def _quotient(left: Digits, right: Digits, result: Digits) -> Operation:
+    shift = result[1] - left[1] + right[1]
+    up, down = max(shift, 0), max(-shift, 0)
+
+    def operation(a: Values, b: Values) -> Result:
+        zero = b == 0
+        divisor = scaled_up(np.abs(np.where(zero, 1, b)), down)
+        numerator = scaled_up(np.abs(a), up)
+        if numerator.dtype != object and _peak(numerator) + _peak(divisor) >= _INT64:
+            numerator = numerator.astype(object)
+        quotient = (numerator + divisor // 2) // divisor
+        values, failures = fitted(np.where((a < 0) != (b < 0), -quotient, quotient), *result)
+        return values, (Failure(zero, _DIVIDE_BY_ZERO), *failures)
+
+    return operation
+
+
+def _remainder(left: Digits, right: Digits, result: Digits) -> Operation | None:
+    if left[0] - left[1] + right[1] > _KEPT:
+        return None  # the quotient may have more digits than Spark keeps, which fails in its own way
+    scale = max(left[1], right[1])
+
+    def operation(a: Values, b: Values) -> Result:
+        zero = b == 0
+        divisor = np.abs(scaled_up(np.where(zero, 1, b), scale - right[1]))
+        a = scaled_up(a, scale - left[1])
+        rest = _signed(a, np.abs(a) % divisor)
+        values, failures = fitted(rescale(rest, scale, result[1]), *result)
+        return values, (Failure(zero, _REMAINDER_BY_ZERO), *failures)
+
+    return operation
+
+
+_OPERATIONS: dict[str, Callable[[Digits, Digits, Digits], Operation | None]] = {
+    "add": _sum(1),
+    "subtract": _sum(-1),
+    "multiply": _product,
+    "divide": _quotient,
+    "mod": _remainder,
+}
+
+
+def whole(name: str, call: Call) -> Kernel | None:
+    """Ceiling or floor: a decimal without fraction."""
+    (precision, scale), result = call.args[0].type.args, call.type.args
+    if result[1] != 0 or result[0] < min(precision - scale + (scale > 0), 38):
+        return None
+    unit = 10**scale
+    if scale == 0:
+        return strict(lambda a: a)
+    if name == "ceil":
+        return strict(lambda a: -(-_for_unit(a, unit) // unit))
+    return strict(lambda a: _for_unit(a, unit) // unit)
+
+
+def _for_unit(values: Values, unit: int) -> Values:
+    return values if unit < _INT64 else _exact(values)
+
+
+def rounded(call: Call, digits: int) -> Kernel | None:
+    """Rounding to some digits after the point, which only ever takes digits away."""
+    kind = call.args[0].type
+    if kind.name != "decimal" or digits < 0 or call.type.args[1] != min(kind.args[1], digits):
+        return None
+    precision, scale = call.type.args
+    first = raising(lambda a: fitted(rescale(a, kind.args[1], scale), precision, scale))
+    return Kernel(lambda parts: first.build(parts[:1]), fails=True)

@@ -1,0 +1,73 @@
+"""Structs and arrays: built from values, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.kernels.kernel import Kernel, Part, Rule
+from viewlet.columns.kernels.vectors import Evaluate, Vector, read_arrow, reader, writer
+from viewlet.columns.rows import Rows
+from viewlet.columns.types import arrow_type
+from viewlet.plan.expr import Call, Literal
+from viewlet.plan.types import Type
+
+
+def _get_field(call: Call) -> Kernel | None:
+    struct, name = call.args[0].type, call.args[1]
+    if struct.name != "struct" or not isinstance(name, Literal):
+        return None
+    places = [i for i, (field, kind) in enumerate(struct.args) if field == name.value and kind == call.type]
+    return Kernel(lambda parts: _field(parts[0].run, places[0], reader(call.type))) if len(places) == 1 else None
+
+
+def _field(struct: Evaluate, place: int, read: Callable[[pa.Array], Vector]) -> Evaluate:
+    """A field of each struct; NULL where the struct is NULL."""
+    options, extract = pc.StructFieldOptions([place]), pc.get_function("struct_field").call
+    return lambda rows: read(extract([struct(rows)[0]], options))
+
+
+def _named_struct(call: Call) -> Kernel | None:
+    names = tuple(arg.value if isinstance(arg, Literal) else None for arg in call.args[0::2])
+    kinds = tuple(arg.type for arg in call.args[1::2])
+    if call.type != Type("struct", tuple(zip(names, kinds, strict=True))):
+        return None
+    return Kernel(lambda parts: _struct(parts[1::2], call.type))
+
+
+def _struct(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+    fields = list(arrow_type(kind))
+    columns = tuple((part.run, writer(part.type)) for part in parts)
+
+    def evaluate(rows: Rows) -> Vector:
+        length = len(rows)
+        return pa.StructArray.from_arrays([write(run(rows), length) for run, write in columns], fields=fields), None
+
+    return evaluate
+
+
+def _array(call: Call) -> Kernel | None:
+    if not call.args or any(Type("array", (arg.type,)) != call.type for arg in call.args):
+        return None
+    return Kernel(lambda parts: _list(parts, call.type))
+
+
+def _list(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+    """One array for each row, of the values of all parts."""
+    arrow, write, count = arrow_type(kind), writer(kind.args[0]), len(parts)
+
+    def evaluate(rows: Rows) -> Vector:
+        length = len(rows)
+        together = pa.concat_arrays([write(part.run(rows), length) for part in parts])
+        interleaved = np.arange(length * count).reshape(count, length).T.reshape(-1)
+        offsets = pa.array(np.arange(length + 1, dtype=np.int32) * np.int32(count))
+        values = together.take(pa.array(interleaved))
+        return read_arrow(pa.ListArray.from_arrays(offsets, values, type=arrow))
+
+    return evaluate
+
+
+RULES: dict[str, Rule] = {"get_field": _get_field, "named_struct": _named_struct, "array": _array}

@@ -1,0 +1,172 @@
+"""Rows with weights: the one shape of every table, view, map and delta in memory.
+
+A weight says how often a row occurs; a negative one, how often it is taken away. Adding two bags is
+putting their rows together; `consolidate` gives the same bag with each row once and none of weight zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import Mask, Positions, combine, valid_mask, values_of
+from viewlet.columns.hash import Hashes, hash_array, hash_rows
+
+Weights = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Rows:
+    """Columns of equal length, by name, and a weight for each row."""
+
+    __slots__ = ("columns", "weights")
+
+    def __init__(self, columns: Mapping[str, pa.Array], weights: Weights) -> None:
+        self.columns = dict(columns)
+        self.weights = weights
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __getitem__(self, name: str) -> pa.Array:
+        return self.columns[name]
+
+    def __repr__(self) -> str:
+        return f"Rows({len(self)} rows of {', '.join(self.columns)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    @staticmethod
+    def of(table: pa.Table | pa.RecordBatch, weights: Weights | None = None) -> Rows:
+        """The rows of an Arrow table, each of weight one unless weights are given."""
+        columns = {name: combine(table.column(i)) for i, name in enumerate(table.schema.names)}
+        return Rows(columns, np.ones(table.num_rows, dtype=np.int64) if weights is None else weights)
+
+    @staticmethod
+    def concat(parts: Sequence[Rows]) -> Rows:
+        """The sum of some bags with the same columns."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = {name: pa.concat_arrays([p.columns[name] for p in parts]) for name in parts[0].columns}
+        return Rows(columns, np.concatenate([p.weights for p in parts]))
+
+    @staticmethod
+    def empty(types: Mapping[str, pa.DataType]) -> Rows:
+        return Rows({name: pa.array([], type=kind) for name, kind in types.items()}, np.zeros(0, dtype=np.int64))
+
+    def take(self, at: Positions) -> Rows:
+        if len(at) == len(self) and (len(at) == 0 or bool((at == np.arange(len(at))).all())):
+            return self
+        indices = pa.array(at, type=pa.int64())
+        return Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at])
+
+    def filter(self, keep: Mask) -> Rows:
+        return self if keep.all() else self.take(np.flatnonzero(keep))
+
+    def select(self, wanted: Iterable[str]) -> Rows:
+        return Rows({n: self.columns[n] for n in wanted}, self.weights)
+
+    def rename(self, new: Sequence[str]) -> Rows:
+        return Rows(dict(zip(new, self.columns.values(), strict=True)), self.weights)
+
+    def with_columns(self, more: Mapping[str, pa.Array]) -> Rows:
+        return Rows({**self.columns, **more}, self.weights)
+
+    def weighted(self, weights: Weights) -> Rows:
+        return Rows(self.columns, weights)
+
+    def negated(self) -> Rows:
+        return Rows(self.columns, -self.weights)
+
+    def hashes(self, wanted: Iterable[str] | None = None) -> Hashes:
+        """The hash of each row, over some columns or all."""
+        picked = self.columns.values() if wanted is None else [self.columns[n] for n in wanted]
+        return hash_rows(list(picked), len(self))
+
+    def expanded(self) -> Rows:
+        """Every row as often as its weight says, each of weight one; all weights must be positive."""
+        if (self.weights == 1).all():
+            return self
+        at = np.repeat(np.arange(len(self)), self.weights)
+        return self.take(at).weighted(np.ones(len(at), dtype=np.int64))
+
+    def consolidate(self, sums: Sequence[str] = ()) -> Rows:
+        """The same bag with each row once, and none that says nothing.
+
+        `sums` names integer columns that add up as the weight does, and are no part of a row's identity.
+        """
+        if len(self) == 0 or (len(self) == 1 and self.weights[0]):
+            return self
+        first, groups = group([c for n, c in self.columns.items() if n not in sums], len(self))
+        totals = add_up(self.weights, groups, len(first))
+        kept = totals != 0
+        added = {name: add_up(values_of(self.columns[name], "i8"), groups, len(first)) for name in sums}
+        for values in added.values():
+            kept |= values != 0
+        at = np.flatnonzero(kept)
+        result = self.take(first[at]).weighted(totals[at])
+        return result.with_columns({name: pa.array(values[at]) for name, values in added.items()}) if sums else result
+
+    def arrow(self) -> pa.Table:
+        """The columns as an Arrow table, without the weights."""
+        return pa.table(self.columns)
+
+
+def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None) -> tuple[Positions, Positions]:
+    """Number the distinct rows: the position of each one's first occurrence, and each row's number."""
+    if hashes is None:
+        hashes = hash_rows(columns, length)
+    _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
+    if len(first) < length and not same(columns, first[numbers], columns, np.arange(length)).all():
+        return _group_collided(columns, hashes)
+    return first, numbers
+
+
+def _group_collided(columns: Sequence[pa.Array], hashes: Hashes) -> tuple[Positions, Positions]:
+    """The same when different rows share a hash: a second hash tells them apart."""
+    second = hash_rows(columns, len(hashes), seed=1)
+    both = np.stack([hashes, second])
+    _, first, numbers = np.unique(both, axis=1, return_index=True, return_inverse=True)
+    return first, numbers.reshape(-1)
+
+
+def add_up(values: Weights, groups: Positions, count: int) -> Weights:
+    """The exact sum of the integers of each group."""
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, groups, values)
+    return sums
+
+
+def same(left: Sequence[pa.Array], at: Positions, right: Sequence[pa.Array], to: Positions) -> Mask:
+    """Whether rows at given positions have the same contents; NULL is the same as NULL, NaN as NaN."""
+    result = np.ones(len(at), dtype=np.bool_)
+    for a, b in zip(left, right, strict=True):
+        result &= _same_values(a, at, b, to)
+    return result
+
+
+def _same_values(a: pa.Array, at: Positions, b: pa.Array, to: Positions) -> Mask:
+    if a.type != b.type:
+        raise AssertionError(f"comparing {a.type} with {b.type}")
+    if pa.types.is_null(a.type):
+        return np.ones(len(at), dtype=np.bool_)
+    if pa.types.is_nested(a.type):
+        return hash_array(a)[at] == hash_array(b)[to]
+    if pa.types.is_integer(a.type) or pa.types.is_temporal(a.type):
+        width = f"i{a.type.bit_width // 8}"
+        equal = values_of(a, width)[at] == values_of(b, width)[to]
+    else:
+        picked, other = a.take(pa.array(at)), b.take(pa.array(to))
+        if pa.types.is_floating(a.type):
+            equal = hash_array(picked) == hash_array(other)
+        else:
+            equal = valid_mask(pc.fill_null(pc.equal(picked, other), False), bits=1)
+    if a.null_count or b.null_count:
+        valid, other_valid = valid_mask(a)[at], valid_mask(b)[to]
+        equal = np.where(valid & other_valid, equal, valid == other_valid)
+    return equal

@@ -1,0 +1,91 @@
+"""The Arrow type of each Spark type, and back.
+
+The mapping is Spark's own Arrow exchange, with every field nullable: nullability belongs to the schema, and
+two columns of one Spark type always have the same Arrow type. Two things have no exact way back: Arrow has no
+plain interval of months, so that one is kept as `int32`, and a variant is a struct of its two binary parts.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from viewlet.plan.types import Type
+
+_TAG = {b"variant": b"true"}
+VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata=_TAG)])
+"""As in Spark's exchange, a tag tells a variant from a struct of the same shape."""
+
+_ATOMIC = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(),
+    "date": pa.date32(), "timestamp": pa.timestamp("us", tz="UTC"), "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(), "variant": VARIANT,
+}  # fmt: skip
+_NAMES = {kind: name for name, kind in _ATOMIC.items() if name != "variant"}
+_MONTHS = ("interval year", "interval month", "interval year to month")
+
+
+def arrow_type(kind: Type) -> pa.DataType:
+    """The Arrow type that holds values of a Spark type."""
+    match kind.name:
+        case "decimal":
+            return pa.decimal128(*kind.args)
+        case "array":
+            return pa.list_(pa.field("element", arrow_type(kind.args[0])))
+        case "map":
+            return pa.map_(arrow_type(kind.args[0]), arrow_type(kind.args[1]))
+        case "struct":
+            return pa.struct([pa.field(name, arrow_type(part)) for name, part in kind.args])
+        case name if name in _MONTHS:
+            return pa.int32()
+        case name if name.startswith("interval"):
+            return pa.duration("us")
+        case name if name in _ATOMIC:
+            return _ATOMIC[name]
+    raise ValueError(f"`{kind}` has no Arrow type")
+
+
+def spark_type(kind: pa.DataType) -> Type:
+    """The Spark type that Spark would give to a column of an Arrow type."""
+    if kind in _NAMES:
+        return Type(_NAMES[kind])
+    if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
+        return Type("decimal", (kind.precision, kind.scale))
+    if pa.types.is_map(kind):
+        return Type("map", (spark_type(kind.key_type), spark_type(kind.item_type)))
+    if pa.types.is_struct(kind):
+        if kind.num_fields == 2 and (kind.field(1).metadata or {}).get(b"variant") == b"true":
+            return Type("variant")
+        return Type("struct", tuple((f.name, spark_type(f.type)) for f in kind))
+    if pa.types.is_dictionary(kind):
+        return spark_type(kind.value_type)
+    if _is_list(kind):
+        return Type("array", (spark_type(kind.value_type),))
+    for fits, name in _WIDER:
+        if fits(kind):
+            return Type(name)
+    raise ValueError(f"Arrow's `{kind}` is no type of Spark's")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(fits(kind) for fits in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(fits(kind) for fits in tests)
+
+
+_WIDER = (
+    (_is_text, "string"),
+    (_is_bytes, "binary"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_duration, "interval day to second"),
+    (lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None, "timestamp"),
+    (pa.types.is_timestamp, "timestamp_ntz"),
+)
+"""Arrow's other shapes of the same values; casting to `arrow_type` makes them canonical."""

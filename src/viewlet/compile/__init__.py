@@ -1,0 +1,38 @@
+"""From plan to program: which maps to keep, and what each change means for them.
+
+Nothing in here reads state, and nothing imports an engine: what an engine can evaluate exactly is handed
+in as `Abilities`. The stages, in order, are the compiler's table of contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from viewlet.compile.abilities import Abilities
+from viewlet.compile.build import Builder
+from viewlet.compile.distinct import split_distinct
+from viewlet.compile.lower import lower_view
+from viewlet.plan.nodes import Plan
+from viewlet.plan.types import Field
+from viewlet.program.program import Program, check
+
+Stage = Callable[[Plan, Abilities], Plan]
+
+STAGES: tuple[tuple[str, Stage], ...] = (
+    # First, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
+    ("split distinct aggregates", split_distinct),
+)
+
+
+def compile_view(view: str, plan: Plan, columns: tuple[Field, ...], abilities: Abilities) -> Program:
+    """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names."""
+    for _, stage in STAGES:
+        before = [f.type for f in plan.columns]
+        plan = stage(plan, abilities)
+        assert [f.type for f in plan.columns] == before, f"{stage.__name__} changed the schema of {view}"
+    program = lower_view(Builder(view, abilities), plan, columns)
+    check(program)
+    return program
+
+
+__all__ = ["STAGES", "Abilities", "compile_view"]

@@ -1,0 +1,101 @@
+"""Aggregates: sums are kept as sums; what is not a sum is regrouped.
+
+    S[k] += Sum[k](ΔQ)          γ[k](Q) = answer(S[k])
+
+The map S holds, for each key, integers that add up (columns/sums.py); for the keys that a delta touches,
+the old answer is taken away and the new one put in. DISTINCT is the same without any sum: a key is there
+while its weight is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from viewlet.compile.build import Builder, comparable, compute
+from viewlet.compile.regroup import lower_keyed
+from viewlet.plan.expr import Column, Expr, Named, Reduce, rewrite, walk
+from viewlet.plan.nodes import Aggregate, Plan
+from viewlet.plan.show import show_expr
+from viewlet.plan.types import BIGINT, INT, Field
+from viewlet.program.sums import Sum, is_sum, sum_columns, uses_slots
+from viewlet.program.terms import SLOT, Answer, Term, Total
+
+Lower = Callable[[Builder, Plan], tuple[Term, ...]]
+
+
+def lower_aggregate(build: Builder, plan: Aggregate, lower: Lower, top: Plan) -> tuple[Term, ...]:
+    """The delta of an aggregate's rows."""
+    why = why_not_sums(build, plan)
+    if why is not None:
+        return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, lower, top=top)
+    build.note(plan, "ring")
+    return _lower_sums(build, plan, lower(build, plan.rows))
+
+
+def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
+    """Why an aggregate is not kept as sums."""
+    for call in calls_of(plan):
+        if call.distinct:
+            return f"{show_expr(call)} is kept group by group beside other aggregates"
+        if not is_sum(call.function, call.args[0].type if call.args else None):
+            return f"{call.function} is not a sum"
+        if call.function == "count" and len(call.args) > 1:
+            return "count of several columns is kept group by group"
+        if (why := build.abilities.expressions([*call.args, *([call.where] if call.where else [])])) is not None:
+            return why
+    if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
+        return why
+    return build.abilities.expressions(r.expr for r in _results(plan, _names(plan), "_a"))
+
+
+def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
+    """The aggregate calls in the results, each once."""
+    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
+
+
+def _names(plan: Aggregate) -> tuple[str, ...]:
+    """The names of the key columns: a key that is a column keeps its own."""
+    return tuple(k.name if isinstance(k, Column) else f"_k{i}" for i, k in enumerate(plan.keys))
+
+
+def _results(plan: Aggregate, keys: tuple[str, ...], prefix: str) -> tuple[Named, ...]:
+    """The results over the columns that hold keys and aggregates."""
+    held: dict[Expr, Expr] = {k: Column(n, k.type) for k, n in zip(plan.keys, keys, strict=True)}
+    held |= {c: Column(f"{prefix}{i}", c.type) for i, c in enumerate(calls_of(plan))}
+    return tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
+
+
+def _lower_sums(build: Builder, plan: Aggregate, below: tuple[Term, ...]) -> tuple[Term, ...]:
+    names = _names(plan)
+    keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
+    arguments, sums = _arguments(plan)
+    fields = _map_fields([f for f, _ in keys], sums)
+    totals = tuple(Total(compute(t, [*keys, *arguments]), names, sums, fields) for t in below)
+    meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
+    kept = build.keep(totals, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))
+    answered = tuple([f for f, _ in keys] + [Field(s.name, s.type) for s in sums])
+    answer = Answer(kept.name, names, sums, answered)
+    results = _results(plan, names, "_a")
+    return (compute(answer, [(f, r.expr) for f, r in zip(plan.columns, results, strict=True)]),)
+
+
+def _arguments(plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ...]]:
+    """The columns that the sums add up, and the sums."""
+    computed: dict[Expr, Field] = {}
+    sums: list[Sum] = []
+
+    def column_for(e: Expr | None) -> str | None:
+        if e is None:
+            return None
+        return computed.setdefault(e, Field(f"_x{len(computed)}", e.type)).name
+
+    for i, call in enumerate(calls_of(plan)):
+        argument = call.args[0] if call.args else None
+        kind = None if argument is None else argument.type
+        sums.append(Sum(f"_a{i}", call.function, column_for(argument), column_for(call.where), kind, call.type))
+    return [(f, e) for e, f in computed.items()], tuple(sums)
+
+
+def _map_fields(keys: list[Field], sums: tuple[Sum, ...]) -> tuple[Field, ...]:
+    slot = [Field(SLOT, INT, False)] if any(uses_slots(s) for s in sums) else []
+    return (*keys, *slot, *(Field(c, BIGINT, False) for s in sums for c in sum_columns(s)))

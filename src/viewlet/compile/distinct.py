@@ -1,0 +1,53 @@
+"""Distinct aggregates as sums over a DISTINCT.
+
+    γ[k; count(distinct x)](Q)  =  γ[k; count(x)](δ[k, x](Q))
+
+so that count(distinct …) is kept by counting, without reading a group again. It applies where all the
+aggregates of an operator are distinct over the same arguments; min and max need no DISTINCT at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from viewlet.compile.abilities import Abilities
+from viewlet.plan.expr import Column, Expr, Named, Reduce, rewrite, walk
+from viewlet.plan.nodes import Aggregate, Plan, map_children
+from viewlet.plan.types import Field
+
+
+def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
+    """Rewrite every aggregate of the plan for which it holds."""
+    plan = map_children(plan, lambda child: split_distinct(child, abilities))
+    if not isinstance(plan, Aggregate):
+        return plan
+    calls = {e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)}
+    arguments = {c.args for c in calls}
+    if not calls or len(arguments) != 1 or not all(c.distinct and c.where is None for c in calls):
+        return plan
+    (args,) = arguments
+    if len(args) != 1 or abilities.expressions((*plan.keys, *args)) is not None:
+        return plan
+    return _over_distinct(plan, args[0])
+
+
+def _over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
+    """The aggregate over the distinct (keys, argument) rows."""
+    fields = [Field(f"_d{i}", e.type) for i, e in enumerate((*plan.keys, argument))]
+    inner = Aggregate(
+        plan.rows,
+        (*plan.keys, argument),
+        tuple(Named(f.name, e) for f, e in zip(fields, (*plan.keys, argument), strict=True)),
+        tuple(fields),
+    )
+    columns: list[Expr] = [Column(f.name, f.type) for f in fields]
+    value = columns[-1]
+    by_key = dict(zip(plan.keys, columns[:-1], strict=True))
+
+    def over(e: Expr) -> Expr | None:
+        if isinstance(e, Reduce):
+            return replace(e, args=(value,), distinct=False)
+        return by_key.get(e)
+
+    results = tuple(Named(r.name, rewrite(r.expr, over)) for r in plan.results)
+    return Aggregate(inner, tuple(columns[:-1]), results, plan.columns)

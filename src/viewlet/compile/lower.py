@@ -1,0 +1,172 @@
+"""Operators to terms. A plan becomes a sum of terms: what each input's change means for it.
+
+    Δ(filter Q) = filter ΔQ        Δ(project Q) = project ΔQ        Δ(P ∪ Q) = ΔP + ΔQ
+
+Linear operators act on the delta and keep nothing. Joins, sums and regrouped operators keep maps; they
+have files of their own, and this match is their table of contents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from viewlet.compile.aggregate import lower_aggregate, why_not_sums
+from viewlet.compile.build import Builder, compute, rename
+from viewlet.compile.join import lower_join
+from viewlet.compile.regroup import lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.plan.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Input,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Sealed,
+    Top,
+    Union,
+    Values,
+    Window,
+    children,
+    expressions,
+)
+from viewlet.plan.show import show_node
+from viewlet.plan.types import Field
+from viewlet.program.program import Program, Step
+from viewlet.program.terms import KEY, Change, Constant, Native, Regroup, Select, Spread, Term
+
+Terms = tuple[Term, ...]
+
+
+def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Program:
+    """The whole program of a view."""
+    terms = lower(build, plan)
+    names = tuple(f.name for f in plan.columns)
+    if _is_last_map(build, terms, names):
+        build.steps[-1] = _as_view(build.steps[-1], build.view)
+    else:
+        build.keep(terms, names, meaning="the view", name=build.view)
+    return Program(build.view, columns, names, tuple(build.steps), tuple(build.notes))
+
+
+def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
+    """Whether the view is a map that was just made, with nothing on top."""
+    if len(terms) != 1 or not isinstance(term := terms[0], Change) or not build.steps:
+        return False
+    last = build.steps[-1]
+    return (
+        term.bag == last.map.name and tuple(f.name for f in term.columns) == names and last.map.columns[-1].name == KEY
+    )
+
+
+def _as_view(step: Step, view: str) -> Step:
+    """A regrouped operator's map, as the view itself."""
+    (term,) = step.terms
+    assert isinstance(term, Regroup)
+    return Step(replace(step.map, name=view), (replace(term, target=view),))
+
+
+def lower(build: Builder, plan: Plan) -> Terms:
+    """The delta of a plan, as a sum of terms."""
+    build.depth += 1
+    try:
+        return _lower(build, plan)
+    finally:
+        build.depth -= 1
+
+
+def _lower(build: Builder, plan: Plan) -> Terms:
+    match plan:
+        case Scan(name, columns):
+            build.note(plan, "")
+            return (Change(name, columns),)
+        case Values(rows, columns):
+            build.note(plan, "")
+            return (Constant(rows, columns),)
+        case Filter() | Project() if (base := _regrouped_below(build, plan)) is not None:
+            return _lower_regrouped(build, base, plan)
+        case Filter() | Project() | Expand() | Generate():
+            return _lower_row_wise(build, plan)
+        case Union(inputs, columns):
+            build.note(plan, "ring")
+            return tuple(rename(t, columns) for rows in inputs for t in lower(build, rows))
+        case Join():
+            return lower_join(build, plan, lower, plan)
+        case Aggregate():
+            return lower_aggregate(build, plan, lower, plan)
+        case Window() | Top():
+            return _lower_regrouped(build, plan, plan)
+        case Sealed():
+            return lower_sealed(build, plan, lower)
+        case Input():
+            raise AssertionError("an input of a function over groups stands outside of one")
+        case _:
+            assert_never(plan)
+
+
+def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
+    """The operator under some filters and projections, if it is regrouped and they can go into its function.
+
+    Then what they drop is never kept: a top-k per group keeps k rows of each, and an outer join just the columns
+    that are wanted.
+    """
+    base = plan
+    while isinstance(base, Filter | Project):
+        base = base.rows
+    match base:
+        case Window() | Top():
+            pass
+        case Join() if base.kind != "inner":
+            pass
+        case Aggregate() if why_not_sums(build, base) is not None:
+            pass
+        case _:
+            return None
+    apart, together = (build.abilities.groups(with_inputs(p, children(base))) for p in (base, plan))
+    return base if together is None or apart is not None else None
+
+
+def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
+    depth = build.depth
+    try:
+        match base:
+            case Window():
+                return lower_window(build, base, lower, top)
+            case Top():
+                return lower_top(build, base, lower, top)
+            case Join():
+                return lower_join(build, base, lower, top)
+            case Aggregate():
+                return lower_aggregate(build, base, lower, top)
+            case _:
+                raise AssertionError(f"{show_node(base)} is not regrouped")
+    finally:
+        build.depth = depth
+
+
+def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> Terms:
+    """A row-wise operator is linear: it acts on the delta. Where only Spark evaluates it, Spark gets the delta."""
+    why = build.abilities.expressions(expressions(plan))
+    if isinstance(plan, Generate):
+        why = why or "generators are run by Spark"
+    build.note(plan, "ring", "" if why is None else f"on Spark: {why}")
+    below = lower(build, plan.rows)
+    if why is None:
+        return tuple(_row_wise(plan, t) for t in below)
+    assert plan.origin is not None, f"{show_node(plan)} was made by the compiler and cannot be evaluated: {why}"
+    return tuple(Native(t, plan.origin, show_node(plan), plan.columns) for t in below)
+
+
+def _row_wise(plan: Plan, term: Term) -> Term:
+    match plan:
+        case Filter(condition=condition):
+            return Select(term, condition)
+        case Project(results=results, columns=columns):
+            return compute(term, [(f, r.expr) for f, r in zip(columns, results, strict=True)])
+        case Expand(projections=projections, columns=columns):
+            return Spread(term, projections, columns)
+        case _:
+            raise AssertionError(f"{show_node(plan)} is not row-wise")

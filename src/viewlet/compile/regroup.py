@@ -1,0 +1,108 @@
+"""Operators that work group by group, and those that have no groups.
+
+    Δf(Q) = f(Q_new) − f(Q_old),   both restricted to the keys that ΔQ touches
+
+which is the thesis' domain extraction (§3.4.2) with the set of touched keys as the domain. f(Q_old) is what
+the target map holds for those keys. With the empty key the one group is everything: recomputation, whose
+difference is still all that goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from viewlet.compile.build import Builder, change_of, comparable, compute, passing
+from viewlet.plan.expr import Column, Expr
+from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, map_children
+from viewlet.plan.show import show_node
+from viewlet.plan.types import BIGINT, Field
+from viewlet.program.terms import KEY, Change, Grouped, Regroup, Term
+
+Lower = Callable[[Builder, Plan], tuple[Term, ...]]
+Keys = tuple[Expr, ...]
+
+
+def lower_keyed(
+    build: Builder,
+    plan: Plan,
+    inputs: tuple[Plan, ...],
+    keys: tuple[Keys, ...],
+    why: str,
+    lower: Lower,
+    *,
+    top: Plan | None = None,
+) -> tuple[Term, ...]:
+    """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too."""
+    if (
+        keys
+        and keys[0]
+        and (bad := build.abilities.expressions(comparable(k) for side in keys for k in side)) is not None
+    ):
+        keys, why = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}"
+    keyed = bool(keys) and bool(keys[0])
+    top = top or plan
+    function = with_inputs(top, inputs)
+    unable = build.abilities.groups(function)
+    _note_row_wise(build, top, plan)
+    build.note(plan, "keyed" if keyed else "recompute", why if unable is None else f"{why}; on Spark: {unable}")
+    grouped = tuple(_keep_input(build, p, k, lower) for p, k in zip(inputs, keys or ((),) * len(inputs), strict=True))
+    native = None if unable is None else _native(top, inputs)
+    fields = (*top.columns, Field(KEY, BIGINT, False))
+    target = build.next_map()
+    term = Regroup(grouped, function, target, fields, native)
+    kept = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
+    return (change_of(kept, len(top.columns)),)
+
+
+def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
+    """What goes into a regrouped operator's function needs no map of its own."""
+    while top is not base and isinstance(top, Filter | Project):
+        build.note(top, "keyed", "within the operator below")
+        build.depth += 1
+        top = top.rows
+
+
+def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped:
+    """The input's rows as a map, by group."""
+    terms = lower(build, plan)
+    if not keys and len(terms) == 1 and isinstance(terms[0], Change):
+        return Grouped(terms[0].bag, (), plan.columns)  # it is kept already
+    plain = [comparable(k) for k in keys]
+    by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
+    columns = passing(plan.columns)
+    columns += [(Field(name, k.type), k) for name, k in zip(by, plain, strict=True) if not isinstance(k, Column)]
+    meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
+    kept = build.keep([compute(t, columns) for t in terms], by, meaning=meaning)
+    return Grouped(kept.name, by, plan.columns)
+
+
+def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
+    """Which of Spark's own operators make up a function."""
+    cuts = tuple(getattr(p, "origin", None) for p in inputs)
+    origin = getattr(top, "origin", None)
+    assert origin is not None and None not in cuts, f"{show_node(top)} was made by the compiler and cannot be evaluated"
+    return origin, tuple(c for c in cuts if c is not None)
+
+
+def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
+    """The operators above some inputs, as a function of them."""
+    for i, given in enumerate(inputs):
+        if plan is given:
+            return Input(i, plan.columns)
+    return map_children(plan, lambda child: with_inputs(child, inputs))
+
+
+def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple[Term, ...]:
+    """A window is regrouped by its partition; without one, recomputed."""
+    why = "a window reads its whole partition" if plan.partition else "a window without PARTITION BY has one partition"
+    return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, lower, top=top)
+
+
+def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term, ...]:
+    """A global LIMIT has no key."""
+    return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", lower, top=top)
+
+
+def lower_sealed(build: Builder, plan: Sealed, lower: Lower) -> tuple[Term, ...]:
+    """An operator that nobody but Spark understands."""
+    return lower_keyed(build, plan, plan.inputs, ((),) * len(plan.inputs), plan.reason, lower)

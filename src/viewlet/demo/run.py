@@ -1,0 +1,119 @@
+"""The demonstration from beginning to end, as a person watches it."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewlet.database import connect
+from viewlet.demo.definitions import TABLES, VIEWS
+from viewlet.demo.recompute import recompute_times
+from viewlet.demo.retail import make_retail
+from viewlet.demo.stream import SIZES, Epoch, make_stream
+from viewlet.errors import StoreError
+from viewlet.screen import aligned, duration, plural, progress
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+MARK = "demo"
+"""A file that says: this folder is the demonstration's, and may be made anew."""
+Times = dict[str, dict[int, list[float]]]
+
+
+def run_demo(folder: Path, *, lines: int = 1_000_000, sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> bool:
+    """Run the demonstration in a folder; whether every view was right at the end."""
+    start = time.perf_counter()
+    _make_anew(folder)
+    with connect(folder) as db:
+        retail = make_retail(lines)
+        _load(db, retail.tables)
+        _define(db)
+        times = _apply(db, make_stream(retail, sizes, rounds))
+        _compare(db, times)
+        print("\nHow one of them is kept fresh:\n")
+        print(db.explain("segment_by_category"))
+        right = _check(db)
+    print(f"\n{duration((time.perf_counter() - start) * 1_000)} in all. The warehouse is still there; look around:")
+    for command in ("status", "explain top_products", "check"):
+        print(f"  viewlet --warehouse {folder} {command}")
+    return right
+
+
+def _make_anew(folder: Path) -> None:
+    """An empty folder for the demonstration; one that holds something else is left alone."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
+        raise StoreError(
+            f"`{folder}` holds something that is not the demonstration's", hint="name another folder: --warehouse DIR"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MARK).touch()
+
+
+def _load(db: Database, tables: dict[str, object]) -> None:
+    """Create the tables and fill them, in one epoch."""
+    for statement in TABLES.values():
+        db.sql(statement)
+    start = time.perf_counter()
+    with db.epoch() as epoch:
+        for name, rows in tables.items():
+            epoch.insert(name, rows)
+    counts = ", ".join(f"{len(rows):,} {name}" for name, rows in tables.items())  # type: ignore[arg-type]
+    print(f"loaded {counts} in {_since(start)}")
+
+
+def _define(db: Database) -> None:
+    for name, query in progress(list(VIEWS.items()), "creating views "):
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+
+
+def _apply(db: Database, epochs: list[Epoch]) -> Times:
+    """Apply the stream; the milliseconds that each view took, by the size of the epoch."""
+    times: Times = defaultdict(lambda: defaultdict(list))
+    for epoch in progress(epochs, "applying epochs"):
+        with db.epoch() as e:
+            for change in epoch.changes:
+                getattr(e, change.action)(change.table, change.rows)
+        for name, record in db.status()["epochs"][-1]["views"].items():
+            times[name][epoch.size].append(record["ms"])
+    return times
+
+
+def _compare(db: Database, times: Times) -> None:
+    """Print the refresh times beside those of recomputing with Spark SQL, in the same run."""
+    sizes = sorted({size for by_size in times.values() for size in by_size})
+    again = recompute_times(db, progress(list(VIEWS), "recomputing    "))
+    headings = ["view", "rows", *(f"{size:,} rows" for size in sizes), "recompute", "at 1,000 rows"]
+    rows = []
+    for name in VIEWS:
+        medians = [statistics.median(times[name][size]) if times[name][size] else None for size in sizes]
+        middle = next((m for m in medians[1:] if m), medians[0])
+        faster = f"{again[name] / middle:,.0f} × faster" if middle else ""
+        shown = [duration(m) if m is not None else "" for m in medians]
+        rows.append([name, f"{db.table(name).arrow().num_rows:,}", *shown, duration(again[name]), faster])
+    print("\nRefreshing a view after an epoch, beside recomputing it with Spark SQL (medians; the best of 3 runs):\n")
+    print(aligned(headings, rows, right=range(1, len(headings))))
+
+
+def _check(db: Database) -> bool:
+    """Compare every view with what Spark SQL computes from scratch."""
+    wrong: dict[str, int] = {}
+    for name in progress(list(VIEWS), "\nchecking views "):
+        wrong[name] = db.check(name).num_rows
+    print(summary(wrong))
+    return not any(wrong.values())
+
+
+def summary(wrong: dict[str, int]) -> str:
+    """What a check found, in a line for each view that is wrong, or in one line."""
+    bad = [f"{name}: {plural(count, 'row')} differ from Spark SQL" for name, count in wrong.items() if count]
+    return "\n".join(bad or [f"{plural(len(wrong), 'view')} equal to what Spark SQL computes from scratch"])
+
+
+def _since(start: float) -> str:
+    return duration((time.perf_counter() - start) * 1_000)

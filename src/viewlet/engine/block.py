@@ -1,0 +1,258 @@
+"""Terms as functions: the code that both engines run, in the driver's process or in a task.
+
+A term is compiled once into a closure over Arrow and NumPy columns; running it costs look-ups, arithmetic
+and group sums on the delta. What it reads it gets from an `Epoch`: deltas, and maps before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions, valid_mask
+from viewlet.columns.evaluate import compile_condition, compile_expr
+from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.rows import Rows, group, same
+from viewlet.columns.sums import decode, encode
+from viewlet.columns.types import arrow_type
+from viewlet.engine.local import compile_plan
+from viewlet.plan.types import Field
+from viewlet.program.terms import (
+    KEY,
+    Answer,
+    Change,
+    Compute,
+    Constant,
+    Grouped,
+    Match,
+    Native,
+    Probe,
+    Regroup,
+    Select,
+    Spread,
+    Term,
+    Total,
+)
+from viewlet.store import Contents
+
+
+class Epoch(Protocol):
+    """What a running term can read."""
+
+    initial: bool
+    """Whether this is the view's first epoch, which puts in what is there without any data."""
+
+    def change(self, bag: str) -> Rows | None: ...
+    def old(self, bag: str) -> Contents: ...
+    def new(self, bag: str) -> Contents: ...
+    def on_spark(self, term: Native, rows: Rows) -> Rows: ...
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
+
+
+Run = Callable[[Epoch], Rows | None]
+
+
+def compile_term(term: Term) -> Run:
+    """The function that a term denotes; it gives None for no rows."""
+    match term:
+        case Change(bag, columns):
+            return _change(bag, columns)
+        case Constant():
+            return _constant(term)
+        case Answer():
+            return _answer(term)
+        case Regroup():
+            return _regroup(term)
+        case Select() | Compute() | Spread() | Native() | Probe() | Total():
+            return _then(compile_term(term.rows), compile_step(term))
+        case _:
+            assert_never(term)
+
+
+def compile_step(term: Select | Compute | Spread | Native | Probe | Total) -> Callable[[Epoch, Rows], Rows]:
+    """The last step of a term, as a function of the rows before it."""
+    match term:
+        case Select(condition=condition):
+            test = compile_condition(condition)
+            return lambda epoch, rows: rows.filter(test(rows))
+        case Compute(results=results):
+            makers = [(r.name, compile_expr(r.expr)) for r in results]
+            return lambda epoch, rows: Rows({name: make(rows) for name, make in makers}, rows.weights)
+        case Spread():
+            return _spread(term)
+        case Native():
+            return lambda epoch, rows: epoch.on_spark(term, rows)
+        case Probe():
+            return _probe(term)
+        case Total(keys=keys, sums=sums):
+            return lambda epoch, rows: encode(rows, keys, sums)
+        case _:
+            assert_never(term)
+
+
+def _then(first: Run, step: Callable[[Epoch, Rows], Rows]) -> Run:
+    def run(epoch: Epoch) -> Rows | None:
+        rows = first(epoch)
+        if rows is None:
+            return None
+        result = step(epoch, rows)
+        return result if len(result) else None
+
+    return run
+
+
+def _change(bag: str, columns: tuple[Field, ...]) -> Run:
+    names = [f.name for f in columns]
+
+    def run(epoch: Epoch) -> Rows | None:
+        rows = epoch.change(bag)
+        if rows is None or not len(rows):
+            return None
+        return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
+
+    return run
+
+
+def _constant(term: Constant) -> Run:
+    values = list(zip(*term.rows, strict=True)) if term.rows else [()] * len(term.columns)
+    columns = {f.name: pa.array(list(v), type=arrow_type(f.type)) for f, v in zip(term.columns, values, strict=True)}
+    rows = Rows(columns, np.ones(len(term.rows), dtype=np.int64))
+    return lambda epoch: rows if epoch.initial and len(rows) else None
+
+
+def _spread(term: Spread) -> Callable[[Epoch, Rows], Rows]:
+    names = [f.name for f in term.columns]
+    makers = [[compile_expr(e) for e in projection] for projection in term.projections]
+
+    def step(epoch: Epoch, rows: Rows) -> Rows:
+        parts = [Rows({n: make(rows) for n, make in zip(names, made, strict=True)}, rows.weights) for made in makers]
+        return Rows.concat(parts)
+
+    return step
+
+
+def _probe(term: Probe) -> Callable[[Epoch, Rows], Rows]:
+    index = tuple(m.map_column for m in term.on)
+
+    def step(epoch: Epoch, rows: Rows) -> Rows:
+        contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
+        rows = _with_keys(rows, term.on)
+        if not index:
+            at, found = _all_pairs(len(rows), contents.scan())
+        else:
+            keys = [rows[m.column] for m in term.on]
+            at, found = contents.lookup(index, hash_rows(keys, len(rows)))
+            equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
+            if not equal.all():
+                at, found = at[equal], found.filter(equal)
+        met = rows.take(at)
+        return Rows({**met.columns, **{name: found[c] for c, name in term.take}}, met.weights * found.weights)
+
+    return step
+
+
+def _with_keys(rows: Rows, on: tuple[Match, ...]) -> Rows:
+    """The rows that can have a partner: NULL equals nothing."""
+    keep = np.ones(len(rows), dtype=np.bool_)
+    for match in on:
+        if not match.null_safe and rows[match.column].null_count:
+            keep &= valid_mask(rows[match.column])
+    return rows.filter(keep)
+
+
+def _all_pairs(count: int, others: Rows) -> tuple[Positions, Rows]:
+    at = np.repeat(np.arange(count), len(others))
+    return at, others.take(np.tile(np.arange(len(others)), count))
+
+
+def _answer(term: Answer) -> Run:
+    """Take away what the touched keys stood for, put in what they stand for now."""
+    names = [f.name for f in term.columns]
+
+    def run(epoch: Epoch) -> Rows | None:
+        delta = epoch.change(term.map)
+        first_time = epoch.initial and not term.keys
+        if delta is None and not first_time:
+            return None
+        old = epoch.old(term.map)
+        _, before = old.lookup(term.keys, _touched(delta, term.keys))
+        state = before if delta is None else Rows.concat([before, delta])
+        first, groups = group([state[k] for k in term.keys], len(state))
+        count = len(first) if term.keys else 1
+        keys = state.select(term.keys).take(first)
+        was = _answers(term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial)
+        now = _answers(term, names, state, groups, count, keys, not term.keys)
+        changed = Rows.concat([was.negated(), now]).consolidate()
+        return changed if len(changed) else None
+
+    return run
+
+
+def _answers(
+    term: Answer, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
+) -> Rows:
+    """A row for each group that exists; `always`: it exists even without rows."""
+    counts, values = decode(term.sums, state, groups, count)
+    columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
+    there = np.ones(count, dtype=np.bool_) if always else counts > 0
+    return Rows(columns, np.ones(count, dtype=np.int64)).filter(there)
+
+
+def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:
+    """The hashes of the keys that a delta touches; without keys, the one there is."""
+    if delta is None or not keys:
+        return hash_rows([], 1)
+    return np.unique(delta.hashes(keys))
+
+
+def _regroup(term: Regroup) -> Run:
+    function = None if term.native is not None else regroup_function(term)
+
+    def run(epoch: Epoch) -> Rows | None:
+        touched = touched_groups(term, epoch)
+        if touched is None:
+            return None
+        inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
+        now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
+        return replace_groups(term, epoch.old(term.target), touched, now)
+
+    return run
+
+
+def regroup_function(term: Regroup) -> Callable[[Sequence[Rows]], Rows]:
+    """The function of a regrouped operator, where it can be evaluated here."""
+    return compile_plan(term.function, keyed=term.is_keyed)
+
+
+def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
+    """The hashes of the groups that the epoch touches, or None."""
+    deltas = [(i, d) for i in term.inputs if (d := epoch.change(i.map)) is not None]
+    if not term.is_keyed:
+        return hash_rows([], 1) if deltas or epoch.initial else None
+    if not deltas:
+        return None
+    return np.unique(np.concatenate([d.hashes(i.key) for i, d in deltas]))
+
+
+def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
+    """The rows of the touched groups, with the group's hash as a column where there are groups."""
+    names = [f.name for f in grouped.columns]
+    if not grouped.key:
+        rows = contents.consolidated()
+        return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
+    at, found = contents.lookup(grouped.key, touched)
+    return found.select(names).with_columns({KEY: pa.array(touched[at].view(np.int64))}).consolidate()
+
+
+def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:
+    """The difference between the groups' new rows and those that are stored."""
+    names = [f.name for f in term.columns]
+    groups = touched.view(np.int64) if term.is_keyed else np.zeros(1, dtype=np.int64)
+    if not term.is_keyed:
+        now = now.with_columns({KEY: pa.array(np.zeros(len(now), dtype=np.int64))})
+    _, was = target.lookup((KEY,), hash_rows([pa.array(groups)], len(groups)))
+    changed = Rows.concat([was.select(names).negated(), now.select(names)]).consolidate()
+    return changed if len(changed) else None

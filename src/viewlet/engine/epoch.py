@@ -1,0 +1,65 @@
+"""An open epoch: the deltas so far, and the state before and after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from viewlet.columns.rows import Rows
+from viewlet.columns.types import arrow_type
+from viewlet.engine.ready import ReadyProgram
+from viewlet.program.terms import Native, Regroup
+from viewlet.store import Contents, Layout, RunRef, Transaction
+
+
+class OnSpark(Protocol):
+    """Runs operators that only Spark can evaluate."""
+
+    def row_wise(self, view: str, term: Native, rows: Rows) -> Rows: ...
+    def regroup(self, view: str, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
+
+
+class OpenEpoch:
+    """The changes of one epoch while programs run; all of it is in the transaction, or nothing is."""
+
+    def __init__(self, transaction: Transaction, spark: OnSpark) -> None:
+        self.transaction = transaction
+        self.spark = spark
+        self.changes: dict[str, Rows] = {}
+        self.view = ""
+        self.initial = False
+        self._empty: dict[str, Contents] = {}
+
+    def add(self, bag: str, delta: Rows, layout: Layout) -> None:
+        """Record what changes in a bag, and append it."""
+        self.changes[bag] = delta
+        self.transaction.append(bag, delta, layout)
+
+    def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout) -> None:
+        """Record what changes in a bag, whose runs are written already."""
+        self.changes[bag] = delta
+        self.transaction.adopt(bag, refs, layout)
+
+    def begin(self, ready: ReadyProgram, *, initial: bool = False) -> None:
+        """The programs' turn passes to a view; in its first epoch its maps are made, empty."""
+        self.view, self.initial = ready.program.view, initial
+        if initial:
+            for step in ready.steps:
+                types = {f.name: arrow_type(f.type) for f in step.map.columns}
+                self.transaction.create(step.map.name, step.layout, types)
+                self._empty[step.map.name] = self.transaction.contents(step.map.name)
+
+    def change(self, bag: str) -> Rows | None:
+        return self.changes.get(bag)
+
+    def old(self, bag: str) -> Contents:
+        return self._empty[bag] if bag in self._empty else self.transaction.before(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self.transaction.contents(bag)
+
+    def on_spark(self, term: Native, rows: Rows) -> Rows:
+        return self.spark.row_wise(self.view, term, rows)
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        return self.spark.regroup(self.view, term, inputs)

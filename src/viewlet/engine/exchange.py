@@ -1,0 +1,70 @@
+"""Moving rows between tasks: cut by partition, packed as Arrow bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+
+Piece = tuple[int, bytes]
+WEIGHT = "_weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go next: to the partition of some columns' hash, to every partition, or anywhere."""
+
+    columns: tuple[str, ...] = ()
+    everywhere: bool = False
+    keyed: bool = False
+    """Rows must meet on one partition even if there are no columns to hash."""
+
+
+def partition_of(hashes: Hashes, parts: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The partition of each hash: its highest bits, as `Contents.partition` cuts them; `parts` is a power of two."""
+    bits = parts.bit_length() - 1
+    return (hashes >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(hashes), dtype=np.int64)
+
+
+def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
+    """The rows as pieces for the partitions that are to have them."""
+    if target.everywhere:
+        packed = pack(rows)
+        return [(part, packed) for part in range(parts)]
+    if target.columns or target.keyed:
+        numbers = partition_of(rows.hashes(target.columns), parts)
+    else:
+        numbers = np.arange(len(rows)) * parts // max(len(rows), 1)
+    return [(part, pack(piece)) for part, piece in cut(rows, numbers)]
+
+
+def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tuple[int, Rows]]:
+    """The rows of each number."""
+    for number in np.unique(numbers):
+        yield int(number), rows.filter(numbers == number)
+
+
+def pack(rows: Rows) -> bytes:
+    """Rows as the bytes of an Arrow stream."""
+    arrays = [*rows.columns.values(), pa.array(rows.weights)]
+    batch = pa.RecordBatch.from_arrays(arrays, names=[*rows.names, WEIGHT])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as out:
+        out.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def unpack(data: bytes) -> Rows:
+    """The rows that `pack` packed; no bytes are no rows."""
+    if not data:
+        return Rows({}, np.zeros(0, dtype=np.int64))
+    table = pa.ipc.open_stream(data).read_all()
+    rows = Rows.of(table)
+    weights = rows.columns.pop(WEIGHT).to_numpy()
+    return Rows(rows.columns, weights)

@@ -1,0 +1,26 @@
+"""The in-process engine: runs programs in the driver's own process, on the epoch's transaction.
+
+It serves small and middling epochs whatever the size of the state: a program costs what its deltas cost.
+"""
+
+from __future__ import annotations
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import OpenEpoch
+from viewlet.engine.ready import ReadyProgram
+
+
+class InprocEngine:
+    """Runs the steps of a program one after the other."""
+
+    name = "inproc"
+
+    def run(self, ready: ReadyProgram, epoch: OpenEpoch) -> None:
+        """Bring the maps of a program up to date with the epoch's changes."""
+        for step in ready.steps:
+            parts = [rows for run in step.runs if (rows := run(epoch)) is not None]
+            if not parts:
+                continue
+            delta = parts[0] if step.is_netted else Rows.concat(parts).consolidate(step.map.sums)
+            if len(delta):
+                epoch.add(step.map.name, delta, step.layout)

@@ -1,0 +1,88 @@
+"""Equality as Spark groups, partitions and joins: NULL is one value, NaN is one value, −0.0 is 0.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.rows import group
+from viewlet.plan.types import ATOMIC, Type
+
+KEY = "_key"
+"""The column that says which group of the whole computation a row belongs to."""
+
+_UNKEYABLE = ("variant", "map")
+
+
+def why_not_key(kind: Type) -> str | None:
+    """Why values of a type cannot be compared for equality here; None if they can."""
+    match kind.name:
+        case "array":
+            return why_not_key(kind.args[0])
+        case "struct":
+            return next((why for _, part in kind.args if (why := why_not_key(part))), None)
+        case "decimal":
+            return None
+        case name if name in ATOMIC and name not in _UNKEYABLE:
+            return None
+    return f"values of type {kind} are compared by Spark alone"
+
+
+def normalized(array: pa.Array) -> pa.Array:
+    """The same values with one zero and one NaN, at any depth."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return _normalized_floats(array)
+    if not pa.types.is_nested(kind) or not _holds_floats(kind):
+        return array
+    missing = pa.array(~valid_mask(array)) if array.null_count else None
+    if pa.types.is_struct(kind):
+        parts = [normalized(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+    offsets = array.offsets if array.offset == 0 else pc.subtract(array.offsets, array.offsets[0])
+    values = array.values if array.offset == 0 else array.flatten()
+    if array.offset and array.null_count:  # `flatten` drops what NULL lists hold, so the offsets are counted anew
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), type=pa.int32())
+    return pa.ListArray.from_arrays(offsets, normalized(values), type=kind, mask=missing)
+
+
+def _holds_floats(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_holds_floats(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_floating(kind)
+
+
+def _normalized_floats(array: pa.Array) -> pa.Array:
+    values = values_of(array, f"f{array.type.bit_width // 8}")
+    plain = np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
+    return from_numpy(plain, array.type, valid_mask(array) if array.null_count else None)
+
+
+def number_groups(keys: Sequence[pa.Array], length: int) -> tuple[Positions, Positions]:
+    """Number the distinct keys (already normalized): where each occurs first, and each row's number."""
+    if not keys:
+        return np.zeros(min(length, 1), dtype=np.int64), np.zeros(length, dtype=np.int64)
+    return group(keys, length)
+
+
+def number_pairs(
+    left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
+) -> tuple[Positions, Positions]:
+    """Number the keys of two sides alike: equal numbers where keys are equal."""
+    both = [normalized(pa.concat_arrays([a, b])) for a, b in zip(left, right, strict=True)]
+    _, numbers = number_groups(both, sum(sizes))
+    return numbers[: sizes[0]], numbers[sizes[0] :]
+
+
+def any_null(columns: Sequence[pa.Array], length: int) -> Mask | None:
+    """The rows with a NULL in some column; None if there are none."""
+    found: Mask | None = None
+    for column in columns:
+        if column.null_count:
+            found = ~valid_mask(column) if found is None else found | ~valid_mask(column)
+    return found

@@ -1,0 +1,130 @@
+"""Order as Spark sorts: integer keys, most significant first, that compare as the values do.
+
+NaN is the greatest number and −0.0 equals 0.0; strings and binary compare byte by byte; structs and arrays
+element by element with NULL least, a prefix before what it begins. Descending is the complement of every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import Positions, valid_mask, values_of
+from viewlet.columns.rows import Rows
+from viewlet.engine.local.keys import KEY, why_not_key
+from viewlet.plan.types import Type
+
+Key = np.ndarray[Any, Any]
+
+
+def why_not_order(kind: Type) -> str | None:
+    """Why values of a type cannot be sorted here; None if they can."""
+    return why_not_key(kind)
+
+
+def ascending(array: pa.Array, *, zeros_differ: bool = False) -> list[Key]:
+    """The keys of each value, NULL least; `zeros_differ` puts −0.0 before 0.0, so that equal keys are equal values."""
+    keys = _value_keys(array, zeros_differ)
+    if not array.null_count:
+        return keys
+    valid = valid_mask(array)
+    return [valid.view(np.uint8), *(np.where(valid, key, key.dtype.type(0)) for key in keys)]
+
+
+def term_keys(array: pa.Array, descending: bool, nulls_first: bool) -> list[Key]:
+    """The keys of one term of an ORDER BY."""
+    keys = ascending(array)
+    if array.null_count:
+        keys, valid = keys[1:], keys[0]
+        place = [valid if nulls_first else valid ^ 1]
+    else:
+        place = []
+    return place + ([~key for key in keys] if descending else keys)
+
+
+def sort(keys: Sequence[Key], length: int) -> Positions:
+    """The positions of the rows in the order of their keys."""
+    if not keys:
+        return np.arange(length)
+    return np.lexsort(tuple(reversed(keys)))
+
+
+def sort_total(keys: Sequence[Key], rows: Rows) -> Positions:
+    """The same, with rows of equal keys in an order that depends on their contents alone."""
+    at = sort(keys, len(rows))
+    if len(rows) < 2 or changes(keys, at)[1:].all():
+        return at
+    return np.lexsort((rows.hashes(n for n in rows.columns if n != KEY), *reversed(keys)))
+
+
+def changes(keys: Sequence[Key], at: Positions) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """For rows in order, where the keys differ from those of the row before; the first row always does."""
+    result = np.zeros(len(at), dtype=np.bool_)
+    result[:1] = True
+    for key in keys:
+        ordered = key[at]
+        result[1:] |= ordered[1:] != ordered[:-1]
+    return result
+
+
+def _value_keys(array: pa.Array, zeros_differ: bool) -> list[Key]:
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        return [valid_mask(pc.fill_null(array, False), bits=1).view(np.uint8)]
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        return [values_of(array, f"i{kind.bit_width // 8}")]
+    if pa.types.is_floating(kind):
+        return [_float_key(values_of(array, f"f{kind.bit_width // 8}"), zeros_differ)]
+    if pa.types.is_decimal128(kind):
+        return _decimal_keys(array)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return [pc.rank(array, tiebreaker="dense").to_numpy(zero_copy_only=False)]
+    if pa.types.is_struct(kind):
+        parts = [pc.struct_field(array, [i]) for i in range(kind.num_fields)]
+        return [key for part in parts for key in ascending(part, zeros_differ=zeros_differ)]
+    if pa.types.is_list(kind):
+        return [_list_key(array, zeros_differ)]
+    assert pa.types.is_null(kind), f"no order for {kind}"
+    return []
+
+
+def _float_key(values: Key, zeros_differ: bool) -> Key:
+    """IEEE bits as an integer that sorts: negative numbers have their lower bits inverted."""
+    plain = values if zeros_differ else values + values.dtype.type(0)
+    bits = np.where(np.isnan(plain), values.dtype.type(np.nan), plain).view(f"i{values.dtype.itemsize}")
+    low = np.array(np.iinfo(bits.dtype).max, dtype=bits.dtype)
+    return bits ^ ((bits >> (8 * values.dtype.itemsize - 1)) & low)
+
+
+def _decimal_keys(array: pa.Array) -> list[Key]:
+    raw = array.buffers()[1]
+    if raw is None:
+        return [np.zeros(len(array), dtype=np.int64)]
+    words = np.frombuffer(raw, dtype=np.int64, count=2 * (array.offset + len(array)))[2 * array.offset :].reshape(-1, 2)
+    low, high = words[:, 0], words[:, 1]
+    if (high == low >> 63).all():
+        return [low]
+    return [high, low.view(np.uint64) if low.flags.c_contiguous else low.copy().view(np.uint64)]
+
+
+def _list_key(array: pa.Array, zeros_differ: bool) -> Key:
+    """The rank of each list, from the ranks of all elements."""
+    elements = array.flatten()
+    ranks = dense_ranks(ascending(elements, zeros_differ=zeros_differ), len(elements)).tolist()
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths)
+    lists = [tuple(ranks[end - size : end]) for end, size in zip(ends.tolist(), lengths.tolist(), strict=True)]
+    places = {value: place for place, value in enumerate(sorted(set(lists)))}
+    return np.array([places[value] for value in lists], dtype=np.int64)
+
+
+def dense_ranks(keys: Sequence[Key], length: int) -> Positions:
+    """The rank of each row by its keys: equal keys, equal rank, no gaps."""
+    at = sort(keys, length)
+    ranks = np.zeros(length, dtype=np.int64)
+    ranks[at] = np.cumsum(changes(keys, at)) - 1
+    return ranks

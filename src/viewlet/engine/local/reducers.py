@@ -1,0 +1,255 @@
+"""The checked table of aggregate functions: for which types we compute exactly what Spark computes.
+
+A reducer maps the argument columns of some rows, and their groups, to one value for each group. NULL
+arguments do not count; a group in which nothing counts gives NULL (0 for counts). Functions of doubles may
+differ from Spark's in the last bits, as Spark's own do from run to run, but never with the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import Positions, from_numpy, valid_mask
+from viewlet.columns.hash import hash_array
+from viewlet.columns.types import arrow_type
+from viewlet.engine.local import moments, sums
+from viewlet.engine.local.groups import Groups, distinct, repeated, take_or_null, without_nulls
+from viewlet.engine.local.keys import why_not_key
+from viewlet.engine.local.order import ascending, sort, why_not_order
+from viewlet.plan.expr import Literal, Reduce
+from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
+
+Reducer = Callable[[Sequence[pa.Array], Groups], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function of the table: what it is refused for (None: nothing), and how it is built."""
+
+    refuse: Callable[[Reduce], str | None]
+    build: Callable[[Reduce], Reducer]
+
+
+def why_not_reduce(call: Reduce) -> str | None:
+    """Why an aggregate call is not computed here; None if it is."""
+    entry = TABLE.get(call.function)
+    if entry is None:
+        return f"{call.function} is evaluated by Spark alone"
+    if why := entry.refuse(call):
+        return why
+    if call.distinct:
+        return next((why for a in call.args if (why := why_not_key(a.type))), None)
+    return None
+
+
+def compile_reduce(call: Reduce) -> Reducer:
+    """The function that an aggregate call computes, on rows that its WHERE has already chosen."""
+    reduce = TABLE[call.function].build(call)
+    if not call.distinct:
+        return reduce
+
+    def reduce_distinct(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+        return reduce(*distinct(*without_nulls(args, groups)))
+
+    return reduce_distinct
+
+
+def _anything(call: Reduce) -> str | None:
+    return None
+
+
+def _only(*names: str) -> Callable[[Reduce], str | None]:
+    """Refuse arguments of other types than these."""
+
+    def refuse(call: Reduce) -> str | None:
+        wrong = [a.type for a in call.args if a.type.name not in names]
+        return f"{call.function} of {wrong[0]} is evaluated by Spark alone" if wrong else None
+
+    return refuse
+
+
+def _orderable(call: Reduce) -> str | None:
+    return why_not_order(call.args[0].type)
+
+
+def _keyable(call: Reduce) -> str | None:
+    """Sets of floats are left to Spark, for which two NaN are two elements of a set."""
+    kind = call.args[0].type
+    return why_not_key(kind) or (f"collect_set of {kind} is evaluated by Spark alone" if _has_floats(kind) else None)
+
+
+def _has_floats(kind: Type) -> bool:
+    match kind.name:
+        case "array":
+            return _has_floats(kind.args[0])
+        case "struct":
+            return any(_has_floats(part) for _, part in kind.args)
+        case name:
+            return name in FRACTIONAL
+
+
+def _count(call: Reduce) -> Reducer:
+    def count(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+        _, kept = without_nulls(args, groups) if args else ((), groups)
+        return pa.array(kept.sizes())
+
+    return count
+
+
+def _count_if(call: Reduce) -> Reducer:
+    def count_if(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+        true = valid_mask(pc.fill_null(args[0], False), bits=1)
+        return pa.array(groups.take(np.flatnonzero(true)).sizes())
+
+    return count_if
+
+
+def _extreme(*, largest: bool) -> Callable[[Reduce], Reducer]:
+    def build(call: Reduce) -> Reducer:
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            (array,), kept = without_nulls(args, groups)
+            return take_or_null(array, _extreme_positions(array, kept, largest))
+
+        return reduce
+
+    return build
+
+
+def _extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positions:
+    """Where each group's least (or greatest) value is; −1 in a group without rows."""
+    keys = ascending(array, zeros_differ=True)
+    if largest:
+        keys = [~key for key in keys]
+    at = np.full(groups.count, -1, dtype=np.int64)
+    if len(keys) == 1:
+        best = np.full(groups.count, np.iinfo(keys[0].dtype).max, dtype=keys[0].dtype)
+        np.minimum.at(best, groups.of, keys[0])
+        hits = np.flatnonzero(keys[0] == best[groups.of])
+    else:
+        hits = sort([groups.of, *keys], len(groups))[::-1]  # the last write, that of the least, stays
+    at[groups.of[hits]] = hits
+    return at
+
+
+def _ends(*, last: bool) -> Callable[[Reduce], Reducer]:
+    """`first`, `last`: of rows among which the plan leaves no choice; the second argument ignores NULLs."""
+
+    def build(call: Reduce) -> Reducer:
+        ignore_nulls = _ignores_nulls(call)
+
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            arrays, kept = without_nulls(args[:1], groups) if ignore_nulls else (args[:1], groups)
+            at = np.full(kept.count, -1, dtype=np.int64)
+            rows = np.arange(len(kept)) if last else np.arange(len(kept))[::-1]
+            at[kept.of[rows]] = rows
+            return take_or_null(arrays[0], at)
+
+        return reduce
+
+    return build
+
+
+def _ignores_nulls(call: Reduce) -> bool:
+    match call.args:
+        case (_, Literal(bool(flag))):
+            return flag
+        case _:
+            return False
+
+
+def _ends_known(call: Reduce) -> str | None:
+    match call.args:
+        case (_,) | (_, Literal(bool())):
+            return None
+        case _:
+            return f"{call.function} with a computed argument is evaluated by Spark alone"
+
+
+def _collect(*, as_set: bool) -> Callable[[Reduce], Reducer]:
+    """The values of each group as an array, in an order that does not depend on that of the rows."""
+
+    def build(call: Reduce) -> Reducer:
+        kind = arrow_type(call.type)
+
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            arrays, kept = without_nulls(args, groups)
+            arrays, kept = distinct(arrays, kept) if as_set else repeated(arrays, kept)
+            return _lists(arrays[0], kept, np.lexsort((hash_array(arrays[0]), kept.of)), kind)
+
+        return reduce
+
+    return build
+
+
+def collect_in_order(call: Reduce) -> Reducer:
+    """collect_list over the frames of a window, whose rows have an order."""
+    kind = arrow_type(call.type)
+
+    def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+        (array,), kept = without_nulls(args, groups)
+        return _lists(array, kept, np.argsort(kept.of, kind="stable"), kind)
+
+    return reduce
+
+
+def _lists(values: pa.Array, groups: Groups, at: Positions, kind: pa.DataType) -> pa.Array:
+    """The values at some positions, group after group, as a list for each group."""
+    offsets = pa.array(np.concatenate([[0], np.cumsum(groups.sizes())]), type=pa.int32())
+    return pa.ListArray.from_arrays(offsets, values.take(pa.array(at, type=pa.int64())), type=kind)
+
+
+def _bitwise(operation: np.ufunc, start: int) -> Callable[[Reduce], Reducer]:
+    def build(call: Reduce) -> Reducer:
+        kind = arrow_type(call.type)
+
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            (array,), kept = without_nulls(args, groups)
+            values = array.to_numpy(zero_copy_only=False).astype(np.int64)
+            if operation is np.bitwise_xor:
+                values = values * (kept.weights & 1)  # in pairs they cancel
+            result = np.full(kept.count, start, dtype=np.int64)
+            operation.at(result, kept.of, values)
+            return from_numpy(result.astype(f"i{kind.bit_width // 8}"), kind, kept.sizes() > 0)
+
+        return reduce
+
+    return build
+
+
+_WHOLE = (*INTEGRAL, "decimal")
+_NUMBERS = (*_WHOLE, *FRACTIONAL)
+
+TABLE: dict[str, Entry] = {
+    "count": Entry(_anything, _count),
+    "count_if": Entry(_only("boolean"), _count_if),
+    "sum": Entry(_only(*_NUMBERS), sums.build_sum),
+    "try_sum": Entry(_only(*_WHOLE), sums.build_sum),
+    "avg": Entry(_only(*_NUMBERS), sums.build_avg),
+    "mean": Entry(_only(*_NUMBERS), sums.build_avg),
+    "try_avg": Entry(_only(*_NUMBERS), sums.build_avg),
+    "min": Entry(_orderable, _extreme(largest=False)),
+    "max": Entry(_orderable, _extreme(largest=True)),
+    "bool_and": Entry(_only("boolean"), _extreme(largest=False)),
+    "bool_or": Entry(_only("boolean"), _extreme(largest=True)),
+    "every": Entry(_only("boolean"), _extreme(largest=False)),
+    "some": Entry(_only("boolean"), _extreme(largest=True)),
+    "any": Entry(_only("boolean"), _extreme(largest=True)),
+    "first": Entry(_ends_known, _ends(last=False)),
+    "first_value": Entry(_ends_known, _ends(last=False)),
+    "any_value": Entry(_ends_known, _ends(last=False)),
+    "last": Entry(_ends_known, _ends(last=True)),
+    "last_value": Entry(_ends_known, _ends(last=True)),
+    "collect_list": Entry(_anything, _collect(as_set=False)),
+    "collect_set": Entry(_keyable, _collect(as_set=True)),
+    "bit_and": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_and, -1)),
+    "bit_or": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_or, 0)),
+    "bit_xor": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_xor, 0)),
+    "percentile": Entry(moments.refuse_percentile, moments.build_percentile),
+    **{name: Entry(_only("double"), build) for name, build in moments.CENTRAL.items()},
+    **{name: Entry(_only("double"), build) for name, build in moments.JOINT.items()},
+}

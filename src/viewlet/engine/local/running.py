@@ -1,0 +1,87 @@
+"""Aggregates over many overlapping frames in one pass: differences of running sums, running extremes.
+
+Integers and decimals keep running sums of limbs, which are exact, so that any frame is a difference.
+Extremes run forward through frames that begin together. Doubles are not here: a difference of running sums
+loses what cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, valid_mask
+from viewlet.engine.local.groups import take_or_null
+from viewlet.engine.local.integers import limbs_of
+from viewlet.engine.local.order import ascending, dense_ranks
+from viewlet.engine.local.sums import finish_avg, finish_sum
+from viewlet.plan.expr import Over, Reduce
+from viewlet.plan.types import INTEGRAL
+
+Running = Callable[[Sequence[pa.Array], Positions, Positions], pa.Array]
+
+
+def compile_running(over: Over) -> Running | None:
+    """The function from argument columns and ranges of positions to each range's value, if there is one."""
+    call = Reduce(over.function, over.args, over.type)
+    match over.function:
+        case "count":
+            return _count
+        case "sum" | "avg" if over.args[0].type.name in (*INTEGRAL, "decimal"):
+            finish = finish_sum(call) if over.function == "sum" else finish_avg(call)
+            return lambda args, low, high: finish(*_differences(args[0], low, high))
+        case "min" | "max" if over.frame.lower is None:
+            return _extreme(largest=over.function == "max")
+        case _:
+            return None
+
+
+def _running(values: np.ndarray[Any, Any]) -> Positions:
+    return np.append(np.int64(0), np.cumsum(values, dtype=np.int64))
+
+
+def _valid(args: Sequence[pa.Array], length: int) -> Mask:
+    valid = np.ones(length, dtype=np.bool_)
+    for arg in args:
+        if arg.null_count:
+            valid &= valid_mask(arg)
+    return valid
+
+
+def _count(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Array:
+    length = len(args[0]) if args else int(high.max(initial=0))
+    total = _running(_valid(args, length))
+    return pa.array(total[high] - total[low])
+
+
+def _differences(array: pa.Array, low: Positions, high: Positions) -> tuple[list[Positions], Positions]:
+    """The limbs of the sum of each range, and how many values it has."""
+    valid = valid_mask(array)
+    totals = [_running(np.where(valid, limb, 0)) for limb in limbs_of(array)]
+    count = _running(valid)
+    return [total[high] - total[low] for total in totals], count[high] - count[low]
+
+
+def _extreme(*, largest: bool) -> Running:
+    """The least (greatest) value from where a range begins to its end, for ranges that do not part in between."""
+
+    def run(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Array:
+        array = args[0]
+        ranks = dense_ranks(ascending(array, zeros_differ=True), len(array))
+        none = len(array)
+        keys = np.where(valid_mask(array), -ranks if largest else ranks, none)
+        begins = np.zeros(len(array) + 1, dtype=np.bool_)
+        begins[low] = True
+        part = np.cumsum(begins[:-1])
+        # A part's keys lie below those of all parts before it, so one running minimum restarts with each part.
+        shifted = keys - part * (2 * none + 2)
+        best = np.minimum.accumulate(shifted) if len(array) else shifted
+        place = np.maximum.accumulate(np.where(shifted == best, np.arange(len(array)), -1)) if len(array) else best
+        last = np.maximum(high - 1, 0)
+        at = np.where(high > low, place[last] if len(array) else -1, -1)
+        return take_or_null(array, at)
+
+    return run

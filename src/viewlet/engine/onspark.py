@@ -1,0 +1,73 @@
+"""What only Spark can evaluate, run by Spark: fragments of its own plan over the rows at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.catalyst.frames import from_arrow, to_arrow
+from viewlet.columns.arrays import values_of
+from viewlet.columns.rows import Rows
+from viewlet.plan.types import BIGINT, Field
+from viewlet.program.program import Program
+from viewlet.program.terms import KEY, Native, Regroup, Term, chain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WEIGHT = Field("_weight", BIGINT, False)
+
+
+def fragment_name(term: Native | Regroup) -> str:
+    """Under which name the catalog keeps the fragment of a term."""
+    if isinstance(term, Native):
+        return f"rows:{term.origin}"
+    assert term.native is not None
+    top, cuts = term.native
+    return f"{'keyed' if term.is_keyed else 'global'}:{top}:{','.join(map(str, cuts))}"
+
+
+def spark_terms(program: Program) -> tuple[Native | Regroup, ...]:
+    """The terms of a program that Spark evaluates."""
+    steps: list[Term] = [s for step in program.steps for term in step.terms for s in chain(term)]
+    return tuple(s for s in steps if isinstance(s, Native) or (isinstance(s, Regroup) and s.native is not None))
+
+
+class OnSparkSession:
+    """Runs fragments in a session that is started when the first one is needed."""
+
+    def __init__(self, session: Callable[[], SparkSession], fragments: Callable[[str], Mapping[str, bytes]]) -> None:
+        self.session = session
+        self.fragments = fragments
+
+    def row_wise(self, view: str, term: Native, rows: Rows) -> Rows:
+        """A row-wise operator on a delta; weights pass through."""
+        table = rows.with_columns({WEIGHT.name: pa.array(rows.weights)}).arrow()
+        fields = (*term.rows.columns, WEIGHT)
+        result = self._run(view, term, [(table, fields)], (*term.columns, WEIGHT))
+        weights = values_of(result[WEIGHT.name], "i8")
+        return Rows({n: c for n, c in result.columns.items() if n != WEIGHT.name}, weights)
+
+    def regroup(self, view: str, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        """A function over groups, on the rows of the touched ones."""
+        key = (Field(KEY, BIGINT, False),) if term.is_keyed else ()
+        tables = [(rows.expanded().arrow(), (*i.columns, *key)) for rows, i in zip(inputs, term.inputs, strict=True)]
+        fields = term.columns if term.is_keyed else term.columns[:-1]
+        return self._run(view, term, tables, fields)
+
+    def _run(
+        self,
+        view: str,
+        term: Native | Regroup,
+        tables: Sequence[tuple[pa.Table, tuple[Field, ...]]],
+        fields: tuple[Field, ...],
+    ) -> Rows:
+        from viewlet.catalyst.fragments import run
+
+        spark = self.session()
+        frames = [from_arrow(spark, table, schema) for table, schema in tables]
+        result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
+        return Rows.of(result, np.ones(result.num_rows, dtype=np.int64))

@@ -1,0 +1,167 @@
+"""Epochs: from what a user changes to what is committed.
+
+The law: all of an epoch lands in one commit, or nothing does. Changes are checked as they come; then the
+views that read a changed table run in the order of their dependencies, each on the deltas of those before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewlet.catalog import Catalog, View
+from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import OpenEpoch
+from viewlet.errors import EvaluationError
+from viewlet.program.program import Program
+from viewlet.source.intake import to_arrow
+from viewlet.store import Snapshot, Transaction
+from viewlet.tables import Table, TableChanges
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+
+class Epoch:
+    """The changes that a user collects; nothing happens before the block ends."""
+
+    def __init__(self, catalog: Catalog, snapshot: Snapshot) -> None:
+        self._catalog = catalog
+        self._snapshot = snapshot
+        self._changes: dict[str, TableChanges] = {}
+        self.number = 0
+        """The epoch's number, once it is committed."""
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples."""
+        changes = self._of(table)
+        changes.insert(_take_in(changes.table, rows))
+
+    def delete(self, table: str, rows: Any) -> None:
+        """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
+        changes = self._of(table)
+        if changes.table.primary_key and _has_keys_only(rows, changes.table):
+            changes.delete_keys(_take_in(changes.table, rows, changes.table.primary_key))
+        else:
+            changes.delete(_take_in(changes.table, rows))
+
+    def upsert(self, table: str, rows: Any) -> None:
+        """Put rows in, each instead of the one with its key."""
+        changes = self._of(table)
+        changes.upsert(_take_in(changes.table, rows))
+
+    def deltas(self) -> list[tuple[TableChanges, Rows]]:
+        """The net changes of the tables that change at all."""
+        netted = [(changes, changes.delta()) for changes in self._changes.values()]
+        return [(changes, delta) for changes, delta in netted if len(delta)]
+
+    def _of(self, name: str) -> TableChanges:
+        table = self._catalog.table(name)
+        if table.name not in self._changes:
+            index = None if table.index is None else self._snapshot.contents(table.index)
+            self._changes[table.name] = TableChanges(table, index)
+        return self._changes[table.name]
+
+
+def _take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
+    return Rows.of(to_arrow(table.name, table.fields, rows, columns=columns))
+
+
+def _has_keys_only(rows: Any, table: Table) -> bool:
+    """Whether what is to be deleted is given by keys alone."""
+    width = len(table.primary_key)
+    if width == len(table.fields):
+        return False
+    names = getattr(getattr(rows, "schema", None), "names", None) or getattr(rows, "columns", None)
+    if names is not None:
+        return len(names) == width
+    first = next(iter(rows), None) if isinstance(rows, list | tuple) else None
+    return isinstance(first, dict | tuple | list) and len(first) == width
+
+
+def apply_epoch(
+    database: Database, transaction: Transaction, changed: list[tuple[TableChanges, Rows]]
+) -> dict[str, Any]:
+    """Append the tables' deltas and run the programs; the epoch's record."""
+    started = time.perf_counter()
+    epoch = OpenEpoch(transaction, database._on_spark)
+    for changes, delta in changed:
+        _append_table(epoch, changes, delta)
+    engine = database.engine_for(sum(len(d) for _, d in changed))
+    views = {}
+    for view in database.catalog.views.values():
+        if any(bag in epoch.changes for bag in view.program.reads):
+            views[view.name] = _run_view(engine, view, epoch, initial=False)
+    tables = {c.table.name: _counts(d) for c, d in changed}
+    spent = (time.perf_counter() - started) * 1e3
+    return {"kind": "epoch", "engine": engine.name, "tables": tables, "views": views, "ms": round(spent, 3)}
+
+
+def _append_table(epoch: OpenEpoch, changes: TableChanges, delta: Rows) -> None:
+    table = changes.table
+    epoch.add(table.name, delta, table.layout)
+    if table.index is not None:
+        epoch.transaction.append(table.index, changes.index_delta(delta), table.index_layout)
+
+
+def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool) -> dict[str, Any]:
+    """Bring one view up to date; what it took."""
+    started = time.perf_counter()
+    epoch.begin(view.ready, initial=initial)
+    rows_in = {bag: len(epoch.changes[bag]) for bag in view.program.reads if bag in epoch.changes}
+    try:
+        engine.run(view.ready, epoch)
+    except EvaluationError as error:
+        raise EvaluationError(f"view {view.name}: {error.args[0]}", hint=error.hint) from error
+    delta = epoch.changes.get(view.name)
+    out = _counts(delta) if delta is not None else {"inserted": 0, "deleted": 0}
+    spent = (time.perf_counter() - started) * 1e3
+    return {"technique": technique(view.program), "rows_in": rows_in, **out, "ms": round(spent, 3)}
+
+
+def technique(program: Program) -> str:
+    """The costliest tier among a program's operators."""
+    tiers = {note.tier for note in program.notes}
+    return next((t for t in ("recompute", "keyed", "ring") if t in tiers), "ring")
+
+
+def _counts(delta: Rows) -> dict[str, int]:
+    positive = np.maximum(delta.weights, 0)
+    return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
+
+
+def backfill(
+    database: Database, transaction: Transaction, view: View, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Fill a new view from what its inputs hold, as one big change; the epoch's record."""
+    epoch = OpenEpoch(transaction, _FragmentsOf(database, view))
+    for bag in view.program.reads:
+        rows = contents_of(database, transaction, bag)
+        progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
+        if len(rows):
+            epoch.changes[bag] = rows
+    total = sum(len(rows) for rows in epoch.changes.values())
+    progress(f"view {view.name}: computing from {total:,} rows")
+    engine = database.engine_for(total)
+    made = _run_view(engine, view, epoch, initial=True)
+    return {"kind": "create view", "name": view.name, "engine": engine.name, "tables": {}, "views": {view.name: made}}
+
+
+def contents_of(database: Database, transaction: Transaction, bag: str) -> Rows:
+    """All rows of a table or view, as columns in its order."""
+    found = database.catalog.find(bag)
+    stored = found.names if isinstance(found, Table) else found.program.stored
+    return transaction.before(found.name).consolidated().select(stored)
+
+
+class _FragmentsOf:
+    """Spark for a view that is not in the catalog yet."""
+
+    def __init__(self, database: Database, view: View) -> None:
+        from viewlet.engine.onspark import OnSparkSession
+
+        session = OnSparkSession(lambda: database.session, lambda _: view.fragments)
+        self.row_wise, self.regroup = session.row_wise, session.regroup

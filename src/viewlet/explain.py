@@ -1,0 +1,117 @@
+"""`explain` and `status`: how a view is kept, what it holds, and what it costs."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from viewlet.catalog import View
+from viewlet.program.program import Map, Note, Program
+from viewlet.program.show import at_first, show_map, statements
+from viewlet.screen import size
+from viewlet.store import Snapshot
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+_WIDTH = 76
+
+
+def explain(database: Database, view: View) -> str:
+    """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
+    snapshot = database._store.snapshot()
+    program = view.program
+    head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).rows:,} rows")
+    lines = [head, *_operators(program), "maps"]
+    lines += [f"  {_padded(show_map(m), _map_size(m, snapshot), 2)}" for m in program.maps if m.name != view.name]
+    if len(program.maps) == 1:
+        lines.append("  none but the view itself")
+    lines += _statements(program, database.history(view.name))
+    lines += _costs(view, database.history(view.name))
+    return "\n".join(lines)
+
+
+def explain_program(program: Program) -> str:
+    """The same for a view that does not exist yet: without sizes and costs."""
+    lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
+    lines += [f"  {show_map(m)}" for m in program.maps]
+    return "\n".join([*lines, *_statements(program, [])])
+
+
+def _heading(program: Program) -> str:
+    return f"→ {', '.join(f.name for f in program.columns)}"
+
+
+def _operators(program: Program) -> list[str]:
+    return [_operator(note) for note in program.notes]
+
+
+def _operator(note: Note) -> str:
+    line = _padded("  " * note.depth + note.label, note.tier)
+    return f"{line}  ({note.reason})" if note.reason else line
+
+
+def _padded(left: str, right: str, margin: int = 0) -> str:
+    return f"{left:<{_WIDTH - margin}}  {right}".rstrip()
+
+
+def _map_size(kept: Map, snapshot: Snapshot) -> str:
+    contents = snapshot.contents(kept.name)
+    return f"{contents.rows:,} rows  {size(contents.bytes)}"
+
+
+def _statements(program: Program, records: list[dict[str, Any]]) -> list[str]:
+    lines: list[str] = []
+    if constants := at_first(program.steps):
+        lines += ["at first", *(f"  {line}" for line in constants)]
+    for table in program.reads:
+        lines.append(_padded(f"on {table}", _last_epoch(program.view, table, records)))
+        lines += [f"  {line}" for line in statements(program, table)]
+    return lines
+
+
+def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
+    """What the last epoch that changed a table meant for a view."""
+    for record in reversed(records):
+        done = record.get("views", {}).get(view)
+        if record["kind"] == "epoch" and done and table in done["rows_in"]:
+            out = done["inserted"] + done["deleted"]
+            return (
+                f"last epoch: {done['rows_in'][table]:,} rows in, {out:,} out, {done['ms']:.1f} ms, {record['engine']}"
+            )
+    return ""
+
+
+def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
+    times = [r["views"][view.name]["ms"] for r in records if r["kind"] == "epoch" and view.name in r.get("views", {})][
+        -30:
+    ]
+    if not times:
+        return []
+    return [f"an epoch costs {statistics.median(times):.1f} ms (median of {len(times)}); REFRESH … FULL recomputes"]
+
+
+def status(database: Database) -> dict[str, Any]:
+    """Epochs, sizes and timings, as plain values."""
+    snapshot = database._store.snapshot()
+    catalog = database.catalog
+    return {
+        "epoch": snapshot.epoch,
+        "engine": database.engine,
+        "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
+        "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
+        "epochs": [r for r in database._store.history() if r.get("kind") == "epoch"],
+    }
+
+
+def _table_size(table: Table, snapshot: Snapshot) -> dict[str, int]:
+    contents = snapshot.contents(table.name)
+    index = snapshot.contents(table.index).bytes if table.index else 0
+    return {"rows": contents.rows, "bytes": contents.bytes, "index_bytes": index}
+
+
+def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:
+    maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.name != view.name]
+    contents = snapshot.contents(view.name)
+    return {"rows": contents.rows, "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}

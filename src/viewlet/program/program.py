@@ -1,0 +1,84 @@
+"""A program: what a view compiles to. Maps, and for each the statements that keep it.
+
+The steps are in an order in which every delta and every `new` state is complete before it is read. A
+program is a value: it prints (`show`), it is stored with the view, and both engines run the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewlet.plan.types import Field
+from viewlet.program.terms import Term, changes_read, maps_read
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A bag that is kept so that statements can look things up in it, or because it is the view itself."""
+
+    name: str
+    columns: tuple[Field, ...]
+    key: tuple[str, ...]
+    """Columns whose hash orders, indexes and partitions the map; all its columns for a view."""
+    indexes: tuple[tuple[str, ...], ...] = ()
+    """Further sets of columns that statements look up."""
+    sums: tuple[str, ...] = ()
+    """Integer columns that add up, as the weight does."""
+    meaning: str = ""
+    """What the map holds, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`map += term` for each term."""
+
+    map: Map
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """How one operator of the view's plan is maintained: ring, keyed or recompute; below ring, why."""
+
+    label: str
+    depth: int
+    tier: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The maps and statements of one view, in the order in which they run."""
+
+    view: str
+    columns: tuple[Field, ...]
+    """The view's columns, by the user's names."""
+    stored: tuple[str, ...]
+    """The columns of the view's map that hold them."""
+    steps: tuple[Step, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        return tuple(step.map for step in self.steps)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tables and views whose change matters to this one."""
+        own = {m.name for m in self.maps}
+        bags = [bag for step in self.steps for term in step.terms for bag in changes_read(term)]
+        return tuple(dict.fromkeys(bag for bag in bags if bag not in own))
+
+
+def check(program: Program) -> None:
+    """Every delta and every new state is complete before a statement reads it."""
+    own = {m.name: at for at, m in enumerate(program.maps)}
+    assert len(own) == len(program.steps), f"{program.view}: a map is the target of two steps"
+    for at, step in enumerate(program.steps):
+        for term in step.terms:
+            needed = [bag for bag in changes_read(term) if bag in own]
+            needed += [name for name, version in maps_read(term) if version == "new" and name in own]
+            late = [name for name in needed if own[name] >= at]
+            assert not late, f"{program.view}: {step.map.name} reads {late[0]} before it is complete"
+            names = tuple(f.name for f in term.columns)
+            assert names == tuple(f.name for f in step.map.columns), f"{program.view}: {step.map.name} gets {names}"

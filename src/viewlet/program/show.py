@@ -1,0 +1,112 @@
+"""Programs as text: maps, and for each table the statements that its change sets off.
+
+on lineitem
+  q3.m2 += Sum[l_orderkey](σ(l_shipdate > 1995-03-15)(Δlineitem))
+  q3    += Δq3.m2 ⋈[l_orderkey] q3.m1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from viewlet.plan.expr import Column, Named
+from viewlet.plan.show import show_expr
+from viewlet.program.program import Map, Program, Step
+from viewlet.program.terms import (
+    Answer,
+    Change,
+    Compute,
+    Constant,
+    Native,
+    Probe,
+    Regroup,
+    Select,
+    Spread,
+    Term,
+    Total,
+    changes_read,
+)
+
+
+def show_term(term: Term) -> str:
+    """A statement's right-hand side, from the inside out."""
+    match term:
+        case Change(bag):
+            return f"Δ{bag}"
+        case Constant(rows):
+            return f"{len(rows)} constant rows"
+        case Select(rows, condition):
+            return f"σ({show_expr(condition)})({show_term(rows)})"
+        case Compute(rows, results):
+            return f"π({_results(results)})({show_term(rows)})"
+        case Spread(rows, projections):
+            return f"spread×{len(projections)}({show_term(rows)})"
+        case Native(rows, _, label):
+            return f"spark⟨{label}⟩({show_term(rows)})"
+        case Probe():
+            return f"{show_term(term.rows)} ⋈[{_matches(term)}] {term.map}{'′' if term.version == 'new' else ''}"
+        case Total(rows, keys, sums):
+            added = ", ".join(f"{s.function}({s.column or '*'})" for s in sums)
+            return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
+        case Answer(name, keys):
+            return f"answer[{', '.join(keys)}](Δ{name})"
+        case Regroup():
+            return _regroup(term)
+
+
+def _inside(rows: Term) -> Term:
+    """Without the renaming that only feeds a sum."""
+    plain = isinstance(rows, Compute) and all(isinstance(r.expr, Column) for r in rows.results)
+    return rows.rows if plain and isinstance(rows, Compute) else rows
+
+
+def _results(results: tuple[Named, ...]) -> str:
+    return ", ".join(
+        r.name if isinstance(r.expr, Column) and r.expr.name == r.name else f"{show_expr(r.expr)} → {r.name}"
+        for r in results
+    )
+
+
+def _matches(term: Probe) -> str:
+    equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in term.on]
+    return ", ".join(a if a == b else f"{a} {sign} {b}" for a, b, sign in equal) or "×"
+
+
+def _regroup(term: Regroup) -> str:
+    what = type(term.function).__name__.lower()
+    inputs = ", ".join(f"{i.map}′" for i in term.inputs)
+    where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
+    return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"
+
+
+def show_map(kept: Map) -> str:
+    """A map's key, columns and meaning, in a line."""
+    more = "".join(f", also by [{', '.join(i)}]" for i in kept.indexes)
+    return f"{kept.name} [{', '.join(kept.key)}]{more} := {kept.meaning}"
+
+
+def statements(program: Program, table: str) -> list[str]:
+    """What a change of one table sets off, in order."""
+    moved = {table}
+    lines = []
+    for step in program.steps:
+        fired = [t for t in step.terms if moved & set(changes_read(t))]
+        if fired:
+            moved.add(step.map.name)
+            lines += [f"{step.map.name} += {show_term(t)}" for t in fired]
+    return lines
+
+
+def at_first(steps: Iterable[Step]) -> list[str]:
+    """What a view's first epoch puts in without any data."""
+    return [f"{s.map.name} += {show_term(t)}" for s in steps for t in s.terms if not changes_read(t)]
+
+
+def show_program(program: Program) -> str:
+    """The whole program: maps, then statements by table."""
+    lines = ["maps", *(f"  {show_map(m)}" for m in program.maps)]
+    if constants := at_first(program.steps):
+        lines += ["at first", *(f"  {line}" for line in constants)]
+    for table in program.reads:
+        lines += [f"on {table}", *(f"  {line}" for line in statements(program, table))]
+    return "\n".join(lines)

@@ -1,0 +1,205 @@
+"""Terms: the right-hand sides of a program's statements.
+
+A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
+changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
+
+    Change → (Select | Compute | Spread | Native | Probe)* → Total
+
+`Answer` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
+that this means for a result which is not a sum. A look-up says which state it reads: `old`, as the epoch
+found it, or `new`, with the epoch's own changes. That is all the product rule needs:
+Δ(a·b) = Δa·b_old + a_new·Δb.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from viewlet.plan.expr import Expr, Named
+from viewlet.plan.nodes import Plan
+from viewlet.plan.types import Field
+from viewlet.program.sums import Sum
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the epoch changes in a table, view or map; its columns under new names, by position."""
+
+    bag: str
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows that are there from a view's first epoch on, and never change."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """The rows for which the condition is true."""
+
+    rows: Term
+    condition: Expr
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.rows.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """One computed row for each row."""
+
+    rows: Term
+    results: tuple[Named, ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several computed rows for each row, one for each projection."""
+
+    rows: Term
+    projections: tuple[tuple[Expr, ...], ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A row-wise operator that Spark itself runs; `origin` names the operator of its plan."""
+
+    rows: Term
+    origin: int
+    label: str
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One equality of a look-up: a column of the rows, and one of the map."""
+
+    column: str
+    map_column: str
+    null_safe: bool = False
+    """Whether NULL finds NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Each row with each row of a map that matches it; weights multiply.
+
+    `take` lists the map's columns that are wanted, and their names in the result.
+    """
+
+    rows: Term
+    map: str
+    version: str
+    on: tuple[Match, ...]
+    take: tuple[tuple[str, str], ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Sum[keys]: the rows added up for each key, as integers that can be added and taken away again."""
+
+    rows: Term
+    keys: tuple[str, ...]
+    sums: tuple[Sum, ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """For each key that a map of sums touches: the row it stood for is taken away, the new one put in."""
+
+    map: str
+    keys: tuple[str, ...]
+    sums: tuple[Sum, ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """An input of a regrouped operator: a map, and the columns that make a group of it."""
+
+    map: str
+    key: tuple[str, ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regroup:
+    """f(new groups) − what is stored for them, for the groups that a delta touches.
+
+    `function` is a plan over `Input`s; where it cannot be evaluated here, Spark runs its own operators from
+    `top` down to `cuts`. Without a key there is one group, everything: that is recomputation.
+    """
+
+    inputs: tuple[Grouped, ...]
+    function: Plan
+    target: str
+    columns: tuple[Field, ...]
+    native: tuple[int, tuple[int, ...]] | None = None
+
+    @property
+    def is_keyed(self) -> bool:
+        return bool(self.inputs) and bool(self.inputs[0].key)
+
+
+Term = Change | Constant | Select | Compute | Spread | Native | Probe | Total | Answer | Regroup
+
+KEY = "_key"
+"""The column of a regrouped result that holds the hash of the group."""
+SLOT = "_slot"
+"""The column of a map of sums that tells the digits of its double sums apart."""
+
+
+def source(term: Term) -> Term:
+    """Where a term starts."""
+    while isinstance(term, Select | Compute | Spread | Native | Probe | Total):
+        term = term.rows
+    return term
+
+
+def chain(term: Term) -> tuple[Term, ...]:
+    """A term's steps, from where it starts to the last."""
+    steps = [term]
+    while isinstance(term, Select | Compute | Spread | Native | Probe | Total):
+        term = term.rows
+        steps.append(term)
+    return tuple(reversed(steps))
+
+
+def changes_read(term: Term) -> tuple[str, ...]:
+    """The bags whose change makes a term give something."""
+    match source(term):
+        case Change(bag):
+            return (bag,)
+        case Answer(map=name):
+            return (name,)
+        case Regroup(inputs):
+            return tuple(dict.fromkeys(i.map for i in inputs))
+        case _:
+            return ()
+
+
+def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
+    """The maps that a term looks up, with the version it reads."""
+    found: list[tuple[str, str]] = []
+    for step in chain(term):
+        match step:
+            case Probe():
+                found.append((step.map, step.version))
+            case Answer():
+                found.append((step.map, "old"))
+            case Regroup():
+                found += [(i.map, "new") for i in step.inputs]
+                found.append((step.target, "old"))
+            case _:
+                pass
+    return tuple(dict.fromkeys(found))

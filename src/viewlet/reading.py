@@ -1,0 +1,122 @@
+"""Reading a table or view: its contents at the last committed epoch, and how it got there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.catalog import View
+from viewlet.columns.rows import Rows, group
+from viewlet.columns.types import arrow_type
+from viewlet.plan.types import Field
+from viewlet.store import Snapshot
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+    from viewlet.database import Database
+
+CHANGE_FIELDS = (
+    pa.field("_change_type", pa.string()),
+    pa.field("_commit_version", pa.int64()),
+    pa.field("_commit_timestamp", pa.timestamp("us", "UTC")),
+)
+
+
+class Relation:
+    """A table or view, seen at one committed epoch: the last one when this was made."""
+
+    def __init__(self, database: Database, found: Table | View) -> None:
+        self._database = database
+        self._found = found
+        self._snapshot: Snapshot = database._store.snapshot()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at epoch {self.epoch}: {', '.join(str(f) for f in self.fields)}>"
+
+    def __len__(self) -> int:
+        return int(self.bag().weights.sum())
+
+    @property
+    def name(self) -> str:
+        return self._found.name
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self._found.fields
+
+    @property
+    def epoch(self) -> int:
+        return self._snapshot.epoch
+
+    def bag(self) -> Rows:
+        """The rows with their weights, each distinct row once."""
+        rows = self._snapshot.contents(self.name).consolidated()
+        return self._visible(rows)
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table, in no particular order."""
+        rows = self.bag().expanded()
+        schema = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in self.fields])
+        return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
+
+    def pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame."""
+        return self.arrow().to_pandas()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples."""
+        columns = [column.to_pylist() for column in self.arrow().columns]
+        return list(zip(*columns, strict=True))
+
+    def spark(self) -> DataFrame:
+        """The rows as a Spark DataFrame."""
+        from viewlet.engine.frames import frame_of
+
+        return frame_of(self._database.session, self._found, self._snapshot)
+
+    def changes(self, since: int = 0) -> pa.Table:
+        """The net change after epoch `since` up to this one, with the columns of Spark's change feed.
+
+        A row that was replaced (in a table, by primary key; otherwise where one row goes and one comes
+        in the same epoch under the same key) shows as update_preimage and update_postimage.
+        """
+        feed = self._database._store.feed(self.name, since)
+        parts = [self._epoch_changes(e, at, rows) for e, at, rows in feed if e <= self.epoch]
+        schema = pa.schema([*(pa.field(f.name, arrow_type(f.type)) for f in self.fields), *CHANGE_FIELDS])
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    def _epoch_changes(self, epoch: int, timestamp: float, rows: Rows) -> pa.Table:
+        netted = self._visible(rows).consolidate()
+        sizes = np.abs(netted.weights)
+        kinds = self._change_types(netted)
+        at = np.repeat(np.arange(len(netted)), sizes)
+        table = netted.take(at).arrow()
+        when = dt.datetime.fromtimestamp(timestamp, dt.UTC)
+        extra = [pa.array(kinds[at].tolist(), pa.string())]
+        extra += [pa.array([v] * len(at), f.type) for v, f in zip((epoch, when), CHANGE_FIELDS[1:], strict=True)]
+        fields = [*(pa.field(f.name, arrow_type(f.type)) for f in self.fields), *CHANGE_FIELDS]
+        return pa.Table.from_arrays([*(c.combine_chunks() for c in table.columns), *extra], schema=pa.schema(fields))
+
+    def _change_types(self, rows: Rows) -> np.ndarray[Any, Any]:
+        """What happened to each row: with a primary key, a pair of − and + under one key is an update."""
+        kinds = np.where(rows.weights > 0, "insert", "delete").astype(object)
+        key = self._found.primary_key if isinstance(self._found, Table) else ()
+        if key and len(rows):
+            first, groups = group([rows[k] for k in key], len(rows))
+            plus, minus = (
+                np.bincount(groups, weights=mask, minlength=len(first)) for mask in (rows.weights > 0, rows.weights < 0)
+            )
+            both = ((plus > 0) & (minus > 0))[groups]
+            kinds[both] = np.where(rows.weights[both] > 0, "update_postimage", "update_preimage")
+        return kinds
+
+    def _visible(self, rows: Rows) -> Rows:
+        """The columns that the user sees, under the user's names."""
+        stored = self._found.names if isinstance(self._found, Table) else self._found.program.stored
+        return rows.select(stored).rename([f.name for f in self.fields])

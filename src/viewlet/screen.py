@@ -1,0 +1,103 @@
+"""Text for people: numbers, durations, aligned tables, a progress bar. Nothing here knows what it shows."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO, TypeVar
+
+import pyarrow as pa
+
+T = TypeVar("T")
+MOST_ROWS = 40
+WIDEST = 40
+
+
+def duration(ms: float) -> str:
+    """A time in the unit that suits it: `0.42 ms`, `12 ms`, `1.3 s`, `2 min 5 s`."""
+    if ms < 10:
+        return f"{ms:.2f} ms"
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 60_000:
+        return f"{ms / 1_000:.1f} s"
+    return f"{int(ms // 60_000)} min {int(ms % 60_000 / 1_000)} s"
+
+
+def size(count: float) -> str:
+    """A number of bytes: `512 B`, `5.1 MB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1_000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1_000
+    return f"{count:.1f} TB"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 row`, `1,000 rows`."""
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def aligned(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Iterable[int] = ()) -> str:
+    """Rows under headings, in columns of even width; `right` are the columns that align to the right."""
+    cells = [[*headings], *([_cell(v) for v in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
+    to_right = set(right)
+    lines = [
+        "  ".join(_pad(c, w, i in to_right) for i, (c, w) in enumerate(zip(row, widths, strict=True))) for row in cells
+    ]
+    lines.insert(1, "  ".join("─" * w for w in widths))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _pad(text: str, width: int, to_right: bool) -> str:
+    return text.rjust(width) if to_right else text.ljust(width)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        value = f"X'{value.hex().upper()}'"
+    text = str(value).replace("\n", "⏎").replace("\r", "").replace("\t", " ")
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def table_text(table: pa.Table, *, most: int = MOST_ROWS) -> str:
+    """An Arrow table as aligned text, with the number of its rows under it."""
+    shown = table.slice(0, most)
+    columns = [column.to_pylist() for column in shown.columns]
+    right = [i for i, f in enumerate(table.schema) if _is_number(f.type)]
+    text = aligned(table.column_names, list(zip(*columns, strict=True)), right=right)
+    more = f", the first {most} shown" if table.num_rows > most else ""
+    return f"{text}\n{plural(table.num_rows, 'row')}{more}"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def progress(items: Sequence[T], label: str, *, stream: TextIO | None = None) -> Iterator[T]:
+    """The items, with a bar on the terminal that moves as they are taken; elsewhere one line at the end."""
+    out = sys.stdout if stream is None else stream
+    live, start = out.isatty(), time.perf_counter()
+    for done, item in enumerate(items):
+        if live:
+            _draw(out, label, done, len(items), start)
+        yield item
+    if live:
+        _draw(out, label, len(items), len(items), start)
+    out.write("\n" if live else f"{label}  {len(items)} of {len(items)}  {_elapsed(start)}\n")
+    out.flush()
+
+
+def _draw(out: TextIO, label: str, done: int, total: int, start: float) -> None:
+    width = 30
+    filled = width * done // max(total, 1)
+    out.write(f"\r{label}  {'█' * filled}{'░' * (width - filled)}  {done} of {total}  {_elapsed(start)} ")
+    out.flush()
+
+
+def _elapsed(start: float) -> str:
+    return duration((time.perf_counter() - start) * 1_000)

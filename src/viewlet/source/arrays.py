@@ -1,0 +1,188 @@
+"""Arrow arrays in other shapes as arrays of a column's own type: without loss, or not at all.
+
+What Arrow converts exactly in bulk is done so; everything else goes value by value, which also finds the
+value to name where something is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import combine, from_numpy, offsets_of, valid_mask, values_of
+from viewlet.columns.rows import group
+from viewlet.columns.types import arrow_type, spark_type
+from viewlet.plan.types import Field, Type
+from viewlet.source.refusal import Wrong, refuse_null, refuse_value
+from viewlet.source.values import converter
+
+_DAYS = (-719162, 2932896)
+_MICROS = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
+"""The years 1 to 9999: what Spark's dates and timestamps hold."""
+
+
+def from_values(table: str, field: Field, values: list[Any]) -> pa.Array:
+    """Python values as an array of a column's type, each checked; errors name the row."""
+    convert, converted = converter(field.type), []
+    for row, value in enumerate(values, 1):
+        try:
+            converted.append(convert(value))
+        except Wrong as wrong:
+            raise refuse_value(table, row, field.name, value, str(wrong)) from None
+    return checked(table, field, pa.array(converted, type=arrow_type(field.type)))
+
+
+def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """An Arrow column as an array of the table's column type."""
+    array = _decoded(combine(column))
+    kind = arrow_type(field.type)
+    try:
+        array.validate(full=True)
+        converted = array if array.type == kind else _cast(array, field.type, kind)
+    except pa.ArrowException:
+        converted = None
+    if converted is None or not in_range(converted) or _may_repeat_keys(converted):
+        return from_values(table, field, _python_values(table, field, array))
+    return checked(table, field, converted)
+
+
+def checked(table: str, field: Field, array: pa.Array) -> pa.Array:
+    """The array with every NaN the same, if it has no NULL where none may be."""
+    if array.null_count and not field.nullable:
+        row = int(np.flatnonzero(~valid_mask(array))[0]) + 1
+        raise refuse_null(table, row, field)
+    return one_nan(array)
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """The values themselves of an array that refers to a dictionary or counts repetitions."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
+
+
+def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
+    """The array as another type, where Arrow's conversion loses nothing or fails; else None."""
+    given = array.type
+    if pa.types.is_null(given) or (_is_number(given) and pa.types.is_integer(wanted)):
+        return array.cast(wanted)
+    if pa.types.is_integer(given) and pa.types.is_decimal(wanted):
+        return array.cast(pa.decimal128(38, 0)).cast(wanted)
+    if pa.types.is_integer(given) and pa.types.is_floating(wanted):
+        return array.cast(wanted)
+    if pa.types.is_floating(given) and pa.types.is_floating(wanted):
+        return _cast_floats(array, wanted)
+    if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
+        return array.cast(wanted)
+    if pa.types.is_timestamp(given) and pa.types.is_timestamp(wanted):
+        return None if given.tz is not None and wanted.tz is None else array.cast(wanted)
+    same = not _is_unknown(given) and spark_type(given) == kind
+    return array.cast(wanted) if same and not pa.types.is_date64(given) else None
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _cast_floats(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+    cast = array.cast(wanted, safe=False)
+    grown = pc.and_(pc.is_finite(array), pc.is_inf(cast))
+    return None if pc.any(grown).as_py() else cast
+
+
+def _is_unknown(kind: pa.DataType) -> bool:
+    try:
+        spark_type(kind)
+    except ValueError:
+        return True
+    return False
+
+
+def in_range(array: pa.Array) -> bool:
+    """Whether all dates and timestamps are within Spark's years."""
+    kind = array.type
+    if not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)) or not len(array):
+        return True
+    values = values_of(array, f"i{kind.bit_width // 8}")
+    if array.null_count:
+        values = values[valid_mask(array)]
+    low, high = _DAYS if pa.types.is_date32(kind) else _MICROS
+    return not len(values) or (low <= int(values.min()) and int(values.max()) <= high)
+
+
+def _may_repeat_keys(array: pa.Array) -> bool:
+    """Whether some map may have a key twice; maps within other values are left for a closer look."""
+    kind = array.type
+    if not pa.types.is_map(kind):
+        return pa.types.is_nested(kind) and _holds(kind, pa.types.is_map)
+    if _holds(kind.key_type, pa.types.is_map) or _holds(kind.item_type, pa.types.is_map):
+        return True
+    offsets = offsets_of(array)
+    owners = pa.array(np.repeat(np.arange(len(array)), np.diff(offsets)))
+    keys = array.keys[int(offsets[0]) : int(offsets[-1])]
+    return len(group([owners, keys], len(keys))[0]) < len(keys)
+
+
+def _python_values(table: str, field: Field, array: pa.Array) -> list[Any]:
+    """The values of an array, one by one; those that Python cannot hold are refused."""
+    try:
+        return array.to_pylist()
+    except (UnicodeDecodeError, OverflowError, ValueError):
+        return [_python_value(table, field, array, row) for row in range(len(array))]
+
+
+def _python_value(table: str, field: Field, array: pa.Array, row: int) -> Any:
+    try:
+        return array[row].as_py()
+    except UnicodeDecodeError as error:
+        raise refuse_value(table, row + 1, field.name, error.object, "is not valid UTF-8") from None
+    except (OverflowError, ValueError):
+        raw = array[row : row + 1].view(pa.int64() if array.type.bit_width == 64 else pa.int32())[0].as_py()
+        reason = f"is out of the range of {field.type}, the years 1 to 9999"
+        raise refuse_value(table, row + 1, field.name, raw, reason) from None
+
+
+def one_nan(array: pa.Array) -> pa.Array:
+    """The same values with every NaN the same, at any depth."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        values = values_of(array, f"f{kind.bit_width // 8}")
+        odd = np.isnan(values)
+        if not odd.any():
+            return array
+        plain = np.where(odd, values.dtype.type(np.nan), values)
+        return from_numpy(plain, kind, valid_mask(array) if array.null_count else None)
+    if not pa.types.is_nested(kind) or not _holds(kind, pa.types.is_floating):
+        return array
+    return _rebuilt(array)
+
+
+def _holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type, or one inside it, passes a test."""
+    inner = [kind.field(i).type for i in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return bool(test(kind)) or any(_holds(part, test) for part in inner)
+
+
+def _rebuilt(array: pa.Array) -> pa.Array:
+    """A nested array over parts in which every NaN is the same."""
+    kind = array.type
+    array = pa.concat_arrays([array, array[:0]]) if array.offset else array
+    validity = array.buffers()[0]
+    if pa.types.is_struct(kind):
+        parts = [one_nan(array.field(i)) for i in range(kind.num_fields)]
+        return pa.Array.from_buffers(kind, len(array), [validity], array.null_count, 0, parts)
+    buffers = [validity, array.buffers()[1]]
+    if pa.types.is_map(kind):
+        entries = pa.StructArray.from_arrays([one_nan(array.keys), one_nan(array.items)], fields=list(_entry(kind)))
+        return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, [entries])
+    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, [one_nan(array.values)])
+
+
+def _entry(kind: pa.MapType) -> pa.DataType:
+    return kind.field(0).type

@@ -1,0 +1,158 @@
+"""Taking in data: what users bring, as Arrow rows of a table's schema.
+
+The law: every value comes in as it was given, or the whole lot is refused with an error that names table,
+row (from 1), column, value and reason. Columns go by name, those of tuples and lists by position. In pandas
+NaN means a missing value, so it comes in as NULL, as with Spark; a NaN that is a number comes in from Arrow
+or from Python's own rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.types import arrow_type
+from viewlet.errors import RejectedEpoch
+from viewlet.plan.types import INTEGRAL, Field, Type
+from viewlet.source.arrays import checked, from_arrow, from_values, in_range
+from viewlet.source.refusal import place_columns, refuse_row
+
+_ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts or tuples"
+
+
+def to_arrow(table: str, fields: tuple[Field, ...], data: Any, *, columns: tuple[str, ...] | None = None) -> pa.Table:
+    """The data as rows of a table, or of just some of its columns."""
+    wanted = fields if columns is None else tuple(next(f for f in fields if f.name == c) for c in columns)
+    arrays = _arrays(table, wanted, data)
+    return pa.Table.from_arrays(arrays, names=[f.name for f in wanted])
+
+
+def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
+    """The columns of whatever was given."""
+    if isinstance(data, list | tuple):
+        return _from_rows(table, wanted, data)
+    if isinstance(data, pa.RecordBatchReader):
+        return _from_tables(table, wanted, data.read_all())
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _from_tables(table, wanted, data)
+    origin = type(data).__module__
+    if origin.startswith("pandas.") and hasattr(data, "dtypes") and hasattr(data, "columns"):
+        return _from_pandas(table, wanted, data)
+    if origin.startswith("pyspark.") and hasattr(data, "toArrow"):
+        return _from_tables(table, wanted, data.toArrow())
+    if hasattr(data, "__arrow_c_stream__"):
+        return _from_tables(table, wanted, pa.table(data))
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
+        return _from_rows(table, wanted, list(data))
+    raise RejectedEpoch(f"table {table}: a {type(data).__name__} holds no rows", hint=_ROWS)
+
+
+def _from_tables(table: str, wanted: Sequence[Field], data: pa.Table | pa.RecordBatch) -> list[pa.Array]:
+    at = place_columns(f"table {table}", wanted, data.schema.names)
+    return [from_arrow(table, field, data.column(place)) for field, place in zip(wanted, at, strict=True)]
+
+
+def _from_pandas(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
+    at = place_columns(f"table {table}", wanted, list(data.columns))
+    return [_from_series(table, f, data.iloc[:, place]) for f, place in zip(wanted, at, strict=True)]
+
+
+def _from_series(table: str, field: Field, series: Any) -> pa.Array:
+    """A pandas column; what pandas calls missing is NULL."""
+    if series.dtype == object:
+        missing = series.isna().to_numpy()
+        values = [None if gone else value for value, gone in zip(series, missing, strict=True)]
+        return _from_column(table, field, values)
+    return from_arrow(table, field, pa.Array.from_pandas(series))
+
+
+def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[pa.Array]:
+    """Rows as dicts (by name) or tuples and lists (by position); or pieces that are tables themselves."""
+    if rows and not isinstance(rows[0], dict | tuple | list) and _is_table(rows[0]):
+        pieces = [_arrays(table, wanted, piece) for piece in rows]
+        return [pa.concat_arrays(parts) for parts in zip(*pieces, strict=True)]
+    values = _columns_fast(wanted, rows)
+    if values is None:
+        values = _columns(table, wanted, rows)
+    return [_from_column(table, field, column) for field, column in zip(wanted, values, strict=True)]
+
+
+def _is_table(data: Any) -> bool:
+    return isinstance(data, pa.Table | pa.RecordBatch) or type(data).__module__.startswith(("pandas.", "pyspark."))
+
+
+def _columns_fast(wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence[Any]] | None:
+    """The values column by column if all rows are alike and complete; else None."""
+    kinds, width = set(map(type, rows)), len(wanted)
+    if not rows or len(kinds) != 1 or set(map(len, rows)) != {width}:
+        return None
+    if kinds <= {tuple, list}:
+        return list(zip(*rows, strict=True))
+    if kinds != {dict}:
+        return None
+    try:
+        return [[row[f.name] for row in rows] for f in wanted]
+    except KeyError:
+        return None
+
+
+def _columns(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence[Any]]:
+    """The values column by column, each row checked for its shape."""
+    made = [_row(table, wanted, number, row) for number, row in enumerate(rows, 1)]
+    return [list(column) for column in zip(*made, strict=True)] if made else [[] for _ in wanted]
+
+
+def _row(table: str, wanted: Sequence[Field], number: int, row: Any) -> Sequence[Any]:
+    if hasattr(row, "__fields__"):  # a Row of Spark's
+        row = dict(zip(row.__fields__, row, strict=True))
+    if isinstance(row, Mapping):
+        values = list(row.values())
+        return [values[at] for at in place_columns(f"table {table}, row {number}", wanted, list(row))]
+    if isinstance(row, np.ndarray):
+        row = row.tolist()
+    if not isinstance(row, tuple | list):
+        raise refuse_row(table, number, f"a {type(row).__name__} is no row", _ROWS)
+    if len(row) != len(wanted):
+        few = "few" if len(row) < len(wanted) else "many"
+        columns = ", ".join(f.name for f in wanted)
+        raise refuse_row(
+            table, number, f"too {few} values: {len(row)} for {len(wanted)} columns", f"columns: {columns}"
+        )
+    return row
+
+
+_PLAIN: dict[str, frozenset[type]] = {
+    **{name: frozenset({int}) for name in INTEGRAL},
+    "double": frozenset({float}),
+    "boolean": frozenset({bool}),
+    "string": frozenset({str}),
+    "binary": frozenset({bytes}),
+    "date": frozenset({dt.date}),
+    "decimal": frozenset({int, Decimal}),
+    "timestamp": frozenset({dt.datetime}),
+}
+"""The types of Python whose values Arrow itself takes in exactly, or refuses."""
+_NONE = frozenset({type(None)})
+_FAILURES = (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError)
+
+
+def _from_column(table: str, field: Field, values: Sequence[Any]) -> pa.Array:
+    """Python values as an array: at once if they are plain, else one by one."""
+    if _is_plain(field.type, values):
+        try:
+            array = pa.array(values, type=arrow_type(field.type))
+        except _FAILURES:
+            return from_values(table, field, list(values))
+        if in_range(array):
+            return checked(table, field, array)
+    return from_values(table, field, list(values))
+
+
+def _is_plain(kind: Type, values: Sequence[Any]) -> bool:
+    plain = _PLAIN.get(kind.name)
+    return plain is not None and set(map(type, values)) - _NONE <= plain

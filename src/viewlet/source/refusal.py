@@ -1,0 +1,59 @@
+"""How rows are refused: table, row, column, value and reason, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from viewlet.errors import RejectedEpoch
+from viewlet.plan.types import Field
+
+_LONGEST = 60
+
+
+class Wrong(Exception):
+    """A value that does not belong in its column; the text says why."""
+
+
+def shortened(value: Any) -> str:
+    """A value as text, cut where it gets long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedEpoch:
+    """The error for one value; rows count from 1."""
+    return RejectedEpoch(f"table {table}, row {row}, column {column}: {shortened(value)} {reason}")
+
+
+def refuse_null(table: str, row: int, field: Field) -> RejectedEpoch:
+    return RejectedEpoch(f"table {table}, row {row}, column {field.name}: NULL in a NOT NULL column")
+
+
+def refuse_row(table: str, row: int, reason: str, hint: str | None = None) -> RejectedEpoch:
+    return RejectedEpoch(f"table {table}, row {row}: {reason}", hint=hint)
+
+
+def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> list[int]:
+    """Where each wanted column is among the given ones; upper and lower case count only where both occur."""
+    found = [_place(field.name, given) for field in wanted]
+    if not_there := [f.name for f, at in zip(wanted, found, strict=True) if at < 0]:
+        raise RejectedEpoch(f"{where}: column {not_there[0]} is missing", hint=f"given: {_listed(given)}")
+    if twice := [name for at, name in enumerate(given) if name in given[:at]]:
+        raise RejectedEpoch(f"{where}: column {shortened(twice[0])} is given twice")
+    if more := [name for at, name in enumerate(given) if at not in found]:
+        raise RejectedEpoch(
+            f"{where}: there is no column {shortened(more[0])}", hint=f"columns: {_listed([f.name for f in wanted])}"
+        )
+    return found
+
+
+def _place(name: str, given: Sequence[Any]) -> int:
+    if name in given:
+        return list(given).index(name)
+    alike = [at for at, other in enumerate(given) if isinstance(other, str) and other.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else -1
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(str, names)) or "none"

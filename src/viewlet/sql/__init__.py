@@ -1,0 +1,29 @@
+"""The statements of `db.sql(...)`, read without Spark.
+
+Viewlet reads the frame of a statement (which table, which columns, which policy); queries and expressions
+inside it stay text, for Spark to read: there is one meaning of SQL, and it is Spark's.
+"""
+
+from viewlet.sql.literals import literal_rows
+from viewlet.sql.parse import parse
+from viewlet.sql.statements import (
+    CreateTable,
+    CreateView,
+    DeleteFrom,
+    DescribeHistory,
+    Drop,
+    Explain,
+    InsertInto,
+    Policy,
+    Refresh,
+    Select,
+    Show,
+    Statement,
+    Update,
+)
+from viewlet.sql.words import split
+
+__all__ = [
+    "CreateTable", "CreateView", "DeleteFrom", "DescribeHistory", "Drop", "Explain", "InsertInto", "Policy",
+    "Refresh", "Select", "Show", "Statement", "Update", "literal_rows", "parse", "split",
+]  # fmt: skip

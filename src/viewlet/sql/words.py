@@ -1,0 +1,109 @@
+"""SQL text as words: names, strings, numbers, signs. Comments and space are skipped, positions are kept.
+
+The rules are those of Spark's lexer: strings in single or double quotes with backslash escapes, names in
+backticks, `--` comments, and bracketed comments that nest.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from viewlet.errors import SqlError
+
+Kind = Literal["name", "quoted", "string", "number", "sign", "end"]
+
+# Possessive repetitions (`*+`) keep an unterminated string from being searched again and again.
+_WORD = re.compile(
+    r"""
+    (?P<space>  \s++ | --(?:\\\n|[^\r\n])*+ )
+  | (?P<comment> /\* )
+  | (?P<string> [rR](?:'[^']*+'|"[^"]*+") | '(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+" )
+  | (?P<quoted> `(?:[^`]++|``)*+` )
+  | (?P<number> (?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?:BD|bd|[LSYDFlsydf])?(?!\w) )
+  | (?P<name>   \w++ )
+  | (?P<sign>   <=>|<>|!=|<=|>=|==|\|\||::|->|=>|. )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_UNCLOSED = {"'": "string", '"': "string", "`": "quoted name"}
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a statement and where it stands."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    line: int
+
+    @property
+    def key(self) -> str:
+        """The word as a keyword; a quoted name is never one."""
+        return self.text.upper() if self.kind in ("name", "sign") else ""
+
+    @property
+    def shown(self) -> str:
+        """The word as an error message shows it."""
+        if self.kind == "end":
+            return "the end of the statement"
+        return self.text if len(self.text) <= 40 else self.text[:37] + "..."
+
+
+def read_words(text: str) -> list[Word]:
+    """The words of a text, and a last one that stands for its end."""
+    return list(_words(text))
+
+
+def _words(text: str) -> Iterator[Word]:
+    lines = [i for i, c in enumerate(text) if c == "\n"]
+    at = 0
+    while at < len(text):
+        found = _WORD.match(text, at)
+        assert found is not None  # `.` matches whatever is left
+        line, end = bisect_left(lines, at) + 1, found.end()
+        match found.lastgroup:
+            case "space":
+                pass
+            case "comment":
+                end = _comment_end(text, at, line)
+            case "string" | "quoted" | "number" | "name" | "sign" as kind:
+                if kind == "sign" and found[0] in _UNCLOSED:
+                    raise SqlError(
+                        f"line {line}: the {_UNCLOSED[found[0]]} that starts here has no end: {text[at : at + 20]}"
+                    )
+                yield Word(kind, found[0], at, end, line)
+        at = end
+    yield Word("end", "", len(text), len(text), bisect_left(lines, len(text.rstrip())) + 1)
+
+
+def _comment_end(text: str, start: int, line: int) -> int:
+    """Where a bracketed comment ends; comments inside it must end first."""
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(text, start):
+        depth += 1 if edge[0] == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    raise SqlError(f"line {line}: the comment that starts here has no end", hint="close it with */")
+
+
+def split(script: str) -> list[tuple[int, str]]:
+    """The statements of a script, which `;` separates, each with the line it starts on."""
+    found: list[tuple[int, str]] = []
+    first: Word | None = None
+    depth = 0
+    for word in _words(script):
+        depth += (word.key in ("(", "[")) - (word.key in (")", "]"))
+        if word.kind == "end" or (word.key == ";" and depth <= 0):
+            if first is not None:
+                found.append((first.line, script[first.start : word.start].rstrip()))
+            first, depth = None, 0
+        elif first is None:
+            first = word
+    return found

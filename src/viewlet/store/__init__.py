@@ -1,0 +1,23 @@
+"""Durable state: bags as sums of immutable runs, the log of commits, snapshots, recovery."""
+
+from viewlet.store.contents import Contents, TableContents, open_contents
+from viewlet.store.layout import Layout
+from viewlet.store.limits import Limits
+from viewlet.store.runs import RunRef
+from viewlet.store.store import Snapshot, Store
+from viewlet.store.transaction import Transaction
+from viewlet.store.writing import write_run, write_runs
+
+__all__ = [
+    "Contents",
+    "Layout",
+    "Limits",
+    "RunRef",
+    "Snapshot",
+    "Store",
+    "TableContents",
+    "Transaction",
+    "open_contents",
+    "write_run",
+    "write_runs",
+]

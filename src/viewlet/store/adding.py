@@ -1,0 +1,67 @@
+"""Adding up bags: equal rows become one, their weights and sums added; a row that comes to nothing vanishes.
+
+    (x, w₁, s₁) + (x, w₂, s₂) = (x, w₁ + w₂, s₁ + s₂)        (x, 0, 0) = nothing
+
+Sums are integers modulo 2⁶⁴, as weights are, so that adding is exact in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows, Weights, add_up, group
+from viewlet.store.layout import Layout
+
+
+def add_together(rows: Rows, hashes: Hashes, layout: Layout) -> tuple[Rows, Hashes]:
+    """The bag with each row once, sorted by hash (that of the layout's key, given), and the hashes so sorted."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    repeated = _has_equal_neighbour(ordered)
+    if repeated.any():
+        return _add_repeated(rows, hashes, layout, order[~repeated], order[repeated])
+    alive = _is_alive(rows.weights, [values_of(rows[name], "i8") for name in layout.sums])
+    if not alive.all():
+        order = order[alive[order]]
+        ordered = hashes[order]
+    return rows.take(order), ordered
+
+
+def _has_equal_neighbour(ordered: Hashes) -> Mask:
+    result = np.zeros(len(ordered), dtype=np.bool_)
+    if len(ordered) > 1:
+        equal = ordered[1:] == ordered[:-1]
+        result[1:] = equal
+        result[:-1] |= equal
+    return result
+
+
+def _add_repeated(
+    rows: Rows, hashes: Hashes, layout: Layout, alone: Positions, others: Positions
+) -> tuple[Rows, Hashes]:
+    """Add up the rows at `others`, which share hashes; those `alone` stay as they are."""
+    part = rows.select(layout.plain).take(others)
+    known = hashes[others] if layout.key == layout.plain else None
+    first, groups = group(list(part.columns.values()), len(part), known)
+
+    def total(values: Weights) -> Weights:
+        return np.concatenate([values[alone], add_up(values[others], groups, len(first))])
+
+    weights = total(rows.weights)
+    sums = {name: total(values_of(rows[name], "i8")) for name in layout.sums}
+    picked = np.concatenate([alone, others[first]])
+    alive = np.flatnonzero(_is_alive(weights, list(sums.values())))
+    at = alive[np.argsort(hashes[picked[alive]], kind="stable")]
+    result = rows.take(picked[at]).weighted(weights[at])
+    if sums:
+        result = result.with_columns({name: from_numpy(values[at], rows[name].type) for name, values in sums.items()})
+    return result, hashes[picked[at]]
+
+
+def _is_alive(weights: Weights, sums: list[Weights]) -> Mask:
+    alive = weights != 0
+    for values in sums:
+        alive |= values != 0
+    return alive

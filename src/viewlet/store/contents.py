@@ -1,0 +1,211 @@
+"""What is in a bag: the sum of its runs.
+
+A partition is a range of the 64-bit hash (of a map's key, of a table's whole row), so that any number of
+partitions can be made of runs that know nothing of them. A map's slice of a partition is contiguous.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.store import tablerun
+from viewlet.store.adding import add_together
+from viewlet.store.layout import Layout, Names
+from viewlet.store.maprun import Span, to_rows
+from viewlet.store.runs import Run, RunRef
+
+Types = Mapping[str, pa.DataType]
+_NOWHERE: Positions = np.zeros(0, dtype=np.int64)
+_MANY = 64  # probes beyond this are sorted first, so that the search walks memory in order
+
+
+class Contents:
+    """The contents of a map: rows found by hash, or all of them."""
+
+    def __init__(self, layout: Layout, runs: Sequence[Run], types: Types, part: tuple[int, int] | None = None) -> None:
+        self.layout, self.runs, self.types, self.part = layout, tuple(runs), types, part
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.runs)} runs of {', '.join(self.layout.columns)})"
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are at most: rows of different runs may add up to fewer."""
+        if self.part is None:
+            return sum(run.ref.rows for run in self.runs)
+        return sum(stop - start for start, stop in self._spans)
+
+    @property
+    def bytes(self) -> int:
+        return sum(run.ref.size for run in self.runs)
+
+    def refs(self) -> tuple[RunRef, ...]:
+        """Where the runs are, for `open_contents` in another process."""
+        return tuple(run.ref for run in self.runs)
+
+    def partition(self, i: int, n: int) -> Contents:
+        """The rows whose hash lies in the i-th of n equal ranges."""
+        assert self.part is None and 0 <= i < n, f"no partition {i} of {n} of {self}"
+        return type(self)(self.layout, self.runs, self.types, (i, n))
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        """Which rows of each run belong to the partition."""
+        return [_span(run.map.hashes[0], self.part) for run in self.runs]
+
+    def lookup(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
+        """Every row whose hash over some columns is among the given ones, and which of those it is."""
+        assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
+        which = self.layout.lookups.index(columns)
+        order = np.argsort(hashes) if len(hashes) > _MANY else None
+        probes = hashes if order is None else hashes[order]
+        positions, batches = [], []
+        for run, span in zip(self.runs, self._spans, strict=True):
+            body = run.map
+            found = body.find(which, probes, span)
+            if found is not None:
+                positions.append(found[0])
+                batches.append(body.rows.take(pa.array(found[1])))
+        if not batches:
+            return _NOWHERE, self.nothing()
+        at = positions[0] if len(positions) == 1 else np.concatenate(positions)
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        return at if order is None else order[at], to_rows(batch, self.layout)
+
+    def count(self, columns: Names, hashes: Hashes) -> int:
+        """How many rows `lookup` would give, without reading them."""
+        which = self.layout.lookups.index(columns)
+        found = [run.map.find(which, hashes, span) for run, span in zip(self.runs, self._spans, strict=True)]
+        return sum(len(pair[0]) for pair in found if pair is not None)
+
+    def scan(self) -> Rows:
+        """All rows of all runs; one row may come several times, with weights that add up."""
+        parts = [
+            to_rows(run.map.rows.slice(start, stop - start), self.layout)
+            for run, (start, stop) in zip(self.runs, self._spans, strict=True)
+        ]
+        return Rows.concat(parts) if parts else self.nothing()
+
+    def hashes(self) -> Hashes:
+        """The hash of each row of `scan`, over the key."""
+        parts = [run.map.hashes[0][start:stop] for run, (start, stop) in zip(self.runs, self._spans, strict=True)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
+
+    def consolidated(self) -> Rows:
+        """All rows, each once, with weights and sums added up and none that comes to nothing."""
+        if len(self.runs) == 1 and self.layout.form == "map":
+            return self.scan()
+        rows = self.scan()
+        return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
+
+    def nothing(self) -> Rows:
+        """No rows, with the columns that rows would have."""
+        return Rows.empty(self.types)
+
+
+class TableContents(Contents):
+    """The contents of a table: files that Spark reads natively, and recent rows."""
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        raise AssertionError("a table is not sorted: scan it, or keep a map of it to look rows up")
+
+    @property
+    def rows(self) -> int:
+        return sum(run.ref.rows for run in self.runs)
+
+    def positive_files(self) -> list[str]:
+        """Parquet files of rows put in, checked."""
+        return self._files(1)
+
+    def negative_files(self) -> list[str]:
+        """Parquet files of rows taken away again, checked."""
+        return self._files(-1)
+
+    def _files(self, sign: int) -> list[str]:
+        picked = [run for run in self.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
+        return [str(run.path) for run in picked if run.body is not None]
+
+    def recent(self) -> Rows:
+        """The rows that are in no Parquet file yet, with weights of +1 and −1."""
+        return self._read([run for run in self.runs if run.ref.kind == "recent"])
+
+    def scan(self) -> Rows:
+        return self._read(self.runs)
+
+    def hashes(self) -> Hashes:
+        parts = [read[self._inside(read)] for read in map(tablerun.read_hashes, self.runs)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
+
+    def _read(self, runs: Sequence[Run]) -> Rows:
+        parts = [tablerun.read_rows(run) for run in runs]
+        if self.part is not None:
+            parts = [rows.take(self._inside(tablerun.read_hashes(run))) for rows, run in zip(parts, runs, strict=True)]
+        return Rows.concat(parts) if parts else self.nothing()
+
+    def _inside(self, hashes: Hashes) -> Positions:
+        """The positions of the hashes that belong to the partition."""
+        order = np.argsort(hashes, kind="stable")
+        start, stop = _span(hashes[order], self.part)
+        return np.sort(order[start:stop])
+
+
+def _span(hashes: Hashes, part: tuple[int, int] | None) -> Span:
+    """The slice of sorted hashes that lies in the i-th of n equal ranges."""
+    if part is None:
+        return 0, len(hashes)
+    i, n = part
+    start = int(hashes.searchsorted(np.uint64((i << 64) // n)))
+    stop = len(hashes) if i + 1 == n else int(hashes.searchsorted(np.uint64(((i + 1) << 64) // n)))
+    return start, stop
+
+
+def make_contents(layout: Layout, runs: Sequence[Run], types: Types) -> Contents:
+    return (Contents if layout.form == "map" else TableContents)(layout, runs, types)
+
+
+_KEPT = 512
+_opened: OrderedDict[tuple[str, str, int], Run] = OrderedDict()
+
+
+def open_contents(root: Path | str, refs: Sequence[RunRef], layout: Layout, types: Types | None = None) -> Contents:
+    """Contents in a process without a store; `types` are needed only where there may be no runs at all."""
+    runs = [_open_kept(Path(root), ref, layout) for ref in refs]
+    if types is None:
+        types = column_types(runs[0]) if runs else {}
+    return make_contents(layout, runs, types)
+
+
+def _open_kept(root: Path, ref: RunRef, layout: Layout) -> Run:
+    """A handle of a run, kept for the next task of this process, which then need not check the file again."""
+    if ref.data is not None:
+        return Run(root, ref, layout)
+    key = (str(root), ref.file, ref.offset)
+    run = _opened.get(key)
+    if run is None or run.layout != layout or run.ref != ref:
+        run = _opened[key] = Run(root, ref, layout)
+    _opened.move_to_end(key)
+    while len(_opened) > _KEPT:
+        _opened.popitem(last=False)
+    return run
+
+
+def column_types(run: Run) -> Types:
+    """The types of the columns of a run."""
+    match run.ref.kind:
+        case "map":
+            schema, first = run.map.batch.schema, 1
+        case "recent":
+            schema, first = run.body.schema, 0
+        case _:
+            schema, first = tablerun.read_schema(run), 0
+    return {name: schema.field(first + i).type for i, name in enumerate(run.layout.columns)}

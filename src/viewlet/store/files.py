@@ -1,0 +1,103 @@
+"""Bytes on disk: written and synced before anything names them, checked before anything reads them."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.errors import CorruptFile, StoreError
+
+LOG, DATA = "log", "data"
+
+
+class GoneFile(CorruptFile):
+    """A file that a record names is missing: lost, or superseded and removed since a reader looked."""
+
+
+def checksum(data: Any) -> int:
+    return zlib.crc32(data)
+
+
+def write_file(path: Path, data: Any) -> None:
+    """A new file with these bytes; not yet durable."""
+    try:
+        with open(path, "xb") as file:
+            file.write(data)
+    except OSError as reason:
+        remove(path)
+        raise StoreError(f"{path} could not be written: {reason}", hint="make room on the disk") from reason
+
+
+def sync_files(paths: Iterable[Path]) -> None:
+    """Make some files, and the names of them, durable."""
+    directories = set()
+    for path in paths:
+        sync(path)
+        directories.add(path.parent)
+    for directory in directories:
+        sync(directory)
+
+
+def sync(path: Path) -> None:
+    """Make a file's bytes, or a directory's names, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> bool:
+    """Delete a file if it is there; say whether it was."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def read_checked(path: Path, offset: int, size: int, crc: int) -> pa.Buffer:
+    """The bytes of a file, or of a piece of a log segment, mapped if they are a whole file; never bad ones."""
+    data = _map(path, size) if path.parent.name != LOG else _read_piece(path, offset, size)
+    if data.size != size:
+        raise CorruptFile(f"{path} is cut short: {data.size:,} of {size:,} bytes are there", hint=_HINT)
+    if checksum(data) != crc:
+        raise CorruptFile(f"{path} was altered: its checksum is not the one recorded", hint=_HINT)
+    return data
+
+
+_HINT = "restore the file from a backup"
+
+
+def _map(path: Path, size: int) -> pa.Buffer:
+    actual = size_of(path)
+    if actual != size:
+        raise CorruptFile(f"{path} has {actual:,} bytes where {size:,} were written", hint=_HINT)
+    try:
+        with pa.memory_map(str(path), "r") as file:
+            return file.read_buffer()
+    except FileNotFoundError:
+        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+
+
+def size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+
+
+def _read_piece(path: Path, offset: int, size: int) -> pa.Buffer:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+    try:
+        return pa.py_buffer(os.pread(descriptor, size, offset))
+    finally:
+        os.close(descriptor)

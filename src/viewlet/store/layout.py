@@ -1,0 +1,73 @@
+"""The shape of a bag: its columns, what orders it, what finds rows in it, what adds up.
+
+A layout is a value. It is stored with the bag and sent to tasks, so it is frozen and turns into JSON and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from viewlet.errors import StoreError
+
+Form = Literal["map", "table"]
+Names = tuple[str, ...]
+ROW_HASH = "_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A map is sorted by the hash of its key and further indexed; a table is unsorted and has neither."""
+
+    columns: Names
+    key: Names
+    indexes: tuple[Names, ...] = ()
+    sums: Names = ()
+    form: Form = "map"
+    feed: bool = False
+
+    def __post_init__(self) -> None:
+        for names in (self.key, *self.indexes, self.sums):
+            strangers = set(names) - set(self.columns)
+            assert not strangers, f"{sorted(strangers)} are no columns of {self.columns}"
+        assert len(set(self.columns)) == len(self.columns), f"{self.columns} names a column twice"
+        summed = set(self.sums).intersection(name for names in self.lookups for name in names)
+        assert not summed, f"{sorted(summed)} add up and cannot be looked up"
+        if self.form == "table":
+            self._check_table()
+
+    def _check_table(self) -> None:
+        assert not self.indexes and not self.sums, "a table has neither indexes nor sums"
+        if any(name.lower() == ROW_HASH for name in self.columns):
+            raise StoreError(f"a table cannot have a column named `{ROW_HASH}`", hint="choose another name for it")
+
+    @property
+    def lookups(self) -> tuple[Names, ...]:
+        """The column sets that rows can be found by: the key, then the indexes."""
+        return (self.key, *self.indexes)
+
+    @property
+    def plain(self) -> Names:
+        """The columns that tell rows apart: all but the sums."""
+        return tuple(name for name in self.columns if name not in self.sums)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "columns": list(self.columns),
+            "key": list(self.key),
+            "indexes": [list(names) for names in self.indexes],
+            "sums": list(self.sums),
+            "form": self.form,
+            "feed": self.feed,
+        }
+
+    @staticmethod
+    def from_json(document: dict[str, Any]) -> Layout:
+        return Layout(
+            columns=tuple(document["columns"]),
+            key=tuple(document["key"]),
+            indexes=tuple(tuple(names) for names in document["indexes"]),
+            sums=tuple(document["sums"]),
+            form=document["form"],
+            feed=document["feed"],
+        )

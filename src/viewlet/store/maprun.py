@@ -1,0 +1,94 @@
+"""The body of a map's run: rows sorted by the hash of the key, each once, with further sorted hashes.
+
+    _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | …
+
+`_row_i` says which row each hash of index i belongs to. Columns are taken by position, so that a user's
+column may have any name. Whoever looks rows up gets all that share a hash, and compares the keys himself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions, values_of
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.store.adding import add_together
+from viewlet.store.layout import Layout
+
+Span = tuple[int, int]
+
+
+class MapBody:
+    """An open run of a map: NumPy views of its hashes, and its rows."""
+
+    __slots__ = ("_rows_of", "batch", "hashes", "rows")
+
+    def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
+        width, count = len(layout.columns), len(layout.lookups)
+        at = [0, *(width + 2 + 2 * i for i in range(count - 1))]
+        self.batch = batch
+        self.hashes: list[Hashes] = [values_of(batch.column(i), "u8") for i in at]
+        self._rows_of: list[Positions] = [values_of(batch.column(i + 1), "i8") for i in at[1:]]
+        self.rows = batch.select(list(range(1, width + 2)))
+
+    def __len__(self) -> int:
+        return len(self.hashes[0])
+
+    def find(self, lookup: int, probes: Hashes, span: Span) -> tuple[Positions, Positions] | None:
+        """Which probes match which rows of the span, by the hashes of a lookup; None if nothing does."""
+        start, stop = span
+        if lookup == 0:
+            found = find(self.hashes[0][start:stop], probes)
+            return found if found is None or not start else (found[0], found[1] + start)
+        found = find(self.hashes[lookup], probes)
+        if found is None:
+            return None
+        which, at = found[0], self._rows_of[lookup - 1][found[1]]
+        if start == 0 and stop == len(self):
+            return which, at
+        inside = (at >= start) & (at < stop)
+        return (which[inside], at[inside]) if inside.any() else None
+
+
+def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
+    """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
+    if not len(hashes):
+        return None
+    first = hashes.searchsorted(probes)
+    which = np.flatnonzero(hashes[np.minimum(first, len(hashes) - 1)] == probes)
+    if not len(which):
+        return None
+    first = first[which]
+    counts = hashes.searchsorted(probes[which], "right") - first
+    pairs = int(counts.sum())
+    if pairs == len(which):
+        return which, first
+    within = np.arange(pairs) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(which, counts), np.repeat(first, counts) + within
+
+
+def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody | None:
+    """The run that holds these rows, or None if they come to nothing; the hashes of the key may be known."""
+    rows = rows.select(layout.columns)
+    rows, ordered = add_together(rows, rows.hashes(layout.key) if hashes is None else hashes, layout)
+    if not len(rows):
+        return None
+    arrays: list[Any] = [pa.array(ordered), *rows.columns.values(), pa.array(rows.weights, type=pa.int64())]
+    names = ["_hash", *layout.columns, "_weight"]
+    for i, wanted in enumerate(layout.indexes):
+        hashes = rows.hashes(wanted)
+        order = np.argsort(hashes, kind="stable")
+        arrays += [pa.array(hashes[order]), pa.array(order, type=pa.int64())]
+        names += [f"_hash_{i}", f"_row_{i}"]
+    return MapBody(pa.RecordBatch.from_arrays(arrays, names=names), layout)
+
+
+def to_rows(batch: pa.RecordBatch, layout: Layout) -> Rows:
+    """The rows of a batch of the layout's columns followed by the weight."""
+    width = len(layout.columns)
+    columns = {name: batch.column(i) for i, name in enumerate(layout.columns)}
+    return Rows(columns, values_of(batch.column(width), "i8"))

@@ -1,0 +1,151 @@
+"""Which runs to merge, and merging them: the same contents in fewer runs, with nothing in them that cancels.
+
+Runs are kept in geometric sizes, as in an LSM tree: so many of one size become one of the next. Since a bag
+is a sum, any of its runs may be merged, in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from viewlet.columns.rows import Rows
+from viewlet.store.contents import Contents
+from viewlet.store.layout import Layout
+from viewlet.store.limits import Limits
+from viewlet.store.runs import Run, RunRef
+from viewlet.store.tablerun import read_hashes, read_rows, with_sign
+from viewlet.store.writing import make_map_run, make_parquet_runs, make_runs
+
+Runs = Sequence[Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Runs to take and how; `run` gives those that it replaces and those that it makes, in memory."""
+
+    inputs: tuple[Run, ...]
+    how: Callable[[Path, Runs, Layout], tuple[Runs, list[Run]]]
+
+    @property
+    def rows(self) -> int:
+        return sum(run.ref.rows for run in self.inputs)
+
+    @property
+    def bytes(self) -> int:
+        return sum(run.ref.size for run in self.inputs)
+
+    def run(self, root: Path, layout: Layout) -> tuple[Runs, list[Run]]:
+        return self.how(root, self.inputs, layout)
+
+
+def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
+    """A merge that is quick enough to happen within a commit, if one is due."""
+    kind = "map" if layout.form == "map" else "recent"
+    picked = _of_one_size([run for run in runs if run.ref.kind == kind], limits.first_level_rows, limits)
+    merge = Merge(picked, merge_map if kind == "map" else merge_recent)
+    small = merge.rows <= limits.commit_merge_rows and (kind == "map" or merge.bytes <= limits.inline_bytes)
+    return merge if picked and small else None
+
+
+def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[RunRef] = frozenset()) -> Merge | None:
+    """A merge for the background, if one is due; rows taken away in `stuck` runs found nothing to cancel before."""
+    if layout.form == "map":
+        picked = _of_one_size(runs, limits.first_level_rows, limits)
+        return Merge(picked, merge_map) if picked else None
+    return _choose_rewrite(runs, limits, stuck) or _choose_move(runs, limits) or _choose_files(runs, limits)
+
+
+def _of_one_size(runs: Runs, base: int, limits: Limits) -> tuple[Run, ...]:
+    """All runs up to the smallest size of which there are too many; none if there is no such size."""
+    open_ones = sorted((run for run in runs if run.ref.size < limits.largest_run), key=lambda run: run.ref.rows)
+    levels = [_level(run.ref.rows, base, limits.fan) for run in open_ones]
+    for level in sorted(set(levels)):
+        if levels.count(level) >= limits.fan:
+            return _at_most(open_ones[: len(levels) - levels[::-1].index(level)], 3 * limits.largest_run)
+    return ()
+
+
+def _level(rows: int, base: int, fan: int) -> int:
+    return max(0, math.ceil(math.log(max(rows, 1) / max(base, 1), fan)))
+
+
+def _at_most(runs: list[Run], size: int) -> tuple[Run, ...]:
+    """The smallest of some runs, given by size, that fit together into one."""
+    while sum(run.ref.size for run in runs) > size:
+        runs = runs[:-1]
+    return tuple(runs) if len(runs) > 1 else ()
+
+
+def _choose_rewrite(runs: Runs, limits: Limits, stuck: frozenset[RunRef]) -> Merge | None:
+    """Rewrite a table's files when much of them was taken away."""
+    put, taken = _files(runs, 1), _files(runs, -1)
+    due = _rows(taken) > limits.gone_share * _rows(put) and not stuck.issuperset(run.ref for run in taken)
+    return Merge(tuple(runs), rewrite) if due else None
+
+
+def _choose_move(runs: Runs, limits: Limits) -> Merge | None:
+    """Move a table's recent rows to Parquet when they are many."""
+    recent = [run for run in runs if run.ref.kind == "recent"]
+    many = _rows(recent) > limits.recent_rows or sum(run.ref.size for run in recent) > limits.recent_bytes
+    return Merge(tuple(recent), move_recent) if many else None
+
+
+def _choose_files(runs: Runs, limits: Limits) -> Merge | None:
+    """Make large files of small ones."""
+    for sign in (1, -1):
+        picked = _of_one_size(_files(runs, sign), limits.recent_rows, limits)
+        if picked:
+            return Merge(picked, move_recent)
+    return None
+
+
+def _files(runs: Runs, sign: int) -> list[Run]:
+    return [run for run in runs if run.ref.kind == "parquet" and run.ref.sign == sign]
+
+
+def _rows(runs: Runs) -> int:
+    return sum(run.ref.rows for run in runs)
+
+
+def merge_map(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+    """One run of a map for several."""
+    contents = Contents(layout, runs, {})
+    return runs, make_map_run(root, contents.scan(), layout, contents.hashes())
+
+
+def merge_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+    """One run of recent rows for several."""
+    rows = Rows.concat([read_rows(run) for run in runs]).consolidate()
+    return runs, make_runs(root, rows, layout, inline_bytes=1 << 62)
+
+
+def move_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+    """Parquet files for runs of any kind; only rows of different sign can cancel."""
+    rows = Rows.concat([read_rows(run) for run in runs])
+    mixed = rows.weights.min() != rows.weights.max()
+    return runs, make_parquet_runs(root, rows.consolidate() if mixed else rows, layout)
+
+
+def rewrite(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+    """A table's files without the rows that were taken away; files that lose none stay as they are."""
+    put = _files(runs, 1)
+    gone = [run for run in runs if run not in put]
+    net = Rows.concat([read_rows(run) for run in gone]).consolidate()
+    made = make_parquet_runs(root, net.filter(net.weights > 0), layout)
+    taken = net.filter(net.weights < 0)
+    for run in put:
+        hit = np.isin(read_hashes(run), taken.hashes())
+        if not hit.any():
+            continue
+        rows = read_rows(run)
+        net = Rows.concat([rows.filter(hit), taken]).consolidate()
+        kept = Rows.concat([rows.filter(~hit), with_sign(net, 1)])
+        made += make_parquet_runs(root, kept, layout)
+        gone.append(run)
+        taken = net.filter(net.weights < 0)
+    return gone, made + make_parquet_runs(root, taken, layout)

@@ -1,0 +1,217 @@
+"""The store: durable bags and documents, changed in whole epochs only.
+
+    A commit is one record, written and synced last. What no record names is garbage. Recovery reads the log.
+
+One process writes; any number read, each a committed epoch, whole. Merging changes no contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import StoreError
+from viewlet.store.contents import Contents, make_contents
+from viewlet.store.files import DATA, GoneFile
+from viewlet.store.garbage import bad_files, idle_files
+from viewlet.store.limits import Limits
+from viewlet.store.lock import WriterLock
+from viewlet.store.log import Tail, read_log, segment_name, segments
+from viewlet.store.records import decode_change, decode_state
+from viewlet.store.runs import Handles
+from viewlet.store.state import State, apply
+from viewlet.store.transaction import Transaction, contents_of
+from viewlet.store.writer import Writer, make_warehouse
+
+T = TypeVar("T")
+Durability = Literal["epoch"] | int
+_RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The warehouse after an epoch. Its files stay as long as it is held, in this process."""
+
+    state: State
+
+    @property
+    def epoch(self) -> int:
+        return self.state.epoch
+
+    @property
+    def timestamp(self) -> float:
+        return self.state.time
+
+    @property
+    def catalog(self) -> Mapping[str, Any]:
+        return MappingProxyType(self.state.catalog)
+
+    @property
+    def bags(self) -> tuple[str, ...]:
+        return tuple(self.state.bags)
+
+    def has(self, bag: str) -> bool:
+        return bag in self.state.bags
+
+    def contents(self, bag: str) -> Contents:
+        return contents_of(self.state.bags, bag)
+
+
+class Store:
+    """An open warehouse."""
+
+    def __init__(self, root: Path, limits: Limits) -> None:
+        """Use `Store.open`."""
+        self.root, self.limits = root, limits
+        self._handles = Handles.of(root)
+        self._read = State()
+        self._tail: Tail | None = None
+        self._writer: Writer | None = None
+        self._closed = False
+
+    @staticmethod
+    def open(
+        path: str | Path, *, write: bool = True, durability: Durability = "epoch", limits: Limits | None = None
+    ) -> Store:
+        """Open a warehouse, to write (it is made if need be; one process at a time) or only to read."""
+        store = Store(Path(path).absolute(), limits or Limits())
+        if write:
+            store._open_for_writing(None if durability == "epoch" else int(durability))
+        else:
+            store.refresh()
+        return store
+
+    def _open_for_writing(self, group: int | None) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(self.root)
+        try:
+            make_warehouse(self.root)
+            self._catch_up()
+            assert self._tail is not None
+            self._writer = Writer(lock, self._handles, self._read, self._tail, self.limits, group)
+        except BaseException:
+            lock.release()
+            raise
+        self._read = State()  # the writer has it: holding on to it here would keep superseded files
+        self._writer.tidy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish what is under way. Snapshots stay readable as long as nobody removes their files."""
+        if not self._closed and self._writer is not None:
+            self._writer.close()
+        self._closed = True
+
+    @property
+    def state(self) -> State:
+        return self._read if self._writer is None else self._writer.state
+
+    @property
+    def epoch(self) -> int:
+        return self.state.epoch
+
+    @property
+    def catalog(self) -> Mapping[str, Any]:
+        return MappingProxyType(self.state.catalog)
+
+    @property
+    def data_directory(self) -> Path:
+        """Where tasks write run files."""
+        return self.root / DATA
+
+    def begin(self) -> Transaction:
+        """Begin an epoch; one at a time."""
+        return self._writing().begin()
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.state)
+
+    def refresh(self) -> int:
+        """Move a reader on to the last committed epoch; its number."""
+        if self._writer is None:
+            for attempt in range(_RETRIES):
+                try:
+                    self._catch_up()
+                    break
+                except GoneFile:  # the writer began a new segment and removed this one while we looked
+                    if attempt == _RETRIES - 1:
+                        raise
+        return self.epoch
+
+    def read(self, action: Callable[[Snapshot], T]) -> T:
+        """What `action` makes of the current snapshot; on a newer one if its files were removed meanwhile."""
+        for _ in range(_RETRIES):
+            snapshot = self.snapshot()
+            try:
+                return action(snapshot)
+            except GoneFile:
+                self.refresh()
+                if self.state is snapshot.state:
+                    raise
+        return action(self.snapshot())
+
+    def _catch_up(self) -> None:
+        frames, tail = read_log(self.root, self._tail)
+        name = segment_name(tail.number)
+        state = self._read
+        for frame in frames:
+            if "state" in frame.header:
+                state = decode_state(frame.header, name, frame.blob, self._handles)
+            elif "change" in frame.header:
+                change = decode_change(frame.header, name, frame.blob)
+                state = apply(state, change, self._handles, self.limits.retain_epochs)
+        self._read, self._tail = state, tail
+
+    def history(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The records of the last epochs, oldest first: what `commit` was given, with `epoch` and `timestamp`."""
+        records = self.state.history if limit is None else self.state.history[max(0, len(self.state.history) - limit) :]
+        return [dict(record) for record in records]
+
+    def feed(self, bag: str, since: int) -> list[tuple[int, float, Rows]]:
+        """What each epoch after `since` changed in a bag: its number, its time, the delta."""
+        if bag not in self.state.bags:
+            raise StoreError(f"there is no bag `{bag}`")
+        there = self.state.bags[bag]
+        if not there.layout.feed:
+            raise StoreError(f"`{bag}` keeps no changes", hint="only bags made with a feed do")
+        if since < there.feed.floor:
+            raise StoreError(f"the changes of `{bag}` are kept from epoch {there.feed.floor} on, not from {since}")
+        result = []
+        for entry in there.feed.entries:
+            if entry.epoch > since:
+                runs = [self._handles.get(ref, there.layout) for ref in entry.refs]
+                rows = make_contents(there.layout, runs, there.types).consolidated()
+                result.append((entry.epoch, entry.time, rows))
+        return result
+
+    def settle(self) -> None:
+        """Wait for merges in the background; raises what went wrong in them."""
+        self._writing().settle()
+
+    def clean(self) -> list[Path]:
+        """Remove every file that nobody in this process needs; the files removed."""
+        return self._writing().clean()
+
+    def orphans(self) -> list[Path]:
+        """The files that neither a record nor anybody in this process needs."""
+        return idle_files(self.root, self.state, self._handles)
+
+    def verify(self) -> list[str]:
+        """The files that are missing, cut short or altered, after checking every byte."""
+        return bad_files(self.root, self.state, segments(self.root)[-1])
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise StoreError(f"the warehouse at {self.root} is open for reading only")
+        if self._closed:
+            raise StoreError(f"the warehouse at {self.root} was closed")
+        return self._writer

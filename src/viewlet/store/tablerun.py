@@ -1,0 +1,68 @@
+"""The bodies of a table's runs: rows of Parquet files, all put in or all taken away, and recent rows in Arrow.
+
+A row that occurs twice is there twice, so that Spark can read the files as they are. `_hash` is the hash of
+the whole row, by which a row that was taken away finds the one that was put in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from viewlet.columns.arrays import combine, values_of
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.store.layout import ROW_HASH, Layout
+from viewlet.store.maprun import to_rows
+from viewlet.store.runs import Run
+
+
+def with_sign(rows: Rows, sign: int) -> Rows:
+    """The rows put in (+1) or taken away (−1), each as often as it is, of weight one."""
+    picked = rows.filter(rows.weights * sign > 0)
+    return picked.weighted(picked.weights * sign).expanded()
+
+
+def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
+    """Rows of weight +1 and −1 as a batch with their weights; None if there are none."""
+    taken = with_sign(rows, -1)
+    parts = Rows.concat([with_sign(rows, 1), taken.negated()]) if len(taken) else with_sign(rows, 1)
+    if not len(parts):
+        return None
+    arrays: list[Any] = [*(parts[name] for name in layout.columns), pa.array(parts.weights, type=pa.int64())]
+    return pa.RecordBatch.from_arrays(arrays, names=[*layout.columns, "_weight"])
+
+
+def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
+    """Rows as they are written to Parquet: their columns and the hash of the whole row."""
+    hashes = pa.array(rows.hashes(layout.columns).view(np.int64))
+    return pa.table({**{name: rows[name] for name in layout.columns}, ROW_HASH: hashes})
+
+
+def read_rows(run: Run) -> Rows:
+    """All rows of a table's run, with weights."""
+    if run.ref.kind == "recent":
+        return to_rows(run.body, run.layout)
+    table = _file(run).read(columns=list(run.layout.columns))
+    columns = {name: combine(table.column(name)) for name in run.layout.columns}
+    return Rows(columns, np.full(run.ref.rows, run.ref.sign, dtype=np.int64))
+
+
+def read_hashes(run: Run) -> Hashes:
+    """The hashes of all rows of a table's run."""
+    if run.ref.kind == "recent":
+        return read_rows(run).hashes()
+    column = combine(_file(run).read(columns=[ROW_HASH]).column(0))
+    return values_of(column, "u8")
+
+
+def read_schema(run: Run) -> pa.Schema:
+    """The columns of a Parquet run, then the hash."""
+    return _file(run).schema_arrow
+
+
+def _file(run: Run) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(run.body))

@@ -1,0 +1,165 @@
+"""A transaction: what one epoch will add, drop and write down. Nothing of it is there until `commit`.
+
+Files that it writes or adopts are named by no record before that, so a crash leaves only garbage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import StoreError
+from viewlet.store.contents import Contents, Types, column_types, make_contents
+from viewlet.store.files import remove
+from viewlet.store.layout import Layout
+from viewlet.store.runs import Run, RunRef
+from viewlet.store.state import State
+from viewlet.store.writing import make_runs, save
+
+if TYPE_CHECKING:
+    from viewlet.store.writer import Writer
+
+
+@dataclass(slots=True)
+class Edit:
+    """What a transaction does to one bag: drop it, make it, add runs to it, in this order."""
+
+    drop: bool = False
+    create: tuple[Layout, Types] | None = None
+    runs: list[Run] = field(default_factory=list)
+
+
+class Transaction:
+    """One at a time; ends with `commit` or `abort`."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._state = writer, writer.state
+        self._open = True
+        self.edits: dict[str, Edit] = {}
+        self.documents: dict[str, Any] = {}
+        self.removed: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._open:
+            self.abort()
+
+    def create(self, bag: str, layout: Layout, types: Mapping[str, pa.DataType]) -> None:
+        """Make an empty bag, unless it is there with the same layout and types."""
+        assert self._open, "the transaction has ended"
+        assert tuple(types) == layout.columns, f"types for {tuple(types)}, columns {layout.columns}"
+        there = self._shape(bag)
+        if there is None:
+            self._edit(bag).create = (layout, dict(types))
+            return
+        assert there[0] == layout, f"`{bag}` has another layout: {there[0]}, not {layout}"
+        assert there[1] == dict(types), f"`{bag}` has columns of other types: {there[1]}, not {dict(types)}"
+
+    def append(self, bag: str, rows: Rows, layout: Layout) -> None:
+        """Add rows to a bag, which is made if it is not there; even no rows make it."""
+        self.create(bag, layout, {name: rows[name].type for name in layout.columns})
+        limit = self._writer.limits.inline_bytes
+        for run in make_runs(self._writer.root, rows.select(layout.columns), layout, limit):
+            large = run.ref.kind == "parquet" or (run.ref.kind == "map" and run.ref.size > limit)
+            self._edit(bag).runs.append(self._writer.handles.put(save(run)) if large else run)
+
+    def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout) -> None:
+        """Add runs that tasks wrote with `write_runs`."""
+        runs = [self._writer.handles.get(ref, layout) for ref in refs]
+        if runs:
+            self.create(bag, layout, column_types(runs[0]))
+            self._edit(bag).runs += runs
+
+    def drop(self, bag: str) -> None:
+        """Take a bag away, with what this transaction added to it; nothing happens if it is not there."""
+        assert self._open, "the transaction has ended"
+        self._discard(self.edits.pop(bag, Edit()))
+        if bag in self._state.bags:
+            self.edits[bag] = Edit(drop=True)
+
+    def put(self, key: str, document: Any) -> None:
+        """Set a document of the catalog."""
+        self.removed.discard(key)
+        self.documents[key] = json.loads(json.dumps(document))
+
+    def remove(self, key: str) -> None:
+        """Remove a document of the catalog."""
+        self.documents.pop(key, None)
+        self.removed.add(key)
+
+    def contents(self, bag: str) -> Contents:
+        """What the bag holds with this transaction's additions."""
+        shape = self._shape(bag)
+        if shape is None:
+            raise StoreError(f"there is no bag `{bag}`")
+        edit = self.edits.get(bag, Edit())
+        old = () if edit.drop or bag not in self._state.bags else self._state.bags[bag].runs
+        return make_contents(shape[0], (*old, *edit.runs), shape[1])
+
+    def before(self, bag: str) -> Contents:
+        """What the bag held when the transaction began: nothing, if it is made in it."""
+        shape = self._shape(bag)
+        if bag not in self._state.bags and shape is not None:
+            return make_contents(shape[0], (), shape[1])
+        return contents_of(self._state.bags, bag)
+
+    def has(self, bag: str) -> bool:
+        """Whether there is such a bag, seen from within this transaction."""
+        return self._shape(bag) is not None
+
+    def commit(self, record: Mapping[str, Any] | None = None) -> int:
+        """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""
+        assert self._open, "the transaction has ended"
+        try:
+            epoch = self._writer.commit(self, json.loads(json.dumps(record or {})))
+        except BaseException:
+            self.abort()
+            raise
+        self._end()
+        return epoch
+
+    def abort(self) -> None:
+        """Forget it, with the files that it wrote."""
+        assert self._open, "the transaction has ended"
+        for edit in self.edits.values():
+            self._discard(edit)
+        self._end()
+
+    def _end(self) -> None:
+        """Hold nothing any more: files that only this transaction saw may go."""
+        self._open = False
+        self._state, self.edits = State(), {}
+        self._writer.ended()
+
+    def _shape(self, bag: str) -> tuple[Layout, Types] | None:
+        """The layout and types of a bag, seen from within this transaction."""
+        edit = self.edits.get(bag)
+        if edit is not None and edit.create is not None:
+            return edit.create
+        if (edit is not None and edit.drop) or bag not in self._state.bags:
+            return None
+        there = self._state.bags[bag]
+        return there.layout, there.types
+
+    def _edit(self, bag: str) -> Edit:
+        return self.edits.setdefault(bag, Edit())
+
+    def _discard(self, edit: Edit) -> None:
+        for run in edit.runs:
+            if run.ref.file:
+                remove(run.path)
+
+
+def contents_of(bags: Mapping[str, Any], bag: str) -> Contents:
+    if bag not in bags:
+        raise StoreError(f"there is no bag `{bag}`")
+    contents: Contents = bags[bag].contents()
+    return contents

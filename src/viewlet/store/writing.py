@@ -1,0 +1,67 @@
+"""Making runs of rows: as bytes for a record, or as files.
+
+Tasks write files under names of their own attempt; what no record names in the end is garbage.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.store import maprun
+from viewlet.store.files import DATA, sync, write_file
+from viewlet.store.layout import Layout
+from viewlet.store.runs import Run, RunRef, encode, encode_parquet
+from viewlet.store.tablerun import parquet_table, recent_batch, with_sign
+
+SUFFIX = {"map": ".arrows", "parquet": ".parquet"}
+
+
+def make_runs(root: Path, rows: Rows, layout: Layout, inline_bytes: int) -> list[Run]:
+    """Runs in memory that hold these rows; a table's go to Parquet if there are many."""
+    if layout.form == "map":
+        return make_map_run(root, rows, layout)
+    if sum(array.nbytes for array in rows.columns.values()) > inline_bytes:
+        return make_parquet_runs(root, rows, layout)
+    batch = recent_batch(rows, layout)
+    return [] if batch is None else [Run(root, encode("recent", batch), layout, batch)]
+
+
+def make_map_run(root: Path, rows: Rows, layout: Layout, hashes: Hashes | None = None) -> list[Run]:
+    """The run of a map's rows; none if they come to nothing."""
+    body = maprun.build(rows, layout, hashes)
+    return [] if body is None else [Run(root, encode("map", body.batch), layout, body)]
+
+
+def make_parquet_runs(root: Path, rows: Rows, layout: Layout) -> list[Run]:
+    """A run of the rows put in and one of those taken away, as far as there are any."""
+    signed = [(sign, with_sign(rows, sign)) for sign in (1, -1)]
+    return [Run(root, encode_parquet(parquet_table(part, layout), sign), layout) for sign, part in signed if len(part)]
+
+
+def save(run: Run, name: str | None = None) -> Run:
+    """Write a run that is in memory to a file of its own; not yet durable."""
+    ref = run.ref
+    assert ref.data is not None, f"{run} is in a file already"
+    file = f"{DATA}/{name or uuid4().hex}{SUFFIX[ref.kind]}"
+    write_file(run.root / file, ref.data)
+    return Run(run.root, ref.at(file, 0), run.layout)
+
+
+def write_runs(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:
+    """Write rows to files in a warehouse's data directory, durably: for a map at most one, for a table at most two."""
+    root = Path(directory).parent
+    assert Path(directory).name == DATA, f"{directory} is not the data directory of a warehouse"
+    made = make_map_run(root, rows, layout) if layout.form == "map" else make_parquet_runs(root, rows, layout)
+    saved = [save(run, name if run.ref.sign > 0 else f"{name}-gone") for run in made]
+    for run in saved:
+        sync(run.path)
+    return tuple(run.ref for run in saved)
+
+
+def write_run(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> RunRef:
+    """The same for rows that make exactly one run: not nothing, and in a table all put in or all taken away."""
+    (ref,) = write_runs(directory, rows, layout, name=name)
+    return ref

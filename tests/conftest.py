@@ -1,0 +1,41 @@
+"""What several test files share: one Spark session for the whole run, and how hard Hypothesis tries."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+hypothesis_settings.register_profile("quick", deadline=None)
+hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1000)
+hypothesis_settings.load_profile(os.environ.get("VIEWLET_TEST_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A small local session: UTC, ANSI, no user interface."""
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints every error that a test expects
+    builder = SparkSession.builder.master("local[2]").appName("viewlet-tests")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.wholeStage": "false",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

@@ -1,0 +1,167 @@
+"""The command line: what it prints, where, and the exit status."""
+
+from __future__ import annotations
+
+import io
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from viewlet import cli, screen
+from viewlet.cli import main
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+Captured = pytest.CaptureFixture[str]
+
+
+def run(tmp_path: Path, script: str, *more: str) -> int:
+    """`viewlet run` on a file with this text, in a warehouse of the test's own."""
+    file = tmp_path / "shop.sql"
+    file.write_text(script, encoding="utf-8")
+    return main(["--warehouse", str(tmp_path / "w"), "run", str(file), *more])
+
+
+TABLE = "CREATE TABLE orders (id BIGINT, total DECIMAL(12,2), PRIMARY KEY (id));\n"
+
+
+def test_run_tells_of_each_statement_in_a_line(tmp_path: Path, capsys: Captured) -> None:
+    assert run(tmp_path, TABLE + "INSERT INTO orders VALUES (1, 2.50), (2, NULL); -- two\n") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "table orders"
+    assert lines[1].startswith("epoch ")
+    assert "orders +2 −0" in lines[1]
+
+
+def test_an_error_is_one_line_with_place_and_hint(tmp_path: Path, capsys: Captured) -> None:
+    assert run(tmp_path, TABLE + "\nCREATE VIEW v\nAS SELECT 1;\nCREATE TABLE later (a INT);") == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("viewlet: error: ")
+    assert "shop.sql: line 3: a plain view" in captured.err
+    assert "(hint: write CREATE MATERIALIZED VIEW)" in captured.err
+    assert "later" not in captured.out
+
+
+def test_other_errors_name_the_statement(tmp_path: Path, capsys: Captured) -> None:
+    assert run(tmp_path, TABLE + "\n\nINSERT INTO nowhere VALUES (1);") == 1
+    assert "shop.sql:4: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["status"], ["check"], ["explain", "v"], ["history", "v"]])
+def test_a_warehouse_that_is_not_there(command: list[str], tmp_path: Path, capsys: Captured) -> None:
+    assert main([*command, "--warehouse", str(tmp_path / "none")]) == 1
+    assert "there is no warehouse in" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["run", str(tmp_path / "none.sql"), "--warehouse", str(tmp_path / "w")]) == 1
+    assert "cannot read" in capsys.readouterr().err
+    (tmp_path / "bad.sql").write_bytes(b"\xff")
+    assert main(["run", str(tmp_path / "bad.sql"), "--warehouse", str(tmp_path / "w")]) == 1
+    assert "not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["explain"], ["status", "--engine", "steam"]])
+def test_usage(arguments: list[str], capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    assert exit.value.code == 2
+    assert "usage: viewlet" in capsys.readouterr().err
+
+
+def test_an_interruption_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def interrupt(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "connect", interrupt)
+    assert main(["status", "--warehouse", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "viewlet: interrupted\n"
+
+
+def test_status_shows_tables_and_epochs(tmp_path: Path, capsys: Captured) -> None:
+    run(tmp_path, TABLE + "INSERT INTO orders VALUES (1, 2.50);")
+    assert main(["status", "--warehouse", str(tmp_path / "w")]) == 0
+    shown = capsys.readouterr().out
+    assert "orders" in shown
+    assert "epoch" in shown
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_warehouse_is_named_before_or_after_the_command(before: bool, tmp_path: Path, capsys: Captured) -> None:
+    option, command = ["--warehouse", str(tmp_path / "named")], ["status"]
+    assert main(option + command if before else command + option) == 1
+    assert f"there is no warehouse in `{tmp_path / 'named'}`" in capsys.readouterr().err
+
+
+def test_bench_says_where_benchmarks_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if "site-packages" in p or "lib/python" in p])
+    assert main(["bench"]) == 1
+    assert "source checkout" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "viewlet", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("viewlet ")
+
+
+@pytest.mark.spark
+def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> None:
+    warehouse = ["--warehouse", str(tmp_path / "w")]
+    assert main([*warehouse, "run", str(EXAMPLES / "shop.sql")]) == 0
+    shown = capsys.readouterr().out
+    assert "view spend: 0 rows" in shown
+    assert "   7       2  122.00\n1 row\n" in shown
+    assert main([*warehouse, "explain", "spend"]) == 0
+    assert "sum(total)" in capsys.readouterr().out
+    assert main([*warehouse, "check"]) == 0
+    assert capsys.readouterr().out == "spend: equal\n"
+    assert main([*warehouse, "history", "spend"]) == 0
+    history = capsys.readouterr().out.splitlines()
+    assert "create view spend" in history[0]
+    assert "orders +3 −0 → spend" in history[1]
+
+
+@pytest.mark.spark
+def test_the_first_example_runs(spark: Any, capsys: Captured) -> None:
+    runpy.run_path(str(EXAMPLES / "01_first_view.py"), run_name="__main__")
+    assert "after the second epoch: [(9, Decimal('150.50'))]" in capsys.readouterr().out
+
+
+def test_tables_are_aligned() -> None:
+    table = pa.table({"n": [1, 200], "text": ["a\nb", None], "b": [b"\x01", b""]})
+    assert screen.table_text(table).splitlines() == [
+        "  n  text  b",
+        "───  ────  ─────",
+        "  1  a⏎b   X'01'",
+        "200  NULL  X''",
+        "2 rows",
+    ]
+    assert screen.table_text(table, most=1).endswith("2 rows, the first 1 shown")
+    assert screen.table_text(pa.table({"a": pa.array([], pa.int64())})) == "a\n─\n0 rows"
+
+
+def test_numbers_for_people() -> None:
+    assert [screen.duration(ms) for ms in (0.5, 42, 1_300, 125_000)] == ["0.50 ms", "42 ms", "1.3 s", "2 min 5 s"]
+    assert [screen.size(n) for n in (5, 5_100, 5_100_000)] == ["5 B", "5.1 kB", "5.1 MB"]
+    assert [screen.plural(n, "row") for n in (0, 1, 1_000)] == ["0 rows", "1 row", "1,000 rows"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_moves_on_a_terminal_only() -> None:
+    terminal, file = _Terminal(), io.StringIO()
+    assert list(screen.progress([1, 2], "work", stream=terminal)) == [1, 2]
+    assert list(screen.progress([1, 2], "work", stream=file)) == [1, 2]
+    assert terminal.getvalue().count("\r") == 3
+    assert file.getvalue().startswith("work  2 of 2")
+    assert file.getvalue().count("\n") == 1

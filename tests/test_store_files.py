@@ -1,0 +1,265 @@
+"""Torn, altered and missing files: reported by name, never read as data."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import CorruptFile, StoreError
+from viewlet.store import Layout, Limits, Store, frames, open_contents
+from viewlet.store.files import checksum
+
+MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
+TABLE = Layout(("k", "v"), (), form="table")
+TINY = Limits(inline_bytes=3_000, segment_bytes=8_000, first_level_rows=4, commit_merge_rows=40, recent_rows=30)
+
+
+def make(**columns: list[Any]) -> Rows:
+    return Rows.of(pa.table(columns))
+
+
+def bag(rows: Rows) -> Counter[Any]:
+    return Counter(rows.expanded().select(("k", "v")).arrow().to_pandas().itertuples(index=False, name=None))
+
+
+def commit(store: Store, name: str, rows: Rows, layout: Layout) -> int:
+    with store.begin() as transaction:
+        transaction.append(name, rows, layout)
+        return transaction.commit({})
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << (at % 8)
+    path.write_bytes(data)
+
+
+def fill(root: Path, *, close: bool = True) -> Store:
+    """A warehouse with three epochs, one of them large."""
+    store = Store.open(root, limits=TINY)
+    commit(store, "m", make(k=[1], v=["a"]), MAP)
+    commit(store, "m", make(k=list(range(2000)), v=["x"] * 2000), MAP)
+    commit(store, "t", make(k=list(range(2000)), v=["x"] * 2000), TABLE)
+    store.settle()
+    if close:
+        store.close()
+    return store
+
+
+def read_all(root: Path) -> list[Any]:
+    with Store.open(root, write=False) as store:
+        return [bag(store.snapshot().contents(name).scan()) for name in ("m", "t")]
+
+
+@pytest.mark.parametrize("suffix", [".arrows", ".parquet"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
+def test_damaged_run_file_is_named(tmp_path: Path, suffix: str, damage: str) -> None:
+    fill(tmp_path)
+    (path,) = (tmp_path / "data").glob(f"*{suffix}")
+    match damage:
+        case "flip":
+            flip(path, path.stat().st_size // 2)
+        case "cut":
+            os.truncate(path, path.stat().st_size - 1)
+        case _:
+            path.unlink()
+    with pytest.raises(CorruptFile, match=path.name):
+        read_all(tmp_path)
+    with Store.open(tmp_path) as store:
+        assert store.verify() == [str(path)]
+        name, layout = ("m", MAP) if suffix == ".arrows" else ("t", TABLE)
+        with pytest.raises(CorruptFile, match=path.name):
+            open_contents(tmp_path, store.snapshot().contents(name).refs(), layout).scan()
+
+
+def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (path,) = (tmp_path / "data").glob("*.parquet")
+    flip(path, 100)
+    with Store.open(tmp_path) as store, pytest.raises(CorruptFile, match=path.name):
+        store.snapshot().contents("t").positive_files()  # type: ignore[attr-defined]
+
+
+def test_every_flipped_bit_of_a_closed_log_is_found(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        for i in range(5):
+            commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
+    (path,) = (tmp_path / "log").glob("*.log")
+    whole = path.read_bytes()
+    closing = whole.rindex(b"\xf5frm")
+    for at in range(0, closing, 7):
+        flip(path, at)
+        with pytest.raises(StoreError, match=r"1\.log"):
+            Store.open(tmp_path, write=False)
+        path.write_bytes(whole)
+
+
+def test_flipped_bit_in_the_last_record_of_a_killed_writer_is_found(tmp_path: Path) -> None:
+    store = fill(tmp_path, close=False)
+    commit(store, "m", make(k=[7], v=["text without zeros" * 30]), MAP)
+    path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
+    whole = path.read_bytes()
+    at = whole.rindex(b"text without")
+    flip(path, at)
+    with pytest.raises(CorruptFile, match="last record"):
+        Store.open(tmp_path, write=False)
+    path.write_bytes(whole)
+    store.close()
+
+
+def test_log_cut_anywhere_ends_there(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    ends = [store._writer._log.end]  # type: ignore[union-attr]
+    for i in range(4):
+        commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
+        ends.append(store._writer._log.end)  # type: ignore[union-attr]
+    store.close()
+    (path,) = (tmp_path / "log").glob("*.log")
+    whole = path.read_bytes()
+    for cut in range(ends[0], len(whole), 5):
+        path.write_bytes(whole[:cut])
+        reader = Store.open(tmp_path, write=False)
+        assert reader.epoch == max(i for i, end in enumerate(ends) if end <= cut)
+    path.write_bytes(whole[: ends[2] + 30])
+    with Store.open(tmp_path) as store:
+        assert store.epoch == 2
+        assert commit(store, "m", make(k=[9], v=["b"]), Layout(("k", "v"), ("k",))) == 3
+    assert Store.open(tmp_path, write=False).epoch == 3
+
+
+def test_cut_first_record_is_named(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path = max((tmp_path / "log").glob("*.log"), key=lambda p: int(p.stem))
+    os.truncate(path, 40)
+    with pytest.raises(CorruptFile, match=path.name):
+        Store.open(tmp_path)
+
+
+def test_unwritten_sectors_at_the_end_are_a_torn_record(tmp_path: Path) -> None:
+    """A power cut can leave a file longer than what was written of it."""
+    store = fill(tmp_path, close=False)
+    path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
+    end = path.stat().st_size
+    commit(store, "m", make(k=[7], v=["y" * 2000]), Layout(("k", "v"), ("k",), indexes=(("v",),)))
+    data = path.read_bytes()
+    hole = (end // 512 + 2) * 512
+    path.write_bytes(data[:hole] + bytes(512) + data[hole + 512 :])
+    assert Store.open(tmp_path, write=False).epoch == 3
+    path.write_bytes(data[:end] + bytes(5000))
+    assert Store.open(tmp_path, write=False).epoch == 3
+    path.write_bytes(data)
+    store.close()
+
+
+def test_hole_in_a_tail_that_was_never_synced_ends_the_log(tmp_path: Path) -> None:
+    """Grouped durability: a later record may reach the disk before an earlier one; then neither counts."""
+    store = Store.open(tmp_path, durability=60_000)
+    ends = []
+    for i in range(3):
+        commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
+        ends.append(store._writer._log.end)  # type: ignore[union-attr]
+    path = tmp_path / "log" / "1.log"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: ends[0]] + bytes(ends[1] - ends[0]) + whole[ends[1] :])
+    assert Store.open(tmp_path, write=False).epoch == 1
+    path.write_bytes(whole)
+    store.close()
+    assert Store.open(tmp_path, write=False).epoch == 3
+
+
+def test_unknown_format_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path = max((tmp_path / "log").glob("*.log"), key=lambda p: int(p.stem))
+    data = path.read_bytes()
+    mark = data[:8] + struct.pack("<I", 99)
+    path.write_bytes(mark + struct.pack("<I", checksum(mark)) + data[16:])
+    for write in (True, False):
+        with pytest.raises(StoreError, match="format 99") as caught:
+            Store.open(tmp_path, write=write)
+        assert not isinstance(caught.value, CorruptFile)
+
+
+def test_lost_log_is_not_taken_for_a_new_warehouse(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for path in (tmp_path / "log").iterdir():
+        path.unlink()
+    with pytest.raises(CorruptFile, match="log"):
+        Store.open(tmp_path)
+    assert list((tmp_path / "data").iterdir())
+
+
+def test_files_that_no_record_names_go(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for name in ("data/left-over.arrows", "log/7.new"):
+        (tmp_path / name).write_bytes(b"half")
+    assert len(Store.open(tmp_path, write=False).orphans()) == 2
+    with Store.open(tmp_path) as store:
+        assert store.orphans() == []
+        assert not (tmp_path / "data" / "left-over.arrows").exists()
+        assert store.verify() == []
+
+
+def test_a_full_disk_rejects_the_epoch_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(tmp_path) as store:
+        commit(store, "m", make(k=[1], v=["a"]), MAP)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", _no_space)
+            with pytest.raises(StoreError, match="No space"):
+                commit(store, "m", make(k=[2], v=["b"]), MAP)
+        assert store.epoch == 1
+        assert commit(store, "m", make(k=[3], v=["c"]), MAP) == 2
+    with Store.open(tmp_path) as store:
+        assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1, (3, "c"): 1}
+
+
+def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(tmp_path, limits=TINY) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("viewlet.store.log.sync", _no_space_once())
+            for i in range(30):
+                commit(store, "m", make(k=[i], v=["a" * 500]), MAP)
+        before = bag(store.snapshot().contents("m").scan())
+    with Store.open(tmp_path) as store:
+        assert store.epoch == 30
+        assert bag(store.snapshot().contents("m").scan()) == before
+
+
+def _no_space(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def _no_space_once() -> Any:
+    """A directory sync that fails the first time."""
+    calls: list[Any] = []
+
+    def sync(path: Path) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            _no_space()
+
+    return sync
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.binary(max_size=700)), max_size=6), st.integers(0, 10**6))
+def test_frames_round_trip_and_tear(records: list[tuple[int, bytes]], at: int) -> None:
+    data, ends = b"", [0]
+    for number, blob in records:
+        data += frames.encode_frame({"n": number, "synced": len(data)}, [blob])[0]
+        ends.append(len(data))
+    read, end = frames.read_frames(memoryview(data), 0, "x")
+    assert ([frame.header["n"] for frame in read], end) == ([n for n, _ in records], len(data))
+    assert [data[f.blob : f.end - 4] for f in read] == [blob for _, blob in records]
+    cut = at % (len(data) + 1)
+    read, end = frames.read_frames(memoryview(data[:cut]), 0, "x")
+    assert end == max(e for e in ends if e <= cut)
