@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.oracle.cases import Case, cases
 from tests.oracle.play import play
 
-MANY = os.environ.get("VIEWLET_TEST_PROFILE") == "all"
+MANY = os.environ.get("VIEWLET_TEST_PROFILE") == "thorough"
 ORACLE = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -27,8 +27,7 @@ ORACLE = settings(
 
 
 @pytest.mark.spark
-@ORACLE
-@settings(max_examples=4000 if MANY else 200)
+@settings(ORACLE, max_examples=4000 if MANY else 200)
 @given(case=cases())
 def test_inproc_equals_spark_sql(case: Case, spark: Any) -> None:
     with tempfile.TemporaryDirectory() as path:
@@ -36,8 +35,7 @@ def test_inproc_equals_spark_sql(case: Case, spark: Any) -> None:
 
 
 @pytest.mark.spark
-@ORACLE
-@settings(max_examples=400 if MANY else 40)
+@settings(ORACLE, max_examples=400 if MANY else 40)
 @given(case=cases(depth=3))
 def test_spark_engine_equals_spark_sql(case: Case, spark: Any) -> None:
     with tempfile.TemporaryDirectory() as path:

@@ -36,7 +36,9 @@ def make(weights: list[int] | None = None, **columns: Any) -> Rows:
 def bag(rows: Rows) -> Counter[Any]:
     """Rows as a dictionary from contents to weight."""
     result: Counter[Any] = Counter()
-    for row, weight in zip(zip(*(c.to_pylist() for c in rows.columns.values()), strict=True), rows.weights, strict=True):
+    for row, weight in zip(
+        zip(*(c.to_pylist() for c in rows.columns.values()), strict=True), rows.weights, strict=True
+    ):
         result[row] += int(weight)
     return Counter({row: weight for row, weight in result.items() if weight})
 
@@ -127,7 +129,10 @@ def test_partitions_divide_the_rows(store: Store, n: int) -> None:
         parts = [contents.partition(i, n) for i in range(n)]
         assert sorted(k for p in parts for k in p.scan()["k"].to_pylist()) == list(range(1000))
         assert sum(len(part.consolidated()) for part in parts) == 1000
-    by_index = [p.lookup(("v",), make(v=["x"]).hashes())[1] for p in map(store.snapshot().contents("m").partition, range(n), [n] * n)]
+    by_index = [
+        p.lookup(("v",), make(v=["x"]).hashes())[1]
+        for p in map(store.snapshot().contents("m").partition, range(n), [n] * n)
+    ]
     assert sorted(k for rows in by_index for k in rows["k"].to_pylist()) == list(range(1000))
 
 
@@ -372,9 +377,8 @@ def test_feed_survives_merges_and_segments(tmp_path: Path) -> None:
 
 
 def test_one_writer(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "w"):
-        with pytest.raises(WarehouseBusy, match=r"process \d+ is writing"):
-            Store.open(tmp_path / "w")
+    with Store.open(tmp_path / "w"), pytest.raises(WarehouseBusy, match=r"process \d+ is writing"):
+        Store.open(tmp_path / "w")
     Store.open(tmp_path / "w").close()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store import Layout, Limits, Store, frames, open_contents
+from viewlet.store import Layout, Limits, Store, frames, open_contents, write_runs
 from viewlet.store.files import checksum
 
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
@@ -222,6 +222,32 @@ def test_a_full_disk_rejects_the_epoch_and_no_more(tmp_path: Path, monkeypatch: 
         assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1, (3, "c"): 1}
 
 
+def test_an_interrupted_commit_is_there_or_not_but_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the record was written: nothing may be removed or written before the log is read again."""
+    store = fill(tmp_path, close=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("viewlet.store.writer.apply", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            commit(store, "m", make(k=list(range(3000)), v=["z"] * 3000), MAP)
+    with pytest.raises(StoreError, match="interrupted"):
+        store.begin()
+    assert store.clean() == []
+    store.close()
+    with Store.open(tmp_path) as store:
+        assert store.epoch == 4
+        assert bag(store.snapshot().contents("m").scan())[5, "z"] == 1
+        assert store.verify() == []
+
+
+def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> None:
+    with Store.open(tmp_path, limits=Limits(grace_seconds=0.0)) as store, store.begin() as transaction:
+        refs = write_runs(store.data_directory, make(k=[1], v=["a"]), MAP, name="task")
+        store._writer._sweep(0.0)  # type: ignore[union-attr]
+        transaction.adopt("m", refs, MAP)
+        transaction.commit()
+        assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1}
+
+
 def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path, limits=TINY) as store:
         with monkeypatch.context() as patch:
@@ -236,6 +262,10 @@ def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatc
 
 def _no_space(*_: Any) -> None:
     raise OSError(28, "No space left on device")
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _no_space_once() -> Any:

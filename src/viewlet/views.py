@@ -33,7 +33,7 @@ def define_view(
     from viewlet.catalyst.fragments import make_whole, whole_inputs
 
     analysis = analyse(spark, definition, schemas)
-    program = compile_view(name, analysis.plan, analysis.columns, ABILITIES)
+    program = compile_view(name, analysis.plan, analysis.columns, ABILITIES, full=policy == "FULL")
     if policy == "INCREMENTAL STRICT":
         _refuse_recomputation(program)
     cuts, inputs = whole_inputs(analysis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,12 @@ def compare(db: Database, model: Model) -> None:
 
 def _plain(row: Row) -> str:
     """A row as text, so that NaN equals NaN and nested values can be counted."""
-    return repr(tuple(sorted(v.items(), key=repr) if isinstance(v, dict) else v for v in map(_unmapped, row)))
+    return repr(tuple(map(_value, row)))
 
 
-def _unmapped(v: Any) -> Any:
-    return dict(v) if isinstance(v, list) and v and isinstance(v[0], tuple) else v
+def _value(v: Any) -> Any:
+    if isinstance(v, dt.datetime):
+        return v.replace(tzinfo=None).isoformat()
+    if isinstance(v, list) and v and isinstance(v[0], tuple):
+        v = dict(v)
+    return sorted(v.items(), key=repr) if isinstance(v, dict) else v

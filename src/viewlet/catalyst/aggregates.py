@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.functions import in_mode
-from viewlet.catalyst.tree import Tree, Undecodable, mode_of
+from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
 from viewlet.plan.expr import Expr, Literal, Reduce
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tupl
     args = expressions.decode_all(function.parts)
     if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
-    return function_name(expressions, function), args
+    return function_name(function), args
 
 
-def function_name(expressions: Expressions, function: Tree) -> str:
+def function_name(function: Tree) -> str:
     """Spark's name of an aggregate function, with its mode and its parameters."""
     if function.kind in ("PythonUDAF", "PythonUDF", "ScalaAggregator"):
-        return expressions.text(function)
+        return f"{function.data.get('name') or function.jvm.prettyName()}[{fingerprint(function)}]"
     name = CANONICAL.get(function.kind) or str(function.jvm.prettyName())
     if function.kind in ("Sum", "Average"):
         name = in_mode(name, mode_of(function))

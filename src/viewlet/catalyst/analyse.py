@@ -15,13 +15,16 @@ from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.decode import Decoder, output_of
-from viewlet.catalyst.jvm import Jvm, Node
+from viewlet.catalyst.jvm import Jvm, Node, quietly
 from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
-from viewlet.catalyst.refuse import refuse
+from viewlet.catalyst.pivot import spread_pivots
+from viewlet.catalyst.refuse import refuse, refuse_command
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
@@ -77,7 +80,8 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
     columns = tuple(f for _, f in output_of(jvm, analysed))
     _refuse_duplicates(columns)
     stable = stabilize(jvm, analysed)
-    final = normalize(jvm, lift(jvm, _optimized(jvm, count_instead(jvm, stable))))
+    prepared = spread_pivots(jvm, count_instead(jvm, stable))
+    final = normalize(jvm, lift(jvm, _optimized(jvm, prepared)))
     decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
@@ -89,9 +93,11 @@ def _analysed_text(jvm: Jvm, text: str) -> Node:
     state = jvm.session.sessionState()
     skip = jvm.java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     try:
-        parsed = state.sqlParser().parsePlan(text)
-        return state.executePlan(parsed, skip).analyzed()
-    except Py4JJavaError as error:
+        with quietly():
+            parsed = state.sqlParser().parsePlan(text)
+            refuse_command(jvm, parsed, text)
+            return state.executePlan(parsed, skip).analyzed()
+    except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
 
 
@@ -107,17 +113,19 @@ def _optimized(jvm: Jvm, plan: Node) -> Node:
     before = conf.get(_EXCLUDED, None)
     conf.set(_EXCLUDED, ",".join((*filter(None, [before]), *_RULES_LEFT_OUT)))
     try:
-        return jvm.session.sessionState().optimizer().execute(plan)
-    except Py4JJavaError as error:
+        with quietly():
+            return jvm.session.sessionState().optimizer().execute(plan)
+    except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
     finally:
         conf.unset(_EXCLUDED) if before is None else conf.set(_EXCLUDED, before)
 
 
-def _as_user_error(error: Py4JJavaError) -> SqlError | UnknownName:
+def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | UnknownName:
     """Spark's complaint about a definition, in one line."""
-    text = str(error.java_exception.getMessage()).strip()
+    text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error).strip()
     line = " ".join(text.split("\n")[0].split())
+    line = re.sub(r" SQLSTATE: \w+", "", line).rstrip(";")
     return UnknownName(line) if any(name in line for name in _UNKNOWN) else SqlError(line)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewlet.catalyst.expressions import Expressions
+from viewlet.catalyst.expressions import Expressions, rendered
 from viewlet.catalyst.functions import GENERATORS
 from viewlet.catalyst.jvm import Jvm, Node, children, class_of, items, subplans
 from viewlet.catalyst.literals import NoPythonValue
@@ -313,9 +313,7 @@ def output_of(jvm: Jvm, node: Node) -> tuple[tuple[Id, Field], ...]:
 
 def rendering(node: Node, known: dict[Id, Column]) -> str:
     """Spark's own line for an operator, with the plan's names."""
-    names = {str(number): column.name for (number, _), column in known.items()}
-    text = re.sub(r"([^\s(,\[]+)#(\d+)L?", lambda m: names.get(m[2], m[1]), str(node.simpleString(25)))
-    return re.sub(r"^UnionLoop \d+", "UnionLoop", text)
+    return re.sub(r"^UnionLoop \d+", "UnionLoop", rendered(str(node.simpleString(25)), known))
 
 
 def _one(operator: Operator, name: str) -> Tree:

@@ -6,7 +6,6 @@ Spark evaluates it. Only what is no function of the row (a subquery) cannot be d
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 
@@ -14,7 +13,7 @@ from viewlet.catalyst import functions
 from viewlet.catalyst.aggregates import decode_reduce
 from viewlet.catalyst.jvm import items
 from viewlet.catalyst.literals import NoPythonValue, literal_value, python_value
-from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, mode_of
+from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, fingerprint, mode_of
 from viewlet.catalyst.windows import decode_over
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Order
 from viewlet.plan.types import BOOLEAN, STRING
@@ -128,17 +127,13 @@ class Expressions:
         return Opaque(self.text(tree), args, tree.type)
 
     def text(self, tree: Tree) -> str:
-        """Spark's rendering of an expression, with the plan's names for columns and no numbers that change."""
-        names = {str(number): column.name for (number, _), column in self.names.items()}
-        text = re.sub(r"lambda (\w+)#\d+L?", r"\1", str(tree.jvm))
-        text = re.sub(r"([^\s(,\[]+)#(\d+)L?", lambda m: names.get(m[2], m[1]), text)
-        return text + "".join(f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS)
+        """Spark's rendering of an expression, with a mark for the code of users' functions."""
+        return rendered(str(tree.jvm), self.names) + "".join(f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS)
 
 
-def fingerprint(tree: Tree) -> str:
-    """What tells apart two functions of users with the same name: their code."""
-    if tree.kind in ("PythonUDF", "PythonUDAF"):
-        code = bytes(b & 0xFF for b in items(tree.jvm.func().command()))
-    else:
-        code = str(tree.jvm.getClass().getName()).encode()
-    return hashlib.sha256(code).hexdigest()[:8]
+def rendered(text: str, names: Mapping[Id, Column]) -> str:
+    """Spark's text with the plan's names for columns, and without the numbers that change from run to run."""
+    by_number = {str(number): column.name for (number, _), column in names.items()}
+    text = re.sub(r"lambda (\w+)#\d+L?", r"\1", text)
+    text = re.sub(r"([^\s(),\[\]#]+)#(\d+)L?", lambda m: by_number.get(m[2], m[1]), text)
+    return re.sub(r"\)#\d+L?", ")", text)

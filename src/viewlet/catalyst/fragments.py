@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.analyse import Analysis
 from viewlet.catalyst.carry import Carried, carry_key, carry_weight
-from viewlet.catalyst.jvm import Jvm, Node, children, items, module, rebuild, subplans, walk_plan
+from viewlet.catalyst.detach import attach, detach
+from viewlet.catalyst.husks import from_husks, to_husks
+from viewlet.catalyst.jvm import Jvm, Node, children, items, module, rebuild, subplans, walk, walk_plan
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.nodes import children as inputs_of
@@ -92,9 +95,9 @@ def run(spark: SparkSession, fragment: bytes, inputs: Sequence[DataFrame]) -> Da
             f"a view was compiled by Spark {header['spark']}, and this is Spark {spark.version}",
             hint="drop the view and create it again",
         )
-    plan = _deserialize(jvm, body)
+    carrier = _deserialize(jvm, body)
     places = {at: _filled(jvm, frame) for at, frame in zip(header["inputs"], inputs, strict=True)}
-    return jvm.frame(_fill(jvm, plan, places, iter(range(1 << 30))))
+    return jvm.frame(attach(jvm, from_husks(jvm, _fill(jvm, carrier, places, count()))))
 
 
 @dataclass(frozen=True)
@@ -117,13 +120,13 @@ def _filled(jvm: Jvm, frame: DataFrame) -> _Filling:
     return _Filling(jvm, frame._jdf.queryExecution().analyzed())
 
 
-def _fill(jvm: Jvm, plan: Node, places: dict[int, _Filling], numbers: Any) -> Node:
-    """A plan with its inputs in their places, which are numbered as `walk_plan` goes."""
+def _fill(jvm: Jvm, plan: Node, places: dict[int, _Filling], numbers: Iterator[int]) -> Node:
+    """A plan with its inputs in their places, which are numbered in preorder."""
     at = next(numbers)
     if at in places:
         return places[at].under(plan)
-    parts = [_fill(jvm, part, places, numbers) for part in (*children(plan), *subplans(plan))]
-    return rebuild(jvm, plan, parts) if parts else plan
+    parts = [_fill(jvm, part, places, numbers) for part in children(plan)]
+    return plan.withNewChildren(jvm.seq(parts)) if parts else plan
 
 
 def _origins(analysis: Analysis, origin: int) -> list[int]:
@@ -151,10 +154,11 @@ def _fragment(analysis: Analysis, top: int, result: Carried, places: list[Node])
     columns = [jvm.alias(c, n) for c, n in zip(result.columns, names, strict=True)]
     extra = [] if result.extra is None else [result.extra]
     plan = jvm.project([*columns, *extra], result.plan)
-    walked = list(walk_plan(plan))
+    carrier = to_husks(jvm, detach(jvm, plan))
+    walked = list(walk(carrier))
     header = {"spark": jvm.spark.version, "inputs": [_position(walked, place) for place in places]}
     head = json.dumps(header).encode()
-    return MAGIC + struct.pack(">I", len(head)) + head + _serialize(jvm, plan)
+    return MAGIC + struct.pack(">I", len(head)) + head + _serialize(jvm, carrier)
 
 
 def _position(walked: list[Node], place: Node) -> int:

@@ -7,7 +7,9 @@ applies are Python functions; where Spark has to walk a tree (subqueries inside 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.java_gateway import ensure_callback_server_started
@@ -139,6 +141,17 @@ class PartialFunction:
 
     class Java:
         implements = ["scala.PartialFunction"]  # noqa: RUF012 (the form that py4j asks for)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without PySpark's own log of an error that is about to be raised anyway."""
+    log = logging.getLogger("SQLQueryContextLogger")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def module(holder: Any) -> Node:

@@ -9,9 +9,16 @@ from __future__ import annotations
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items
 
 
+def spread_pivots(jvm: Jvm, plan: Node) -> Node:
+    """An analysed plan with its pivots as ordinary aggregates."""
+    if ".PivotFirst" not in plan.toJSON():
+        return plan
+    return plan.transformUpWithSubqueries(jvm.rule(lambda node: spread_pivot(jvm, node)))
+
+
 def spread_pivot(jvm: Jvm, node: Node) -> Node | None:
     """A projection of a pivot's arrays as one of cells; None for any other projection."""
-    if class_of(node.child()) != "Aggregate":
+    if class_of(node) != "Project" or class_of(node.child()) != "Aggregate":
         return None
     results = items(node.child().aggregateExpressions())
     pivots = {str(r.exprId()): cells(jvm, r) for r in results if is_pivot(r)}

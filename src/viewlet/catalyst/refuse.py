@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from viewlet.catalyst.jvm import Node, children, class_of, is_subquery, items, walk, walk_plan
+from viewlet.catalyst.jvm import Jvm, Node, children, class_of, is_subquery, items, walk, walk_plan
 from viewlet.catalyst.tables import Registry
 from viewlet.errors import UnsupportedFunction, UnsupportedQuery
 
@@ -17,7 +17,7 @@ FROZEN = {
     "CurrentTimestamp": "current_timestamp", "CurrentDate": "current_date", "Now": "now", "CurrentTime": "current_time",
     "LocalTimestamp": "localtimestamp", "CurrentBatchTimestamp": "current_timestamp", "CurrentUser": "current_user",
     "CurrentDatabase": "current_database", "CurrentCatalog": "current_catalog", "CurrentTimeZone": "current_timezone",
-    "SparkVersion": "version", "CurrentTimestampLike": "current_timestamp",
+    "SparkVersion": "version",
 }  # fmt: skip
 """Functions that Spark evaluates once a query, and calls deterministic."""
 
@@ -37,6 +37,18 @@ OPEN = frozenset(
 
 CONSTANT_LEAVES = frozenset(("LocalRelation", "OneRowRelation", "OneRowRelation$", "Range", "EmptyRelation"))
 LOOP_LEAVES = frozenset(("CTERelationRef", "UnionLoopRef"))
+
+
+def refuse_command(jvm: Jvm, parsed: Node, text: str) -> None:
+    """Raise for a statement that is not a query."""
+    logical = "org.apache.spark.sql.catalyst.plans.logical"
+    for kind in ("Command", "ParsedStatement"):
+        if jvm.java.java.lang.Class.forName(f"{logical}.{kind}").isInstance(parsed):
+            raise _no_query(text.split()[0].upper())
+
+
+def _no_query(word: str) -> UnsupportedQuery:
+    return UnsupportedQuery(f"{word} is not a query, and a view is defined by one", hint="define the view with a SELECT")
 
 
 def refuse(plan: Node, tables: Registry) -> None:
@@ -73,7 +85,7 @@ def _refuse_node(node: Node, tables: Registry) -> None:
     if node.isStreaming():
         raise UnsupportedQuery("a stream is no definition of a view", hint="read the table instead; a view is kept fresh as it changes")
     if kind.endswith("Command") or kind in ("InsertIntoStatement", "WriteFiles", "CreateTable"):
-        raise UnsupportedQuery(f"{node.nodeName()} changes something, and a view only reads", hint="define the view with a SELECT")
+        raise _no_query(str(node.nodeName()))
     if node.children().isEmpty() and kind not in CONSTANT_LEAVES and kind not in LOOP_LEAVES and tables.name_of(node) is None:
         raise _foreign_leaf(node, kind)
 
@@ -94,7 +106,7 @@ def _foreign_leaf(node: Node, kind: str) -> UnsupportedQuery:
 def _location(relation: Node) -> str:
     """Where a relation's files are, or what kind of source it is."""
     if class_of(relation) == "HadoopFsRelation":
-        return f"the files in {relation.location().rootPaths().mkString(', ')}"
+        return f"the folder {relation.location().rootPaths().mkString(', ')}"
     return f"the data source {class_of(relation)}"
 
 

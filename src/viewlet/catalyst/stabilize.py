@@ -12,7 +12,6 @@ import re
 
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, same_expr
 from viewlet.catalyst.stabilize_aggregates import OPEN_AGGREGATES, choose_rows, settle_aggregate
-from viewlet.catalyst.pivot import spread_pivot
 from viewlet.catalyst.stabilize_windows import settle_window
 from viewlet.catalyst.ties import tie_breakers
 
@@ -20,7 +19,7 @@ LIMITS = ("GlobalLimit", "LocalLimit", "Offset")
 KEEP_ORDER = ("Project", "Filter", "SubqueryAlias", "View", "ResolvedHint")
 """Operators that hand rows on in the order they get them."""
 
-_CONCERNED = re.compile(rf'"[\w.]+\.({"|".join((*LIMITS, *OPEN_AGGREGATES, "Deduplicate", "Window", "PivotFirst"))})"')
+_CONCERNED = re.compile(rf'"[\w.]+\.({"|".join((*LIMITS, *OPEN_AGGREGATES, "Deduplicate", "Window"))})"')
 
 
 def stabilize(jvm: Jvm, plan: Node) -> Node:
@@ -41,8 +40,6 @@ def settle(jvm: Jvm, node: Node) -> Node | None:
             return settle_aggregate(jvm, node)
         case "Window":
             return settle_window(jvm, node)
-        case "Project":
-            return spread_pivot(jvm, node)
     return None
 
 
@@ -78,11 +75,13 @@ def is_global_sort(plan: Node) -> bool:
     return class_of(plan) == "Sort" and bool(getattr(plan, "global")())
 
 
-def settle_duplicates(jvm: Jvm, node: Node) -> Node:
+def settle_duplicates(jvm: Jvm, node: Node) -> Node | None:
     """dropDuplicates: for each key the first row by its other columns, all from one row."""
     keys, child = items(node.keys()), node.child()
     output = items(child.output())
     others = [c for c in output if not any(same_expr(c, k) for k in keys)]
+    if not others:
+        return None
     chosen = dict(zip(map(_id, others), choose_rows(jvm, others), strict=True))
     results = [jvm.alias(chosen[_id(c)], c.name(), c.exprId()) if _id(c) in chosen else c for c in output]
     return jvm.aggregate_by(keys or [jvm.literal(1)], results, child)

@@ -6,13 +6,14 @@ function's result) is asked of the object itself, and only where it is needed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from viewlet.catalyst.jvm import Node
+from viewlet.catalyst.jvm import Node, items
 from viewlet.catalyst.types import decode_type
 from viewlet.plan.types import Type
 
@@ -103,3 +104,12 @@ def mode_of(tree: Tree) -> str:
     if "evalContext" in tree.data:
         return str(tree.jvm.evalContext().evalMode().toString())
     return str(tree.jvm.evalMode().toString())
+
+
+def fingerprint(tree: Tree) -> str:
+    """What tells apart two functions of users with the same name: their code."""
+    if tree.kind in ("PythonUDF", "PythonUDAF"):
+        code = bytes(b & 0xFF for b in items(tree.jvm.func().command()))
+    else:
+        code = str(tree.jvm.getClass().getName()).encode()
+    return hashlib.sha256(code).hexdigest()[:8]

@@ -12,7 +12,7 @@ from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder
 from viewlet.compile.distinct import split_distinct
 from viewlet.compile.lower import lower_view
-from viewlet.plan.nodes import Plan
+from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
 from viewlet.plan.types import Field
 from viewlet.program.program import Program, check
 
@@ -24,8 +24,15 @@ STAGES: tuple[tuple[str, Stage], ...] = (
 )
 
 
-def compile_view(view: str, plan: Plan, columns: tuple[Field, ...], abilities: Abilities) -> Program:
-    """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names."""
+def compile_view(
+    view: str, plan: Plan, columns: tuple[Field, ...], abilities: Abilities, *, full: bool = False
+) -> Program:
+    """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names.
+
+    `full`: it is recomputed as a whole whenever something changes, because the user wants it so.
+    """
+    if full:
+        plan = Sealed(leaves(plan), "the whole definition", "REFRESH POLICY FULL", plan.columns, origin=origin_of(plan))
     for _, stage in STAGES:
         before = [f.type for f in plan.columns]
         plan = stage(plan, abilities)

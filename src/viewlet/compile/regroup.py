@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from viewlet.compile.build import Builder, change_of, comparable, compute, passing
 from viewlet.plan.expr import Column, Expr
-from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, map_children
+from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, map_children, origin_of
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, Field
 from viewlet.program.terms import KEY, Change, Grouped, Regroup, Term
@@ -78,9 +78,8 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
     """Which of Spark's own operators make up a function."""
-    cuts = tuple(getattr(p, "origin", None) for p in inputs)
-    origin = getattr(top, "origin", None)
-    assert origin is not None and None not in cuts, f"{show_node(top)} was made by the compiler and cannot be evaluated"
+    cuts, origin = tuple(origin_of(p) for p in inputs), origin_of(top)
+    assert origin is not None, f"{show_node(top)} was made by the compiler and cannot be evaluated"
     return origin, tuple(c for c in cuts if c is not None)
 
 

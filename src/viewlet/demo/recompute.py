@@ -34,7 +34,7 @@ def recompute_times(db: Database, names: Iterable[str]) -> dict[str, float]:
 
 def _session_over(db: Database, folder: Path) -> SparkSession:
     """A Spark session of its own, with the settings of the warehouse's, where each name is a Parquet file."""
-    spark = db.spark.newSession()
+    spark = db.session.newSession()
     partitions = "spark.sql.shuffle.partitions"
     spark.conf.set(partitions, db.session.conf.get(partitions) or "2")
     for name in (*TABLES, *VIEWS):

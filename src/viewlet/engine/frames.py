@@ -102,9 +102,8 @@ class ReadingSession:
 
 def show_in_session(database: Database) -> None:
     """Give every table and view its name in the definitions' session, with its current rows."""
-    from viewlet.catalyst.tables import register, show_rows
+    from viewlet.catalyst.tables import register
 
     spark, snapshot = database.session, database._store.snapshot()
-    register(spark, database.catalog.schemas())
     for name, fields in database.catalog.schemas().items():
-        show_rows(spark, name, fields, frame_of(spark, database.catalog.find(name), snapshot))
+        register(spark, name, fields, frame_of(spark, database.catalog.find(name), snapshot))

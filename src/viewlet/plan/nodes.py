@@ -246,3 +246,15 @@ def scans(plan: Plan) -> tuple[str, ...]:
     if isinstance(plan, Scan):
         return (plan.name,)
     return tuple(dict.fromkeys(name for child in children(plan) for name in scans(child)))
+
+
+def leaves(plan: Plan) -> tuple[Plan, ...]:
+    """The scans of a plan, each as often as it occurs."""
+    if isinstance(plan, Scan):
+        return (plan,)
+    return tuple(leaf for child in children(plan) for leaf in leaves(child))
+
+
+def origin_of(plan: Plan) -> int | None:
+    """The operator of Spark's plan that a node mirrors, if there is one."""
+    return None if isinstance(plan, Input) else plan.origin

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,8 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 def sync(path: Path) -> None:
     """Make a file's bytes, or a directory's names, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with opened(path) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove(path: Path) -> bool:
@@ -93,11 +91,18 @@ def size_of(path: Path) -> int:
 
 
 def _read_piece(path: Path, offset: int, size: int) -> pa.Buffer:
+    with opened(path) as descriptor:
+        return pa.py_buffer(os.pread(descriptor, size, offset))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor to read a file that should be there."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         raise GoneFile(f"{path} is missing", hint=_HINT) from None
     try:
-        return pa.py_buffer(os.pread(descriptor, size, offset))
+        yield descriptor
     finally:
         os.close(descriptor)

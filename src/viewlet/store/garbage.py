@@ -31,10 +31,10 @@ class Sweeper:
         self._since: dict[Path, float] = {}
         self.last = time.monotonic()
 
-    def sweep(self, state: State, grace: float) -> list[Path]:
-        """Remove what was idle for `grace` seconds of sweeping; the files removed."""
+    def sweep(self, state: State, grace: float, spared: float) -> list[Path]:
+        """Remove what was idle for `grace` seconds and not written at `spared` or later; the files removed."""
         self.last = now = time.monotonic()
-        idle = idle_files(self._root, state, self._handles)
+        idle = [path for path in idle_files(self._root, state, self._handles) if path.stat().st_mtime < spared]
         self._since = {path: self._since.get(path, now) for path in idle}
         return [path for path in idle if now - self._since[path] >= grace and remove(path)]
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store.files import LOG, GoneFile, remove, sync
+from viewlet.store.files import LOG, opened, remove, sync
 from viewlet.store.frames import SEGMENT_HEAD, Frame, check_head, encode_frame, read_frames, segment_head
 
 
@@ -58,14 +58,10 @@ def check_segment(root: Path, number: int) -> None:
 
 def _read_segment(root: Path, number: int, start: int) -> tuple[list[Frame], int]:
     path = root / segment_name(number)
-    try:
-        file = open(path, "rb")
-    except FileNotFoundError:
-        raise GoneFile(f"{path} is missing") from None
-    with file:
-        if not os.fstat(file.fileno()).st_size:
+    with opened(path) as descriptor:
+        if not os.fstat(descriptor).st_size:
             raise CorruptFile(f"{path} is empty")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
+        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
             check_head(data, str(path))
             return read_frames(data, start, str(path))
 
@@ -78,7 +74,7 @@ class LogWriter:
         self.root, self.number = root, tail.number
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self.end = self.synced = tail.end
-        self._broken = False
+        self.broken = False
         self._syncing = Lock()
         if os.fstat(self._descriptor).st_size != tail.end:
             os.ftruncate(self._descriptor, tail.end)
@@ -94,7 +90,7 @@ class LogWriter:
 
     def append(self, header: dict[str, Any], blobs: list[Any], *, durable: bool) -> int:
         """Write a frame, synced if it is to be durable now; the place of its blob in the segment."""
-        if self._broken:
+        if self.broken:
             raise StoreError(f"{self.path} could not be written", hint="close the warehouse and open it again")
         data, blob = encode_frame({**header, "synced": self.synced}, blobs)
         start = self.end
@@ -104,7 +100,7 @@ class LogWriter:
             if durable:
                 self._sync()
         except OSError as reason:
-            self._broken = True
+            self.broken = True
             self._take_back(start)
             raise StoreError(f"{self.path} could not be written: {reason}", hint="make room on the disk") from reason
         return start + blob
@@ -123,14 +119,14 @@ class LogWriter:
         except OSError:
             return
         self.end = start
-        self._broken = not whole
+        self.broken = not whole
 
     def sync(self) -> None:
         """Make all that was written durable."""
         try:
             self._sync()
         except OSError as reason:
-            self._broken = True
+            self.broken = True
             raise StoreError(f"{self.path} could not be synced: {reason}", hint="open the warehouse again") from reason
 
     def _sync(self) -> None:
@@ -157,10 +153,13 @@ class LogWriter:
 
     def _give_up(self, path: Path) -> None:
         """Take back a segment that may not be durable. While it has its name, nothing may go to the old one."""
-        self._broken = True
-        remove(path)
-        sync(path.parent)
-        self._broken = False
+        self.broken = True
+        try:
+            remove(path)
+            sync(path.parent)
+        except OSError:
+            return
+        self.broken = False
 
     def close(self) -> None:
         os.close(self._descriptor)

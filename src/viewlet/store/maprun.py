@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, values_of
+from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout
 
 Span = tuple[int, int]
+_HASH, _WEIGHT = pa.uint64(), pa.int64()
 
 
 class MapBody:
@@ -77,12 +78,12 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     rows, ordered = add_together(rows, rows.hashes(layout.key) if hashes is None else hashes, layout)
     if not len(rows):
         return None
-    arrays: list[Any] = [pa.array(ordered), *rows.columns.values(), pa.array(rows.weights, type=pa.int64())]
+    arrays: list[Any] = [from_numpy(ordered, _HASH), *rows.columns.values(), from_numpy(rows.weights, _WEIGHT)]
     names = ["_hash", *layout.columns, "_weight"]
     for i, wanted in enumerate(layout.indexes):
         hashes = rows.hashes(wanted)
         order = np.argsort(hashes, kind="stable")
-        arrays += [pa.array(hashes[order]), pa.array(order, type=pa.int64())]
+        arrays += [from_numpy(hashes[order], _HASH), from_numpy(order, _WEIGHT)]
         names += [f"_hash_{i}", f"_row_{i}"]
     return MapBody(pa.RecordBatch.from_arrays(arrays, names=names), layout)
 

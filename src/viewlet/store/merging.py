@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from viewlet.store.contents import Contents
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
 from viewlet.store.runs import Run, RunRef
-from viewlet.store.tablerun import read_hashes, read_rows, with_sign
+from viewlet.store.tablerun import net, read_hashes, read_rows, with_sign
 from viewlet.store.writing import make_map_run, make_parquet_runs, make_runs
 
 Runs = Sequence[Run]
@@ -62,14 +63,17 @@ def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[Ru
 
 def _of_one_size(runs: Runs, base: int, limits: Limits) -> tuple[Run, ...]:
     """All runs up to the smallest size of which there are too many; none if there is no such size."""
+    if len(runs) < limits.fan:
+        return ()
     open_ones = sorted((run for run in runs if run.ref.size < limits.largest_run), key=lambda run: run.ref.rows)
     levels = [_level(run.ref.rows, base, limits.fan) for run in open_ones]
     for level in sorted(set(levels)):
-        if levels.count(level) >= limits.fan:
+        if levels.count(level) >= limits.fan * (1 if level else 2):  # merging the smallest costs more than it saves
             return _at_most(open_ones[: len(levels) - levels[::-1].index(level)], 3 * limits.largest_run)
     return ()
 
 
+@lru_cache(maxsize=4096)
 def _level(rows: int, base: int, fan: int) -> int:
     return max(0, math.ceil(math.log(max(rows, 1) / max(base, 1), fan)))
 
@@ -120,32 +124,31 @@ def merge_map(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
 
 def merge_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """One run of recent rows for several."""
-    rows = Rows.concat([read_rows(run) for run in runs]).consolidate()
+    rows = net(Rows.concat([read_rows(run) for run in runs]))
     return runs, make_runs(root, rows, layout, inline_bytes=1 << 62)
 
 
 def move_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
-    """Parquet files for runs of any kind; only rows of different sign can cancel."""
-    rows = Rows.concat([read_rows(run) for run in runs])
-    mixed = rows.weights.min() != rows.weights.max()
-    return runs, make_parquet_runs(root, rows.consolidate() if mixed else rows, layout)
+    """Parquet files for a table's runs of any kind."""
+    rows = net(Rows.concat([read_rows(run) for run in runs]))
+    return runs, make_parquet_runs(root, rows, layout)
 
 
 def rewrite(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """A table's files without the rows that were taken away; files that lose none stay as they are."""
     put = _files(runs, 1)
     gone = [run for run in runs if run not in put]
-    net = Rows.concat([read_rows(run) for run in gone]).consolidate()
-    made = make_parquet_runs(root, net.filter(net.weights > 0), layout)
-    taken = net.filter(net.weights < 0)
+    recent = net(Rows.concat([read_rows(run) for run in gone]))
+    made = make_parquet_runs(root, recent.filter(recent.weights > 0), layout)
+    taken = recent.filter(recent.weights < 0)
     for run in put:
         hit = np.isin(read_hashes(run), taken.hashes())
         if not hit.any():
             continue
         rows = read_rows(run)
-        net = Rows.concat([rows.filter(hit), taken]).consolidate()
-        kept = Rows.concat([rows.filter(~hit), with_sign(net, 1)])
+        left = Rows.concat([rows.filter(hit), taken]).consolidate()
+        kept = Rows.concat([rows.filter(~hit), with_sign(left, 1)])
         made += make_parquet_runs(root, kept, layout)
         gone.append(run)
-        taken = net.filter(net.weights < 0)
+        taken = left.filter(left.weights < 0)
     return gone, made + make_parquet_runs(root, taken, layout)

@@ -6,7 +6,7 @@ when it is first needed, after checking every byte. As long as somebody holds a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
@@ -42,7 +42,7 @@ class RunRef:
 
     def at(self, file: str, offset: int) -> RunRef:
         """The same run at another place."""
-        return replace(self, file=file, offset=offset, data=None)
+        return RunRef(self.kind, file, offset, self.size, self.crc, self.rows, self.sign)
 
     def to_json(self) -> list[Any]:
         return [self.kind, self.file, self.offset, self.size, self.crc, self.rows, self.sign]
@@ -127,7 +127,7 @@ class Handles:
         return {run.ref.file for run in list(self._live.values())}
 
 
-_handles: WeakValueDictionary[Path, Handles] = WeakValueDictionary()
+_handles: dict[Path, Handles] = {}
 
 
 def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:

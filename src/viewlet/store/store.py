@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from viewlet.columns.rows import Rows
-from viewlet.errors import StoreError
+from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.contents import Contents, make_contents
 from viewlet.store.files import DATA, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
@@ -28,7 +28,6 @@ from viewlet.store.transaction import Transaction, contents_of
 from viewlet.store.writer import Writer, make_warehouse
 
 T = TypeVar("T")
-Durability = Literal["epoch"] | int
 _RETRIES = 5
 
 
@@ -75,9 +74,11 @@ class Store:
 
     @staticmethod
     def open(
-        path: str | Path, *, write: bool = True, durability: Durability = "epoch", limits: Limits | None = None
+        path: str | Path, *, write: bool = True, durability: str | int = "epoch", limits: Limits | None = None
     ) -> Store:
         """Open a warehouse, to write (it is made if need be; one process at a time) or only to read."""
+        if durability != "epoch" and not (isinstance(durability, int) and durability > 0):
+            raise StoreError(f"`{durability}` is no durability", hint='say "epoch", or a number of milliseconds')
         store = Store(Path(path).absolute(), limits or Limits())
         if write:
             store._open_for_writing(None if durability == "epoch" else int(durability))
@@ -142,9 +143,10 @@ class Store:
                 try:
                     self._catch_up()
                     break
-                except GoneFile:  # the writer began a new segment and removed this one while we looked
-                    if attempt == _RETRIES - 1:
+                except CorruptFile:  # the writer may have begun a new segment, or taken back what failed, meanwhile
+                    if attempt == _RETRIES - 1 or (self._tail is None and attempt):
                         raise
+                    self._tail = None
         return self.epoch
 
     def read(self, action: Callable[[Snapshot], T]) -> T:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from viewlet.columns.arrays import combine, values_of
+from viewlet.columns.arrays import combine, from_numpy, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.layout import ROW_HASH, Layout
@@ -26,13 +26,19 @@ def with_sign(rows: Rows, sign: int) -> Rows:
     return picked.weighted(picked.weights * sign).expanded()
 
 
+def net(rows: Rows) -> Rows:
+    """The same rows without those that cancel: only such of different sign can."""
+    if not len(rows) or rows.weights.min() > 0 or rows.weights.max() < 0:
+        return rows
+    return rows.consolidate()
+
+
 def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
     """Rows of weight +1 and −1 as a batch with their weights; None if there are none."""
-    taken = with_sign(rows, -1)
-    parts = Rows.concat([with_sign(rows, 1), taken.negated()]) if len(taken) else with_sign(rows, 1)
-    if not len(parts):
+    signed = rows if (rows.weights == 1).all() else Rows.concat([with_sign(rows, 1), with_sign(rows, -1).negated()])
+    if not len(signed):
         return None
-    arrays: list[Any] = [*(parts[name] for name in layout.columns), pa.array(parts.weights, type=pa.int64())]
+    arrays: list[Any] = [*(signed[name] for name in layout.columns), from_numpy(signed.weights, pa.int64())]
     return pa.RecordBatch.from_arrays(arrays, names=[*layout.columns, "_weight"])
 
 

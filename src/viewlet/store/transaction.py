@@ -6,6 +6,7 @@ Files that it writes or adopts are named by no record before that, so a crash le
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -41,6 +42,7 @@ class Transaction:
     def __init__(self, writer: Writer) -> None:
         self._writer, self._state = writer, writer.state
         self._open = True
+        self.began = time.time()
         self.edits: dict[str, Edit] = {}
         self.documents: dict[str, Any] = {}
         self.removed: set[str] = set()
@@ -119,21 +121,21 @@ class Transaction:
         """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""
         assert self._open, "the transaction has ended"
         try:
-            epoch = self._writer.commit(self, json.loads(json.dumps(record or {})))
+            return self._writer.commit(self, json.loads(json.dumps(record or {})))
         except BaseException:
-            self.abort()
+            if self._open:
+                self.abort()
             raise
-        self._end()
-        return epoch
 
     def abort(self) -> None:
         """Forget it, with the files that it wrote."""
         assert self._open, "the transaction has ended"
-        for edit in self.edits.values():
-            self._discard(edit)
-        self._end()
+        if not self._writer.doubtful:
+            for edit in self.edits.values():
+                self._discard(edit)
+        self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Hold nothing any more: files that only this transaction saw may go."""
         self._open = False
         self._state, self.edits = State(), {}

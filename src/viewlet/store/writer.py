@@ -7,6 +7,7 @@ the next state. Large merges do their work before they take the lock.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,11 +50,13 @@ class Writer:
         self._transaction: Transaction | None = None
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
+        self.doubtful = False  # whether a record may be in the log that the state does not know of
 
     def begin(self) -> Transaction:
         with self._mutex:
             if self._transaction is not None:
                 raise StoreError("another epoch is being written", hint="commit or abort it first")
+            self._check_certain()
             self._transaction = Transaction(self)
             return self._transaction
 
@@ -71,6 +74,8 @@ class Writer:
             for name, edit in transaction.edits.items():
                 self._draft_bag(draft, name, edit)
             self._land(draft, durable=self._flusher is None)
+            transaction.end()
+            self._roll_if_due()
         self._see_to([name for name, runs in draft.add.items() if runs])
         return self.state.epoch
 
@@ -105,7 +110,7 @@ class Writer:
         with _disk_errors(self.root):
             sync_files(run.path for run in placement.filed.values())
         change = placement.change(draft)
-        blob = self._log.append(encode_change(change), placement.blobs, durable=durable)
+        blob = self._append(encode_change(change), placement.blobs, durable=durable)
         # Handles are held weakly: these must live until the state holds them.
         held = [self.handles.put(run) for run in placement.filed.values()]
         for run in placement.inline:
@@ -113,13 +118,28 @@ class Writer:
         change = change.placed(self._log.name, blob)
         self.state = apply(self.state, change, self.handles, self.limits.retain_epochs)
         del held
+        self.doubtful = False
         if self._flusher is not None:
             self._flusher.wake()
-        if self._log.end > self.limits.segment_bytes:
-            self._roll()
 
-    def _roll(self) -> None:
+    def _append(self, header: dict[str, Any], blobs: list[Any], *, durable: bool) -> int:
+        """Write a record. If we are interrupted before the state knows of it, nobody may write or remove anything."""
+        self._check_certain()
+        self.doubtful = True
+        try:
+            return self._log.append(header, blobs, durable=durable)
+        except StoreError:
+            self.doubtful = self._log.broken
+            raise
+
+    def _check_certain(self) -> None:
+        if self.doubtful:
+            raise StoreError("a commit was interrupted; it may be there or not", hint="open the warehouse again")
+
+    def _roll_if_due(self) -> None:
         """Begin a new segment. What was committed stays committed if that fails; the next commit tries again."""
+        if self._log.end <= self.limits.segment_bytes:
+            return
         try:
             self.state = roll(self._log, self.state, self.handles, self.limits)
         except StoreError as failure:
@@ -188,12 +208,13 @@ class Writer:
         return self._sweep(0.0)
 
     def _sweep(self, grace: float) -> list[Path]:
-        """Remove idle files, once the records that gave them up are durable and no epoch may be writing new ones."""
+        """Remove idle files, once the records that gave them up are durable; what an open epoch may have written stays."""
         with self._mutex:
-            if self._transaction is not None:
+            if self.doubtful:
                 return []
             self._log.sync()
-            return self._sweeper.sweep(self.state, grace)
+            spared = math.inf if self._transaction is None else self._transaction.began - self.limits.grace_seconds
+            return self._sweeper.sweep(self.state, grace, spared)
 
     def close(self) -> None:
         """Finish what is under way, and say in the log that all before was durable."""
@@ -203,7 +224,7 @@ class Writer:
         if self._flusher is not None:
             self._flusher.stop()
         try:
-            if self._log.end != self._opened_at:
+            if self._log.end != self._opened_at and not self.doubtful:
                 self._log.sync()
                 self._log.append({"closed": True}, [], durable=True)
         finally:

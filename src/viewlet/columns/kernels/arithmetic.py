@@ -97,8 +97,7 @@ def _binary(name: str, mode: str) -> Rule:
 
     def rule(call: Call) -> Kernel | None:
         if call.type.name == "decimal":
-            operation = decimals.binary(name, call)
-            return None if operation is None else (raising if mode == "ansi" else nulling)(operation)
+            return _decimal_binary(name, mode, call)
         if _same_numbers(call, FRACTIONAL):
             return strict(_PLAIN[name])
         if _same_numbers(call, INTEGRAL):
@@ -106,6 +105,15 @@ def _binary(name: str, mode: str) -> Rule:
         return None
 
     return rule
+
+
+def _decimal_binary(name: str, mode: str, call: Call) -> Kernel | None:
+    operation = decimals.binary(name, call)
+    if operation is None:
+        return None
+    if decimals.never_fails(name, call):
+        return strict(lambda a, b: operation(a, b)[0])
+    return (raising if mode == "ansi" else nulling)(operation)
 
 
 def _divide(mode: str) -> Rule:

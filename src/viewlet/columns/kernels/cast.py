@@ -13,7 +13,7 @@ import numpy as np
 
 from viewlet.columns.kernels import casttext
 from viewlet.columns.kernels.dates import DAY, SECOND
-from viewlet.columns.kernels.decimals import fitted, from_integers, rescale, scaled_up
+from viewlet.columns.kernels.decimals import always_fits, fitted, from_integers, rescale, scaled_up
 from viewlet.columns.kernels.kernel import (
     Failure,
     Kernel,
@@ -47,10 +47,18 @@ def _cast(mode: str) -> Rule:
         if (total := _total(source, target)) is not None:
             return strict(total)
         if (operation := _checked(source, target)) is not None:
+            if target.name == "decimal" and _has_room(source, target):
+                return strict(lambda values: operation(values)[0])
             return _in_mode(operation, mode, source, target)
         return None if mode == "legacy" else casttext.kernel(source, target, raising if mode == "ansi" else nulling)
 
     return rule
+
+
+def _has_room(source: Type, target: Type) -> bool:
+    """Whether every value of a type is one of a decimal type."""
+    digits, scale = source.args if source.name == "decimal" else (_DIGITS.get(source.name, 1), 0)
+    return always_fits(digits, scale, target.args)
 
 
 def _in_mode(operation: Operation, mode: str, source: Type, target: Type) -> Kernel | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewlet.columns.arrays import Mask
 from viewlet.columns.kernels.comparison import Compare, compare_by, is_comparable
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, merge, nulls, on_rows, truth
+from viewlet.columns.kernels.kernel import Kernel, Part, Rule, merge, nulls, on_rows, truth, where_known
 from viewlet.columns.kernels.vectors import Evaluate, Vector, anywhere, spread
 from viewlet.columns.rows import Rows
 from viewlet.plan.expr import Call, Expr
@@ -104,7 +104,7 @@ def _unless_equal(left: Part, right: Part, equal: Compare, kind: Type) -> Evalua
 
     def evaluate(rows: Rows) -> Vector:
         values, valid = left.run(rows)
-        other, known = on_rows(right, rows, valid) if right.fails and valid is not None else right.run(rows)
+        other, known = where_known(right, rows, valid) if right.fails else right.run(rows)
         same = equal(values, other)
         same = same if known is None else same & known
         if not anywhere(same):

@@ -111,10 +111,25 @@ def _sum(sign: int) -> Callable[[Digits, Digits, Digits], Operation]:
     return build
 
 
+def always_fits(digits: int, scale: int, result: Digits) -> bool:
+    """Whether every value of some digits and scale is one of the result's type, once rounded to its scale."""
+    carried = 1 if scale > result[1] else 0
+    return digits - scale + carried <= result[0] - result[1]
+
+
+def never_fails(name: str, call: Call) -> bool:
+    """Whether a sum or a product of two decimals always has room in its type."""
+    (p1, s1), (p2, s2) = call.args[0].type.args, call.args[1].type.args
+    if name == "multiply":
+        return always_fits(p1 + p2, s1 + s2, call.type.args)
+    scale = max(s1, s2)
+    return always_fits(max(p1 - s1, p2 - s2) + scale + 1, scale, call.type.args)
+
+
 def _finish(digits: int, scale: int, result: Digits) -> Callable[[Values], Result]:
     """Values of some digits and scale as values of the result's type; no test where all of them fit."""
-    if scale == result[1] and digits <= result[0]:
-        return lambda values: (values, ())
+    if always_fits(digits, scale, result):
+        return lambda values: (rescale(values, scale, result[1]), ())
     return lambda values: fitted(rescale(values, scale, result[1]), *result)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,8 +60,7 @@ Rule = Callable[[Call], Kernel | None]
 """The kernel for a call, decided from its types; None where only Spark evaluates it exactly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Rows on which a function fails, and Spark's name for it."""
 
     where: Mask
@@ -125,7 +124,7 @@ def _strict(parts: tuple[Part, ...], apply: Callable[..., Vector], right_first: 
         valid: Mask | None = None
         values = []
         for part in parts:
-            value, known = on_rows(part, rows, valid) if part.fails and valid is not None else part.run(rows)
+            value, known = where_known(part, rows, valid) if part.fails else part.run(rows)
             values.append(value)
             valid = both(valid, known)
         return apply(valid, *values)
@@ -143,11 +142,21 @@ def _strict_two(left: Part, right: Part, apply: Callable[..., Vector], right_fir
 
     def evaluate(rows: Rows) -> Vector:
         a, known = run_first(rows)
-        b, more = on_rows(second, rows, known) if lazy and known is not None else run_second(rows)
+        b, more = where_known(second, rows, known) if lazy else run_second(rows)
         valid = both(known, more)
         return apply(valid, b, a) if right_first else apply(valid, a, b)
 
     return evaluate
+
+
+def where_known(part: Part, rows: Rows, known: Mask | None) -> Vector:
+    """A part of which only the rows matter where others are not NULL: all rows, or if that fails, those."""
+    if known is None:
+        return part.run(rows)
+    try:
+        return part.run(rows)
+    except EvaluationError:
+        return on_rows(part, rows, known)
 
 
 def on_rows(part: Part, rows: Rows, wanted: Mask) -> Vector:

@@ -22,6 +22,8 @@ from viewlet.engine.local.running import compile_running
 from viewlet.plan.expr import Expr, Frame, Literal, Over, Reduce
 
 _PAIRS_AT_ONCE = 1 << 20
+PICKS = ("first", "first_value", "any_value", "last", "last_value", "nth_value")
+"""Functions that pick one row of the frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def why_not_over(over: Over) -> str | None:
         return _why_not_offset(over)
     if why := _why_not_frame(over.frame):
         return why
-    if over.function in ("first", "last", "nth_value", "first_value", "last_value"):
+    if over.function in PICKS:
         return _why_not_pick(over)
     if over.function == "collect_set":
         return "collect_set over a window is evaluated by Spark alone"
@@ -135,7 +137,7 @@ def compile_over(over: Over) -> Function:
             return RANKS[name](over)
         case "lag" | "lead":
             return _compile_neighbour(over)
-        case "first" | "first_value" | "last" | "last_value" | "nth_value":
+        case name if name in PICKS:
             return _compile_pick(over)
         case _:
             return _compile_aggregate(over)
@@ -228,7 +230,7 @@ def _compile_pick(over: Over) -> Function:
     value, frame = compile_expr(over.args[0]), over.frame
     back = over.function.startswith("last")
     nth = (_constant(over.args[1]) if over.function == "nth_value" else None) or 1
-    ignore_nulls = over.ignore_nulls or (len(over.args) > 1 and over.args[1] == Literal(True, over.args[1].type))
+    ignore_nulls = over.ignore_nulls
 
     def pick(s: Sorted) -> pa.Array:
         low, high = _bounds(frame, s)

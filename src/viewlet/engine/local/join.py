@@ -152,21 +152,18 @@ def _partnered(pairs: Iterator[Pairs], length: int) -> Mask:
 def _compile_pairs(plan: Join, keyed: tuple[bool, bool]) -> Callable[[Rows, Rows], Iterator[Pairs]]:
     """The function that finds the positions of the pairs that fulfil the condition, some at a time."""
     equalities, rest = split_condition(plan)
-    lefts, rights = (
-        ([compile_expr(e) for e in side] for side in zip(*((e.left, e.right) for e in equalities), strict=True))
-        if equalities
-        else ([], [])
-    )
+    lefts, rights = [compile_expr(e.left) for e in equalities], [compile_expr(e.right) for e in equalities]
     strict = [i for i, e in enumerate(equalities) if not e.null_safe]
     holds = None if rest is None else compile_condition(rest)
     needed = frozenset() if rest is None else columns_of(rest)
+    one_is_enough = rest is None and plan.kind in ("semi", "anti", "exists")
 
     def find(left: Rows, right: Rows) -> Iterator[Pairs]:
         keys = [f(left) for f in lefts], [f(right) for f in rights]
         extra = [[rows[KEY]] if all(keyed) else [] for rows in (left, right)]
         codes = number_pairs(keys[0] + extra[0], keys[1] + extra[1], (len(left), len(right)))
         nulls = [any_null([side[i] for i in strict], len(side)) for side in keys]
-        for at, to in _matches(codes, nulls, _PAIRS_AT_ONCE if holds else None):
+        for at, to in _matches(codes, nulls, one_is_enough, _PAIRS_AT_ONCE if holds else None):
             if holds is not None:
                 true = holds(_beside(left, at, right, to, needed))
                 at, to = at[true], to[true]
@@ -181,12 +178,14 @@ def _beside(left: Rows, at: Positions, right: Rows, to: Positions, needed: froze
     return Rows({**a.columns, **b.columns}, np.ones(len(at), dtype=np.int64))
 
 
-def _matches(codes: Pairs, nulls: Sequence[Mask | None], at_once: int | None) -> Iterator[Pairs]:
-    """Every pair of positions with equal codes, except where a key that must be equal is NULL."""
+def _matches(codes: Pairs, nulls: Sequence[Mask | None], one_is_enough: bool, at_once: int | None) -> Iterator[Pairs]:
+    """The pairs of positions with equal codes, or one for each left row, except where a key is NULL that must be equal."""
     left, right = codes
     places = np.argsort(right, kind="stable")
     if nulls[1] is not None:
         places = places[~nulls[1][places]]
+    if one_is_enough:
+        places = places[np.unique(right[places], return_index=True)[1]]
     sizes = np.bincount(right[places], minlength=int(max(left.max(initial=-1), right.max(initial=-1))) + 1)
     starts = np.cumsum(sizes) - sizes
     partners = sizes[left]

@@ -21,7 +21,7 @@ from viewlet.engine.local import moments, sums
 from viewlet.engine.local.groups import Groups, distinct, repeated, take_or_null, without_nulls
 from viewlet.engine.local.keys import why_not_key
 from viewlet.engine.local.order import ascending, sort, why_not_order
-from viewlet.plan.expr import Literal, Reduce
+from viewlet.plan.expr import Reduce
 from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
 
 Reducer = Callable[[Sequence[pa.Array], Groups], pa.Array]
@@ -136,14 +136,12 @@ def _extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positi
     return at
 
 
-def _ends(*, last: bool) -> Callable[[Reduce], Reducer]:
-    """`first`, `last`: of rows among which the plan leaves no choice; the second argument ignores NULLs."""
+def _ends(*, last: bool, ignore_nulls: bool) -> Callable[[Reduce], Reducer]:
+    """`first`, `last`: of rows among which the plan leaves no choice."""
 
     def build(call: Reduce) -> Reducer:
-        ignore_nulls = _ignores_nulls(call)
-
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
-            arrays, kept = without_nulls(args[:1], groups) if ignore_nulls else (args[:1], groups)
+            arrays, kept = without_nulls(args, groups) if ignore_nulls else (args, groups)
             at = np.full(kept.count, -1, dtype=np.int64)
             rows = np.arange(len(kept)) if last else np.arange(len(kept))[::-1]
             at[kept.of[rows]] = rows
@@ -152,22 +150,6 @@ def _ends(*, last: bool) -> Callable[[Reduce], Reducer]:
         return reduce
 
     return build
-
-
-def _ignores_nulls(call: Reduce) -> bool:
-    match call.args:
-        case (_, Literal(bool(flag))):
-            return flag
-        case _:
-            return False
-
-
-def _ends_known(call: Reduce) -> str | None:
-    match call.args:
-        case (_,) | (_, Literal(bool())):
-            return None
-        case _:
-            return f"{call.function} with a computed argument is evaluated by Spark alone"
 
 
 def _collect(*, as_set: bool) -> Callable[[Reduce], Reducer]:
@@ -224,6 +206,8 @@ def _bitwise(operation: np.ufunc, start: int) -> Callable[[Reduce], Reducer]:
 _WHOLE = (*INTEGRAL, "decimal")
 _NUMBERS = (*_WHOLE, *FRACTIONAL)
 
+_ENDS = {"first": False, "first_value": False, "any_value": False, "last": True, "last_value": True}
+
 TABLE: dict[str, Entry] = {
     "count": Entry(_anything, _count),
     "count_if": Entry(_only("boolean"), _count_if),
@@ -239,11 +223,8 @@ TABLE: dict[str, Entry] = {
     "every": Entry(_only("boolean"), _extreme(largest=False)),
     "some": Entry(_only("boolean"), _extreme(largest=True)),
     "any": Entry(_only("boolean"), _extreme(largest=True)),
-    "first": Entry(_ends_known, _ends(last=False)),
-    "first_value": Entry(_ends_known, _ends(last=False)),
-    "any_value": Entry(_ends_known, _ends(last=False)),
-    "last": Entry(_ends_known, _ends(last=True)),
-    "last_value": Entry(_ends_known, _ends(last=True)),
+    **{name: Entry(_anything, _ends(last=last, ignore_nulls=False)) for name, last in _ENDS.items()},
+    **{f"{name}[ignore nulls]": Entry(_anything, _ends(last=last, ignore_nulls=True)) for name, last in _ENDS.items()},
     "collect_list": Entry(_anything, _collect(as_set=False)),
     "collect_set": Entry(_keyable, _collect(as_set=True)),
     "bit_and": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_and, -1)),
