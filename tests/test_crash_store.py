@@ -13,7 +13,9 @@ import pytest
 from viewlet.columns.rows import Rows
 from viewlet.store import Limits, Store
 
-LIMITS = Limits(inline_bytes=3_000, segment_bytes=20_000, first_level_rows=4, commit_merge_rows=40, recent_rows=30)
+LIMITS = Limits(
+    inline_bytes=3_000, segment_bytes=20_000, fan=2, first_level_rows=4, commit_merge_rows=40, recent_rows=30
+)
 
 # Epoch n adds n to both bags, in rows of weight one, and says so when the commit has returned.
 WRITER = """
@@ -22,7 +24,7 @@ import numpy as np, pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Limits, Store
 
-limits = Limits(inline_bytes=3_000, segment_bytes=20_000, first_level_rows=4, commit_merge_rows=40, recent_rows=30)
+limits = Limits(inline_bytes=3_000, segment_bytes=20_000, fan=2, first_level_rows=4, commit_merge_rows=40, recent_rows=30)
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),), feed=True)
 TABLE = Layout(("k", "v"), (), form="table")
 with Store.open(sys.argv[1], limits=limits, durability=sys.argv[2] if sys.argv[2] == "epoch" else int(sys.argv[2])) as store:
@@ -45,11 +47,11 @@ def total(rows: Rows) -> int:
     return int(rows.weights.sum())
 
 
-@pytest.mark.parametrize("durability", ["epoch", "5"])
-def test_killed_writer_loses_nothing(tmp_path: Path, durability: str) -> None:
+@pytest.mark.parametrize(("durability", "rounds"), [("epoch", 10), ("5", 5)])
+def test_killed_writer_loses_nothing(tmp_path: Path, durability: str, rounds: int) -> None:
     chance = random.Random(7)
     expected: dict[int, int] = {}
-    for _ in range(10):
+    for _ in range(rounds):
         command = [sys.executable, "-c", WRITER, str(tmp_path / "w"), durability]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

@@ -70,7 +70,7 @@ def _evaluate(expr: Expr, rows: Rows) -> tuple[pa.Array, dict[int, str]]:
             values.append(run(rows.take(np.array([at]))))
         except EvaluationError as error:
             values.append(pa.nulls(1, arrow_type(expr.type)))
-            failures[at] = str(error)[1:].split("]")[0]
+            failures[at] = str(error).lstrip("[").split("]")[0]
     return pa.concat_arrays(values), failures
 
 

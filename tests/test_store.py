@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import gc
 import pickle
 import threading
 import time
@@ -304,6 +305,20 @@ def test_snapshot_stays_as_it_was(tmp_path: Path) -> None:
         assert snapshot.contents("m").scan()["k"].to_numpy().sum() == 1999 * 1000
         del snapshot
         assert len(store.clean()) == 1
+
+
+def test_a_closed_store_holds_no_files(tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        with Store.open(tmp_path / "w", limits=TINY) as store:
+            commit(store, "m", make(k=list(range(2000)), v=["x"] * 2000), MAP)
+        with Store.open(tmp_path / "w", limits=TINY) as store:
+            with store.begin() as transaction:
+                transaction.drop("m")
+                transaction.commit()
+            assert len(store.clean()) == 1
+    finally:
+        gc.enable()
 
 
 def test_merges_keep_runs_few(store: Store) -> None:

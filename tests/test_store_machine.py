@@ -27,7 +27,13 @@ LAYOUTS = {
     "table": Layout(("k", "v", "s"), (), form="table", feed=True),
 }
 LIMITS = Limits(
-    inline_bytes=9_000, segment_bytes=40_000, first_level_rows=4, commit_merge_rows=40, recent_rows=40, gone_share=0.2
+    inline_bytes=9_000,
+    segment_bytes=40_000,
+    fan=2,
+    first_level_rows=4,
+    commit_merge_rows=40,
+    recent_rows=40,
+    gone_share=0.2,
 )
 TYPES = {"k": pa.int64(), "v": pa.string(), "s": pa.int64()}
 

@@ -86,7 +86,7 @@ def cases(draw: Any, depth: int = 4) -> Case:
     known = {t.name: list(t.columns) for t in made}
     views: list[tuple[str, Query]] = []
     for i in range(draw(st.integers(1, 3))):
-        query = Queries(draw, known).query(draw(st.integers(1, depth)))
+        query = Queries(draw, known, "cde"[i]).query(draw(st.integers(1, depth)))
         views.append((f"v{i}", query))
         if len({c.name for c in query.columns}) == len(query.columns):
             known = {**known, f"v{i}": list(query.columns)}

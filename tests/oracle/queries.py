@@ -42,10 +42,13 @@ def scan(name: str, columns: list[Column]) -> Query:
 class Queries:
     """Draws queries over some tables."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy[object]], object], tables: dict[str, list[Column]]) -> None:
+    def __init__(
+        self, draw: Callable[[st.SearchStrategy[object]], object], tables: dict[str, list[Column]], prefix: str = "c"
+    ) -> None:
         self._draw = draw
         self.tables = tables
         self._count = 0
+        self._prefix = prefix
 
     def pick(self, items: object) -> object:
         return self._draw(st.sampled_from(list(items)))  # type: ignore[call-overload]
@@ -55,7 +58,7 @@ class Queries:
 
     def name(self) -> str:
         self._count += 1
-        return f"c{self._count}"
+        return f"{self._prefix}{self._count}"
 
     def query(self, depth: int) -> Query:
         """A query of some depth."""

@@ -84,7 +84,7 @@ class Expressions:
         match kind:
             case "Cast" if tree.data.get("timeZoneId") in functions.UTC:
                 return self.call(functions.in_mode("cast", mode_of(tree)), tree)
-            case "Like" if tree.parts[1].kind == "Literal" and tree.data["escapeChar"] == "\\":
+            case "Like" if tree.parts[1].kind == "Literal" and str(tree.jvm.escapeChar()) == "\\":
                 return self.call("like", tree)
             case "Size" if not tree.data["legacySizeOfNull"]:
                 return self.call("size", tree)

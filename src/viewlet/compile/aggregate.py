@@ -10,6 +10,7 @@ while its weight is positive.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from viewlet.compile.build import Builder, comparable, compute
 from viewlet.compile.regroup import lower_keyed
@@ -66,6 +67,7 @@ def _results(plan: Aggregate, keys: tuple[str, ...], prefix: str) -> tuple[Named
 
 
 def _lower_sums(build: Builder, plan: Aggregate, below: tuple[Term, ...]) -> tuple[Term, ...]:
+    plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     names = _names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan)

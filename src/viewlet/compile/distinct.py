@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewlet.compile.abilities import Abilities
-from viewlet.plan.expr import Column, Expr, Named, Reduce, rewrite, walk
-from viewlet.plan.nodes import Aggregate, Plan, map_children
+from viewlet.plan.expr import Expr, Named, Reduce, rewrite, walk
+from viewlet.plan.nodes import Aggregate, Plan, column, map_children
 from viewlet.plan.types import Field
 
 
@@ -33,21 +33,16 @@ def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
 
 def _over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
     """The aggregate over the distinct (keys, argument) rows."""
-    fields = [Field(f"_d{i}", e.type) for i, e in enumerate((*plan.keys, argument))]
-    inner = Aggregate(
-        plan.rows,
-        (*plan.keys, argument),
-        tuple(Named(f.name, e) for f, e in zip(fields, (*plan.keys, argument), strict=True)),
-        tuple(fields),
-    )
-    columns: list[Expr] = [Column(f.name, f.type) for f in fields]
-    value = columns[-1]
-    by_key = dict(zip(plan.keys, columns[:-1], strict=True))
+    told_apart = tuple(dict.fromkeys((*plan.keys, argument)))
+    fields = tuple(Field(f"_d{i}", e.type) for i, e in enumerate(told_apart))
+    named = tuple(Named(f.name, e) for f, e in zip(fields, told_apart, strict=True))
+    inner = Aggregate(plan.rows, told_apart, named, fields)
+    columns: dict[Expr, Expr] = {e: column(f) for e, f in zip(told_apart, fields, strict=True)}
 
     def over(e: Expr) -> Expr | None:
         if isinstance(e, Reduce):
-            return replace(e, args=(value,), distinct=False)
-        return by_key.get(e)
+            return replace(e, args=(columns[argument],), distinct=False)
+        return columns[e] if e in plan.keys else None
 
     results = tuple(Named(r.name, rewrite(r.expr, over)) for r in plan.results)
-    return Aggregate(inner, tuple(columns[:-1]), results, plan.columns)
+    return Aggregate(inner, tuple(columns[k] for k in plan.keys), results, plan.columns)

@@ -105,7 +105,7 @@ def show_node(plan: Plan) -> str:
             return f"Generate {'outer ' if outer else ''}{show_expr(generator)} AS {_names(made)} [{_names(columns)}]"
         case Window(_, partition, order, results):
             by = " ".join(filter(None, (_clause("PARTITION BY", _list(partition)), _clause("ORDER BY", _orders(order)))))
-            return f"Window [{by}] {_results(results)}"
+            return f"Window [{by}] {_results(results)}".rstrip()
         case Top(_, order, limit, offset):
             bounds = ("" if limit is None else f" {limit}") + (f" OFFSET {offset}" if offset else "")
             return f"Top{bounds} ORDER BY {_orders(order)}"

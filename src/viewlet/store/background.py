@@ -50,6 +50,8 @@ class Worker:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        # Without this the owner and its worker hold each other, and with them files, until a garbage collection.
+        self._work = _nothing
 
     def _loop(self) -> None:
         while (name := self._next()) != "":
@@ -83,6 +85,10 @@ class Worker:
             del self._due[name]
             self._busy = True
             return name
+
+
+def _nothing(_: str | None) -> bool:
+    return False
 
 
 class Flusher:

@@ -165,9 +165,10 @@ def _whole_part(scale: int, dtype: np.dtype[np.signedinteger], error: str) -> Op
 
 
 def _midnight(days: Values) -> Result:
+    """The first moment of a day; beyond the range of timestamps Spark fails with Java's own words."""
     wide = days.astype(np.int64)
     beyond = np.abs(wide) > np.iinfo(np.int64).max // DAY
-    return wide * DAY, (Failure(beyond, "[ARITHMETIC_OVERFLOW] long overflow"),)
+    return wide * DAY, (Failure(beyond, "long overflow"),)
 
 
 RULES: dict[str, Rule] = {"cast": _cast("ansi"), "try_cast": _cast("try"), "legacy_cast": _cast("legacy")}

@@ -1,0 +1,4 @@
+select 1 as one
+-- plan
+Project 1 AS one
+  Values [] ()
