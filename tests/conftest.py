@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ def spark() -> Iterator[SparkSession]:
     """A small local session: UTC, ANSI, no user interface."""
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else the workers take the first python3 that they find
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints every error that a test expects
     builder = SparkSession.builder.master("local[2]").appName("viewlet-tests")
     settings = {

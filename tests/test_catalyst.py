@@ -128,7 +128,9 @@ def test_tables_with_rows_are_still_only_names(spark: SparkSession) -> None:
     register(spark, "customers", TABLES["customers"], rows.unionAll(rows))
     assert spark.table("customers").count() == 2
     assert analysed(spark, query).plan == bare
-    frame = spark.table("customers").alias("a").join(spark.table("customers").alias("b"), _equal("a.cust", "b.cust + 1"))
+    frame = (
+        spark.table("customers").alias("a").join(spark.table("customers").alias("b"), _equal("a.cust", "b.cust + 1"))
+    )
     assert analysed(spark, frame.selectExpr("a.name", "b.name AS other")).plan == bare
     register(spark, "customers", TABLES["customers"])
 

@@ -41,7 +41,9 @@ def test_functions_that_change_are_refused_by_name(spark: SparkSession, name: st
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("where", ["SELECT id, (SELECT rand()) AS r FROM orders", "SELECT sum(id) OVER (ORDER BY rand()) AS s FROM orders"])
+@pytest.mark.parametrize(
+    "where", ["SELECT id, (SELECT rand()) AS r FROM orders", "SELECT sum(id) OVER (ORDER BY rand()) AS s FROM orders"]
+)
 def test_also_where_they_hide(spark: SparkSession, where: str) -> None:
     with pytest.raises(UnsupportedFunction, match="rand"):
         analysed(spark, where)

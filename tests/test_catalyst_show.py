@@ -40,7 +40,10 @@ def call(function: str, *args: Expr, kind: Type = BIGINT) -> Call:
         (Opaque("rlike(a, b)", (A,), BOOLEAN), "rlike(a, b)"),
         (Reduce("count", (), BIGINT), "count(*)"),
         (Reduce("sum", (A,), BIGINT, distinct=True, where=call("gt", A, B)), "sum(DISTINCT a) FILTER (WHERE a > b)"),
-        (Over("lag", (A, ONE), BIGINT, Frame("rows", Literal(-1, INT), Literal(0, INT))), "lag(a, 1) OVER (ROWS -1 TO CURRENT ROW)"),
+        (
+            Over("lag", (A, ONE), BIGINT, Frame("rows", Literal(-1, INT), Literal(0, INT))),
+            "lag(a, 1) OVER (ROWS -1 TO CURRENT ROW)",
+        ),
         (Column("sum(x)", BIGINT), "`sum(x)`"),
         (Literal(Decimal("1.50"), Type("decimal", (3, 2))), "1.50"),
         (Literal(b"\x0a", Type("binary")), "X'0A'"),
@@ -70,7 +73,9 @@ def test_order(order: Order, text: str) -> None:
 def test_a_tree() -> None:
     a, b = Field("a", BIGINT), Field("b", BIGINT)
     groups = Aggregate(Scan("t", (a,)), (A,), (Named("a", A), Named("b", Reduce("count", (), BIGINT))), (a, b))
-    plan: Plan = Join(groups, Values(((1,),), (Field("c", BIGINT),)), "inner", call("eq", A, Column("c", BIGINT)), (a, b))
+    plan: Plan = Join(
+        groups, Values(((1,),), (Field("c", BIGINT),)), "inner", call("eq", A, Column("c", BIGINT)), (a, b)
+    )
     plan = Top(Window(plan, (A,), (), (), (a, b)), (Order(B),), 3, 1)
     assert show(plan).splitlines() == [
         "Top 3 OFFSET 1 ORDER BY b",
@@ -85,10 +90,17 @@ def test_a_tree() -> None:
 def test_a_shared_subtree_is_written_once() -> None:
     a = (Field("a", BIGINT),)
     shared = Project(Input(0, a), (Named("a", A),), a)
-    assert show(Union((shared, shared), a)).splitlines() == ["Union [a]", "  #1 := Project a", "    Input 0 [a]", "  #1"]
+    assert show(Union((shared, shared), a)).splitlines() == [
+        "Union [a]",
+        "  #1 := Project a",
+        "    Input 0 [a]",
+        "  #1",
+    ]
 
 
-@pytest.mark.parametrize("text", ["int", "decimal(5,2)", "array<map<string, struct<a: bigint, b: date>>>", "interval day to second", "void"])
+@pytest.mark.parametrize(
+    "text", ["int", "decimal(5,2)", "array<map<string, struct<a: bigint, b: date>>>", "interval day to second", "void"]
+)
 def test_types_to_spark_and_back(text: str) -> None:
     assert decode_type(encode_type(parse_type(text))) == parse_type(text)
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def expected(rows: Rows) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, spark: Any) -> Iterator[tuple[Path, int]]:
+def warehouse(tmp_path: Path, spark: Any) -> tuple[Path, int]:
     """A warehouse with an empty table and views, and the number of its first epoch of rows."""
     path = tmp_path / "w"
     with viewlet.connect(path, spark=spark) as db:
@@ -54,7 +53,7 @@ def warehouse(tmp_path: Path, spark: Any) -> Iterator[tuple[Path, int]]:
         for name, text in VIEWS.items():
             db.create_view(name, text)
         first = db.status()["epoch"] + 1
-    yield path, first
+    return path, first
 
 
 def run_and_kill(path: Path, first: int, seconds: float) -> int:
@@ -99,26 +98,33 @@ def _compare(db: viewlet.Database, rows: Rows) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_damage_is_reported_by_name(warehouse: tuple[Path, int], damage: str, spark: Any) -> None:
-    path, first = warehouse
-    with viewlet.connect(path, spark=spark) as db:
+def test_damage_is_reported_by_name(warehouse: tuple[Path, int], damage: str) -> None:
+    path, _ = warehouse
+    for file in _files(path):
+        whole = file.read_bytes()
+        broken = whole[: len(whole) // 2] if damage == "cut" else whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]
+        _put(file, broken)
+        assert _problems(path) == [str(file)]
+        with pytest.raises(viewlet.CorruptFile, match=file.name):
+            _read_everything(path)
+        _put(file, whole)
+    assert _problems(path) == []
+
+
+def _files(path: Path) -> list[Path]:
+    """The data files of a warehouse with many rows."""
+    with viewlet.connect(path) as db:
         db.insert("items", [(i, i % 5, Decimal(i % 9000), 0.5) for i in range(200_000)])
     with viewlet.connect(path, read_only=True) as db:
         refs = [ref for bag in _bags(db) for ref in db._store.snapshot().contents(bag).refs()]
     files = sorted({path / ref.file for ref in refs if ref.file.startswith("data/")})
     assert len(files) >= 3
-    for file in files:
-        whole = file.read_bytes()
-        broken = whole[: len(whole) // 2] if damage == "cut" else whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]
-        _put(file, broken)
-        gc.collect()  # what this process has read and checked before is good, and stays good
-        with viewlet.connect(path, spark=spark, read_only=True) as db:
-            assert any(file.name in problem for problem in db._store.verify()), file
-            with pytest.raises(viewlet.CorruptFile, match=file.name):
-                _read_everything(db)
-        _put(file, whole)
-    with viewlet.connect(path, spark=spark) as db:
-        assert db._store.verify() == []
+    return files
+
+
+def _problems(path: Path) -> list[str]:
+    with viewlet.connect(path, read_only=True) as db:
+        return db._store.verify()
 
 
 def _put(file: Path, contents: bytes) -> None:
@@ -128,9 +134,11 @@ def _put(file: Path, contents: bytes) -> None:
     other.replace(file)
 
 
-def _read_everything(db: viewlet.Database) -> None:
-    for bag in _bags(db):
-        db._store.snapshot().contents(bag).scan()
+def _read_everything(path: Path) -> None:
+    gc.collect()  # what this process has read and checked before is good, and stays good
+    with viewlet.connect(path, read_only=True) as db:
+        for bag in _bags(db):
+            db._store.snapshot().contents(bag).scan()
 
 
 def _bags(db: viewlet.Database) -> list[str]:

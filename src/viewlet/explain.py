@@ -22,7 +22,7 @@ def explain(database: Database, view: View) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
     snapshot = database._store.snapshot()
     program = view.program
-    head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).rows:,} rows")
+    head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
     lines = [head, *_operators(program), "maps"]
     lines += [f"  {_padded(show_map(m), _map_size(m, snapshot), 2)}" for m in program.maps if m.name != view.name]
     if len(program.maps) == 1:
@@ -108,10 +108,10 @@ def status(database: Database) -> dict[str, Any]:
 def _table_size(table: Table, snapshot: Snapshot) -> dict[str, int]:
     contents = snapshot.contents(table.name)
     index = snapshot.contents(table.index).bytes if table.index else 0
-    return {"rows": contents.rows, "bytes": contents.bytes, "index_bytes": index}
+    return {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
 
 
 def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:
     maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.name != view.name]
     contents = snapshot.contents(view.name)
-    return {"rows": contents.rows, "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}
+    return {"rows": contents.total(), "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}

@@ -40,7 +40,7 @@ class Relation:
         return f"<{self.name} at epoch {self.epoch}: {', '.join(str(f) for f in self.fields)}>"
 
     def __len__(self) -> int:
-        return int(self.bag().weights.sum())
+        return self._snapshot.contents(self.name).total()
 
     @property
     def name(self) -> str:

@@ -74,9 +74,8 @@ class Table:
 
 def row_hashes(rows: Rows) -> Rows:
     """Two hashes of each row: together, its identity."""
-    columns = list(rows.columns.values())
-    hashes = [hash_rows(columns, len(rows), seed=seed).view(np.int64) for seed in (0, 1)]
-    return Rows({name: pa.array(h) for name, h in zip(HASHES, hashes, strict=True)}, rows.weights)
+    hashes = rows.hashes(), hash_rows(list(rows.columns.values()), len(rows), seed=1)
+    return Rows({name: pa.array(h.view(np.int64)) for name, h in zip(HASHES, hashes, strict=True)}, rows.weights)
 
 
 @dataclass

@@ -70,7 +70,11 @@ def parameters(function: Tree) -> dict[str, str]:
     for key, value in function.data.items():
         if key in SILENT or is_argument(value, len(function.parts)) or (key in USUAL and USUAL[key] == value):
             continue
-        found[key] = str(getattr(function.jvm, key)()) if value is None or isinstance(value, (dict, list)) else str(value).lower()
+        found[key] = (
+            str(getattr(function.jvm, key)())
+            if value is None or isinstance(value, (dict, list))
+            else str(value).lower()
+        )
     return found
 
 

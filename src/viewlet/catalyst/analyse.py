@@ -16,7 +16,6 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.decode import Decoder, output_of
@@ -103,7 +102,9 @@ def _analysed_text(jvm: Jvm, text: str) -> Node:
 
 def _analysed_frame(definition: DataFrame) -> Node:
     if not hasattr(definition, "_jdf"):
-        raise UnsupportedQuery("a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text")
+        raise UnsupportedQuery(
+            "a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text"
+        )
     return definition._jdf.queryExecution().analyzed()
 
 
@@ -133,7 +134,9 @@ def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
     counts = Counter(f.name.lower() for f in columns)
     twice = next((f.name for f in columns if counts[f.name.lower()] > 1), None)
     if twice is not None:
-        raise UnsupportedQuery(f"the result has two columns named `{twice}`", hint="give one of them another name with AS")
+        raise UnsupportedQuery(
+            f"the result has two columns named `{twice}`", hint="give one of them another name with AS"
+        )
 
 
 __all__ = ["Analysis", "analyse", "register"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, rebuild
+from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, rebuild, same_expr
 
 ROW_WISE = ("Filter", "Project", "Generate", "Expand", "BatchEvalPython", "ArrowEvalPython")
 HANDING_ON = ("Filter", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Generate", "BatchEvalPython", "ArrowEvalPython")
@@ -115,10 +115,11 @@ def carry_join(jvm: Jvm, operator: Node, left: Carried, right: Carried) -> Carri
         case "RightOuter$" if right.extra is not None:
             return Carried(plan, columns, right.extra)
         case "FullOuter$" if left.extra is not None and right.extra is not None:
-            key = jvm.alias(jvm.expressions.Coalesce(jvm.seq([left.extra, right.extra])), "_key")
+            either = [c for c in items(plan.output()) if same_expr(c, left.extra) or same_expr(c, right.extra)]
+            key = jvm.alias(jvm.expressions.Coalesce(jvm.seq(either)), "_key")
             return Carried(jvm.project([*columns, key], plan), columns, key.toAttribute())
     raise AssertionError(f"a {operator.nodeName()} with constants does not work group by group")
 
 
 def _and(jvm: Jvm, condition: Node, term: Node) -> Node:
-    return term if condition.isEmpty() else getattr(jvm.expressions, "And")(condition.get(), term)
+    return term if condition.isEmpty() else jvm.expressions.And(condition.get(), term)

@@ -96,7 +96,9 @@ class Decoder:
     def _operator(self, kind: str, operator: Operator, inputs: list[Part], inner: list[Part]) -> Part:
         """An operator over decoded inputs; sealed where the algebra cannot say what it does."""
         if inner:
-            return self._seal(operator, [*inputs, *inner], "a subquery that may give more than one row is evaluated by Spark alone")
+            return self._seal(
+                operator, [*inputs, *inner], "a subquery that may give more than one row is evaluated by Spark alone"
+            )
         try:
             if not self.plain_strings and kind in COMPARING:
                 raise Undecodable("strings are compared by a collation, by Spark alone")
@@ -164,7 +166,9 @@ class Decoder:
         if JOINS[name] == "exists":
             kept = [*(f.name for f in left.plan.columns), self._name("exists")]
         columns = tuple(replace(f, name=n) for f, n in zip(operator.fields, kept, strict=True))
-        return Part(algebra.Join(left.plan, right.plan, JOINS[name], condition, columns, origin=operator.origin), operator.ids)
+        return Part(
+            algebra.Join(left.plan, right.plan, JOINS[name], condition, columns, origin=operator.origin), operator.ids
+        )
 
     def _aggregate(self, operator: Operator, rows: Part) -> Part:
         decoder = self._expressions(rows)
@@ -181,7 +185,8 @@ class Decoder:
         decoder = self._expressions(rows)
         lists = operator.data["projections"]
         found = tuple(
-            tuple(decoder.decode(t) for t in _nested(operator.node, "projections", i, lists[i])) for i in range(len(lists))
+            tuple(decoder.decode(t) for t in _nested(operator.node, "projections", i, lists[i]))
+            for i in range(len(lists))
         )
         columns = []
         for i, field in enumerate(operator.fields):
@@ -194,7 +199,9 @@ class Decoder:
         tree = _one(operator, "generator")
         decoder = self._expressions(rows)
         name = GENERATORS.get(tree.kind)
-        generator: Expr = decoder.opaque(tree) if name is None else Call(name, decoder.decode_all(tree.parts), tree.type)
+        generator: Expr = (
+            decoder.opaque(tree) if name is None else Call(name, decoder.decode_all(tree.parts), tree.type)
+        )
         made, outer = len(operator.data["generatorOutput"]), bool(operator.data["outer"])
         dropped = items(operator.node.unrequiredChildIndex())
         kept = [f.name for i, f in enumerate(rows.plan.columns) if i not in dropped]
@@ -275,15 +282,25 @@ class Decoder:
         results: list[Named] = []
         for tree in expressions(operator.node, operator.data, name):
             expr = decoder.decode(tree)
-            keeps = isinstance(expr, Column) and tree.kind == "AttributeReference" and all(r.name != expr.name for r in results)
-            results.append(Named(expr.name if keeps and isinstance(expr, Column) else self._name(tree.data["name"]), expr))
+            keeps = (
+                isinstance(expr, Column)
+                and tree.kind == "AttributeReference"
+                and all(r.name != expr.name for r in results)
+            )
+            results.append(
+                Named(expr.name if keeps and isinstance(expr, Column) else self._name(tree.data["name"]), expr)
+            )
         return tuple(results)
 
     def _handed_on(self, operator: Operator, known: dict[Id, Column]) -> tuple[Field, ...]:
         """An operator's columns: those of its inputs under their names, the others under new ones."""
         columns: list[Field] = []
         for i, field in operator.output:
-            name = known[i].name if i in known and all(c.name != known[i].name for c in columns) else self._name(field.name)
+            name = (
+                known[i].name
+                if i in known and all(c.name != known[i].name for c in columns)
+                else self._name(field.name)
+            )
             columns.append(replace(field, name=name))
         return tuple(columns)
 
@@ -295,7 +312,8 @@ class Decoder:
         return tuple(replace(f, name=self._name(f.name)) for f in fields)
 
     def _name(self, wanted: str) -> str:
-        """A name that nothing in the plan has yet."""
+        """A name that nothing in the plan has yet; Spark's own counters are no part of it."""
+        wanted = re.sub(r"^_common_expr_\d+$", "_common_expr", wanted)
         name, number = wanted, 1
         while name in self.taken:
             number += 1

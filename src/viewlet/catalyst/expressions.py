@@ -18,7 +18,15 @@ from viewlet.catalyst.windows import decode_over
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Order
 from viewlet.plan.types import BOOLEAN, STRING
 
-_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery", "OuterReference", "DynamicPruningSubquery")
+_SUBQUERIES = (
+    "ScalarSubquery",
+    "Exists",
+    "ListQuery",
+    "InSubquery",
+    "LateralSubquery",
+    "OuterReference",
+    "DynamicPruningSubquery",
+)
 _LAMBDAS = ("LambdaFunction", "NamedLambdaVariable")
 _UDFS = ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator")
 
@@ -54,7 +62,9 @@ class Expressions:
     def order(self, tree: Tree) -> Order:
         """One term of an ORDER BY."""
         descending = tree.data["direction"]["object"].endswith(".Descending$")
-        return Order(self.decode(tree.parts[0]), descending, tree.data["nullOrdering"]["object"].endswith(".NullsFirst$"))
+        return Order(
+            self.decode(tree.parts[0]), descending, tree.data["nullOrdering"]["object"].endswith(".NullsFirst$")
+        )
 
     def column(self, tree: Tree) -> Column:
         found = self.names.get(column_id(tree.data))
@@ -91,7 +101,11 @@ class Expressions:
             case "GetStructField":
                 return self.field(tree)
             case "GetArrayStructFields":
-                return Call("get_list_field", (self.decode(tree.parts[0]), Literal(tree.data["field"]["name"], STRING)), tree.type)
+                return Call(
+                    "get_list_field",
+                    (self.decode(tree.parts[0]), Literal(tree.data["field"]["name"], STRING)),
+                    tree.type,
+                )
             case "RaiseError" if tree.parts[0].kind == "Literal":
                 return Call("raise_error", (self.decode(tree.parts[0]),), tree.type)
             case "InSet":
@@ -128,7 +142,9 @@ class Expressions:
 
     def text(self, tree: Tree) -> str:
         """Spark's rendering of an expression, with a mark for the code of users' functions."""
-        return rendered(str(tree.jvm), self.names) + "".join(f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS)
+        return rendered(str(tree.jvm), self.names) + "".join(
+            f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS
+        )
 
 
 def rendered(text: str, names: Mapping[Id, Column]) -> str:

@@ -111,7 +111,9 @@ class _Filling:
         """The input's rows under the ids that the fragment's expressions use."""
         wanted, given = items(place.output()), items(self.plan.output())
         if [c.dataType().simpleString() for c in wanted] != [c.dataType().simpleString() for c in given]:
-            raise AssertionError(f"a fragment wants {place.schema().simpleString()}, given {self.plan.schema().simpleString()}")
+            raise AssertionError(
+                f"a fragment wants {place.schema().simpleString()}, given {self.plan.schema().simpleString()}"
+            )
         columns = [self.jvm.alias(g, w.name(), w.exprId()) for w, g in zip(wanted, given, strict=True)]
         return self.jvm.project(columns, self.plan)
 
@@ -184,7 +186,7 @@ def _deserialize(jvm: Jvm, body: bytes) -> Node:
 
 
 def _serializer(jvm: Jvm) -> Any:
-    return jvm.spark.sparkContext._jsc.sc().env().closureSerializer().newInstance()  # type: ignore[union-attr]
+    return jvm.spark.sparkContext._jsc.sc().env().closureSerializer().newInstance()
 
 
 def _any_class(jvm: Jvm) -> Any:

@@ -38,11 +38,25 @@ ZONED = {"Hour": "hour", "Minute": "minute", "Second": "second"}
 """Functions of a time zone; known in UTC only."""
 
 TRANSPARENT = frozenset(
-    ("Alias", "KnownFloatingPointNormalized", "KnownNotNull", "KnownNullable", "PromotePrecision", "TaggingExpression", "UpCast")
+    (
+        "Alias",
+        "KnownFloatingPointNormalized",
+        "KnownNotNull",
+        "KnownNullable",
+        "PromotePrecision",
+        "TaggingExpression",
+        "UpCast",
+    )
 )
 """Wrappers that say something to Spark and nothing about the value."""
 
-GENERATORS = {"Explode": "explode", "PosExplode": "posexplode", "Inline": "inline", "Stack": "stack", "ReplicateRows": "replicate_rows"}
+GENERATORS = {
+    "Explode": "explode",
+    "PosExplode": "posexplode",
+    "Inline": "inline",
+    "Stack": "stack",
+    "ReplicateRows": "replicate_rows",
+}
 
 UTC = frozenset(("UTC", "Etc/UTC", "Z", "+00:00", "GMT", None))
 

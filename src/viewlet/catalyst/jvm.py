@@ -34,7 +34,7 @@ class Jvm:
         self.plans: Any = catalyst.plans
         self.expressions: Any = catalyst.expressions
         self.aggregate: Any = catalyst.expressions.aggregate
-        ensure_callback_server_started(spark.sparkContext._gateway)
+        ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
 
     def seq(self, items: Iterable[Any]) -> Node:
         return self.java.PythonUtils.toSeq(list(items))
@@ -60,7 +60,7 @@ class Jvm:
         return self.java.org.apache.spark.sql.types.DataType.fromJson(json.dumps(encoded))
 
     def new_id(self) -> Node:
-        return getattr(self.expressions, "NamedExpression").newExprId()
+        return self.expressions.NamedExpression.newExprId()
 
     def alias(self, expr: Node, name: str, expr_id: Node | None = None) -> Node:
         """An expression under a name; the same column as before where its id is given."""
@@ -94,7 +94,7 @@ class Jvm:
         return self.logical.Aggregate(self.seq(keys), self.seq(results), child, self.none())
 
     def join(self, left: Node, right: Node, kind: Node, condition: Node | None) -> Node:
-        hint = getattr(self.logical, "JoinHint").NONE()
+        hint = self.logical.JoinHint.NONE()
         return self.logical.Join(left, right, kind, self.none() if condition is None else self.some(condition), hint)
 
     def join_kind(self, name: str) -> Node:
@@ -120,7 +120,7 @@ class Jvm:
         """A DataFrame that runs a plan that needs no further analysis."""
         plan.setAnalyzed()
         classic = self.java.org.apache.spark.sql.classic
-        return DataFrame(getattr(classic, "Dataset").ofRows(self.session, plan), self.spark)
+        return DataFrame(classic.Dataset.ofRows(self.session, plan), self.spark)
 
 
 class PartialFunction:
@@ -129,14 +129,14 @@ class PartialFunction:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
-    def isDefinedAt(self, node: Node) -> bool:  # noqa: N802 (Scala's name)
+    def isDefinedAt(self, node: Node) -> bool:
         return True
 
     def apply(self, node: Node) -> Node:
         found = self.rule(node)
         return node if found is None else found
 
-    def applyOrElse(self, node: Node, default: Node) -> Node:  # noqa: N802 (Scala's name)
+    def applyOrElse(self, node: Node, default: Node) -> Node:
         return self.apply(node)
 
     class Java:
@@ -234,5 +234,5 @@ def conjuncts(condition: Node) -> list[Node]:
 def conjunction(jvm: Jvm, terms: list[Node]) -> Node:
     result = terms[0]
     for term in terms[1:]:
-        result = getattr(jvm.expressions, "And")(result, term)
+        result = jvm.expressions.And(result, term)
     return result

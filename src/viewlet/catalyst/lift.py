@@ -11,8 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from viewlet.catalyst.jvm import (
-    Jvm, Node, children, class_of, conjunction, conjuncts, copy_with, is_subquery, items, module, rebuild, same_expr,
-    subplans, walk,
+    Jvm,
+    Node,
+    children,
+    class_of,
+    conjunction,
+    conjuncts,
+    copy_with,
+    is_subquery,
+    items,
+    module,
+    rebuild,
+    same_expr,
+    subplans,
+    walk,
 )  # fmt: skip
 from viewlet.catalyst.single import count_partners
 
@@ -90,7 +102,9 @@ def has_one_row(plan: Node) -> bool:
     """Whether a plan always gives exactly one row."""
     while class_of(plan) in ROWS_KEPT:
         plan = plan.child()
-    return (class_of(plan) == "Aggregate" and plan.groupingExpressions().isEmpty()) or class_of(plan) == "OneRowRelation"
+    return (class_of(plan) == "Aggregate" and plan.groupingExpressions().isEmpty()) or class_of(
+        plan
+    ) == "OneRowRelation"
 
 
 def attach(jvm: Jvm, rows: Node, subqueries: Sequence[Node]) -> Node:

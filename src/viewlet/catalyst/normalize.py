@@ -30,7 +30,9 @@ def normalize(jvm: Jvm, plan: Node) -> Node:
 
 def only_values(jvm: Jvm, plan: Node) -> Node | None:
     """`first` as `max`, where Spark's rewriting of several DISTINCT takes the only value of a group with it."""
-    if class_of(plan) != "Aggregate" or not any(is_first(e) for r in items(plan.aggregateExpressions()) for e in walk(r)):
+    if class_of(plan) != "Aggregate" or not any(
+        is_first(e) for r in items(plan.aggregateExpressions()) for e in walk(r)
+    ):
         return None
 
     def rule(expr: Node) -> Node | None:

@@ -51,6 +51,6 @@ def cells(jvm: Jvm, result: Node) -> list[Node]:
     for wanted in items(function.pivotColumnValues()):
         constant = jvm.null(pivot.dataType()) if wanted is None else jvm.cast(jvm.literal(wanted), pivot.dataType())
         here = jvm.expressions.EqualNullSafe(pivot, constant)
-        cell = getattr(jvm.expressions, "If")(here, value, jvm.null(value.dataType()))
+        cell = jvm.expressions.If(here, value, jvm.null(value.dataType()))
         found.append(jvm.alias(jvm.reduce(jvm.aggregate.Max(cell)), "_cell"))
     return found

@@ -48,7 +48,9 @@ def refuse_command(jvm: Jvm, parsed: Node, text: str) -> None:
 
 
 def _no_query(word: str) -> UnsupportedQuery:
-    return UnsupportedQuery(f"{word} is not a query, and a view is defined by one", hint="define the view with a SELECT")
+    return UnsupportedQuery(
+        f"{word} is not a query, and a view is defined by one", hint="define the view with a SELECT"
+    )
 
 
 def refuse(plan: Node, tables: Registry) -> None:
@@ -83,10 +85,17 @@ def _refuse_node(node: Node, tables: Registry) -> None:
             hint="filter on a hash of a column: WHERE pmod(hash(id), 10) = 0",
         )
     if node.isStreaming():
-        raise UnsupportedQuery("a stream is no definition of a view", hint="read the table instead; a view is kept fresh as it changes")
+        raise UnsupportedQuery(
+            "a stream is no definition of a view", hint="read the table instead; a view is kept fresh as it changes"
+        )
     if kind.endswith("Command") or kind in ("InsertIntoStatement", "WriteFiles", "CreateTable"):
         raise _no_query(str(node.nodeName()))
-    if node.children().isEmpty() and kind not in CONSTANT_LEAVES and kind not in LOOP_LEAVES and tables.name_of(node) is None:
+    if (
+        node.children().isEmpty()
+        and kind not in CONSTANT_LEAVES
+        and kind not in LOOP_LEAVES
+        and tables.name_of(node) is None
+    ):
         raise _foreign_leaf(node, kind)
 
 
@@ -99,7 +108,9 @@ def _foreign_leaf(node: Node, kind: str) -> UnsupportedQuery:
         return UnsupportedQuery(f"{name} is not a table or view of the warehouse", hint=hint)
     if kind == "LogicalRDD":
         columns = ", ".join(f.name() for f in node.schema().fields())
-        return UnsupportedQuery(f"a DataFrame with the columns {columns} is not a table or view of the warehouse", hint=hint)
+        return UnsupportedQuery(
+            f"a DataFrame with the columns {columns} is not a table or view of the warehouse", hint=hint
+        )
     return UnsupportedQuery(f"{node.simpleString(5)} is not a table or view of the warehouse", hint=hint)
 
 

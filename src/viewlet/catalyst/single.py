@@ -47,5 +47,5 @@ def single(jvm: Jvm, column: Node, found: Node, count: Node) -> Node:
     several = jvm.expressions.GreaterThan(count.toAttribute(), jvm.bigint(1))
     no_parameters = jvm.expressions.CreateMap(jvm.seq([]), True)
     error = jvm.expressions.RaiseError(jvm.literal(ERROR), no_parameters, column.dataType())
-    value = getattr(jvm.expressions, "If")(several, error, found.toAttribute())
+    value = jvm.expressions.If(several, error, found.toAttribute())
     return jvm.alias(value, column.name(), column.exprId())

@@ -55,7 +55,9 @@ def total_order(jvm: Jvm, plan: Node) -> Node:
     kind = class_of(plan)
     if is_global_sort(plan):
         order = items(plan.order())
-        return copy_with(jvm, plan, {0: jvm.seq([*order, *tie_breakers(jvm, plan.child(), [o.child() for o in order])])})
+        return copy_with(
+            jvm, plan, {0: jvm.seq([*order, *tie_breakers(jvm, plan.child(), [o.child() for o in order])])}
+        )
     if kind in KEEP_ORDER and is_sorted(plan):
         return plan.withNewChildren(jvm.seq([total_order(jvm, plan.child())]))
     if kind in LIMITS:
@@ -89,4 +91,3 @@ def settle_duplicates(jvm: Jvm, node: Node) -> Node | None:
 
 def _id(attribute: Node) -> str:
     return str(attribute.exprId())
-

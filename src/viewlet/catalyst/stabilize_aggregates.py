@@ -17,7 +17,12 @@ OPEN_AGGREGATES = (*ROW_CHOICES, "CollectSet", "Mode")
 def settle_aggregate(jvm: Jvm, node: Node) -> Node | None:
     """An Aggregate whose functions have one answer each; None where they do anyway."""
     results = items(node.aggregateExpressions())
-    found = [e for r in results for e in walk(r) if class_of(e) == "AggregateExpression" and function_name(e) in OPEN_AGGREGATES]
+    found = [
+        e
+        for r in results
+        for e in walk(r)
+        if class_of(e) == "AggregateExpression" and function_name(e) in OPEN_AGGREGATES
+    ]
     if not found:
         return None
     choices = [e for e in found if function_name(e) in ROW_CHOICES]

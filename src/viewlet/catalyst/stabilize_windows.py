@@ -13,7 +13,19 @@ from viewlet.catalyst.stabilize_aggregates import list_field
 from viewlet.catalyst.ties import only_if, tie_breakers
 
 RANKS = ("Rank", "DenseRank", "PercentRank", "CumeDist")
-CHOICES = ("First", "Last", "AnyValue", "CollectList", "NthValue", "MaxBy", "MinBy", "RowNumber", "NTile", "Lag", "Lead")
+CHOICES = (
+    "First",
+    "Last",
+    "AnyValue",
+    "CollectList",
+    "NthValue",
+    "MaxBy",
+    "MinBy",
+    "RowNumber",
+    "NTile",
+    "Lag",
+    "Lead",
+)
 """Functions whose result depends on the order of the rows in their frame."""
 LISTS = ("CollectList", "CollectSet", "NthValue")
 

@@ -65,7 +65,7 @@ def register_missing(spark: SparkSession, tables: Mapping[str, Fields]) -> Regis
 
 def _leaf(jvm: Jvm, fields: Fields) -> Node:
     """A plan that reads no rows with these columns."""
-    rows = jvm.spark.sparkContext._jsc.emptyRDD()  # type: ignore[union-attr]
+    rows = jvm.spark.sparkContext._jsc.emptyRDD()
     frame = jvm.session.createDataFrame(rows, jvm.data_type(encode_fields(fields)))
     return frame.queryExecution().analyzed()
 
@@ -107,7 +107,9 @@ def _leaf_with(jvm: Jvm, view: Node, name: str, leaf: Node, fields: Fields) -> N
     empty = jvm.seq([])
     metadata = jvm.java.org.apache.spark.sql.types.Metadata.empty()
     output = [
-        jvm.expressions.AttributeReference(f.name, jvm.data_type(encode_type(f.type)), f.nullable, metadata, c.exprId(), empty)
+        jvm.expressions.AttributeReference(
+            f.name, jvm.data_type(encode_type(f.type)), f.nullable, metadata, c.exprId(), empty
+        )
         for c, f in zip(used, fields, strict=True)
     ]
     return copy_with(jvm, leaf, {0: jvm.seq(output)})

@@ -19,4 +19,4 @@ def only_if(jvm: Jvm, present: Node | None, value: Node) -> Node:
     """A value, or NULL where something else is NULL."""
     if present is None or not present.nullable():
         return value
-    return getattr(jvm.expressions, "If")(jvm.expressions.IsNotNull(present), value, jvm.null(value.dataType()))
+    return jvm.expressions.If(jvm.expressions.IsNotNull(present), value, jvm.null(value.dataType()))

@@ -49,7 +49,12 @@ def encode_type(kind: Type) -> Any:
             return {"type": "array", "elementType": encode_type(kind.args[0]), "containsNull": True}
         case "map":
             key, value = kind.args
-            return {"type": "map", "keyType": encode_type(key), "valueType": encode_type(value), "valueContainsNull": True}
+            return {
+                "type": "map",
+                "keyType": encode_type(key),
+                "valueType": encode_type(value),
+                "valueContainsNull": True,
+            }
         case "struct":
             return encode_fields(tuple(Field(name, part) for name, part in kind.args))
         case "decimal":
@@ -62,5 +67,7 @@ def encode_fields(fields: tuple[Field, ...]) -> dict[str, Any]:
     """Columns as the JSON of a struct."""
     return {
         "type": "struct",
-        "fields": [{"name": f.name, "type": encode_type(f.type), "nullable": f.nullable, "metadata": {}} for f in fields],
+        "fields": [
+            {"name": f.name, "type": encode_type(f.type), "nullable": f.nullable, "metadata": {}} for f in fields
+        ],
     }

@@ -51,5 +51,3 @@ def decode_bound(expressions: Expressions, bound: Tree) -> Expr | None:
     if bound.kind in ("UnboundedPreceding$", "UnboundedFollowing$"):
         return None
     return Literal(0, INT) if bound.kind == "CurrentRow$" else expressions.decode(bound)
-
-

@@ -13,20 +13,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Mask, Positions, combine, valid_mask, values_of
+from viewlet.columns.arrays import Mask, Positions, combine, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_array, hash_rows
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Rows:
-    """Columns of equal length, by name, and a weight for each row."""
+    """Columns of equal length, by name, and a weight for each row.
 
-    __slots__ = ("columns", "weights")
+    Hashes are remembered, and follow the rows that are taken: an epoch asks for the same ones again and again.
+    """
 
-    def __init__(self, columns: Mapping[str, pa.Array], weights: Weights) -> None:
+    __slots__ = ("_hashes", "columns", "weights")
+
+    def __init__(
+        self, columns: Mapping[str, pa.Array], weights: Weights, hashes: dict[tuple[str, ...], Hashes] | None = None
+    ) -> None:
         self.columns = dict(columns)
         self.weights = weights
+        self._hashes = {} if hashes is None else hashes
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -53,7 +59,9 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         columns = {name: pa.concat_arrays([p.columns[name] for p in parts]) for name in parts[0].columns}
-        return Rows(columns, np.concatenate([p.weights for p in parts]))
+        known = [names for names in parts[0]._hashes if all(names in p._hashes for p in parts)]
+        hashes = {names: np.concatenate([p._hashes[names] for p in parts]) for names in known}
+        return Rows(columns, np.concatenate([p.weights for p in parts]), hashes)
 
     @staticmethod
     def empty(types: Mapping[str, pa.DataType]) -> Rows:
@@ -62,31 +70,36 @@ class Rows:
     def take(self, at: Positions) -> Rows:
         if len(at) == len(self) and (len(at) == 0 or bool((at == np.arange(len(at))).all())):
             return self
-        indices = pa.array(at, type=pa.int64())
-        return Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at])
+        indices = from_numpy(at.astype(np.int64, copy=False), pa.int64())
+        hashes = {names: known[at] for names, known in self._hashes.items()}
+        return Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at], hashes)
 
     def filter(self, keep: Mask) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
     def select(self, wanted: Iterable[str]) -> Rows:
-        return Rows({n: self.columns[n] for n in wanted}, self.weights)
+        return Rows({n: self.columns[n] for n in wanted}, self.weights, self._hashes)
 
     def rename(self, new: Sequence[str]) -> Rows:
         return Rows(dict(zip(new, self.columns.values(), strict=True)), self.weights)
 
     def with_columns(self, more: Mapping[str, pa.Array]) -> Rows:
-        return Rows({**self.columns, **more}, self.weights)
+        hashes = {names: known for names, known in self._hashes.items() if not set(names) & set(more)}
+        return Rows({**self.columns, **more}, self.weights, hashes)
 
     def weighted(self, weights: Weights) -> Rows:
-        return Rows(self.columns, weights)
+        return Rows(self.columns, weights, self._hashes)
 
     def negated(self) -> Rows:
-        return Rows(self.columns, -self.weights)
+        return Rows(self.columns, -self.weights, self._hashes)
 
     def hashes(self, wanted: Iterable[str] | None = None) -> Hashes:
         """The hash of each row, over some columns or all."""
-        picked = self.columns.values() if wanted is None else [self.columns[n] for n in wanted]
-        return hash_rows(list(picked), len(self))
+        names = self.names if wanted is None else tuple(wanted)
+        found = self._hashes.get(names)
+        if found is None:
+            found = self._hashes[names] = hash_rows([self.columns[n] for n in names], len(self))
+        return found
 
     def expanded(self) -> Rows:
         """Every row as often as its weight says, each of weight one; all weights must be positive."""
@@ -102,7 +115,8 @@ class Rows:
         """
         if len(self) == 0 or (len(self) == 1 and self.weights[0]):
             return self
-        first, groups = group([c for n, c in self.columns.items() if n not in sums], len(self))
+        told_apart = tuple(n for n in self.columns if n not in sums)
+        first, groups = group([self.columns[n] for n in told_apart], len(self), self.hashes(told_apart))
         totals = add_up(self.weights, groups, len(first))
         kept = totals != 0
         added = {name: add_up(values_of(self.columns[name], "i8"), groups, len(first)) for name in sums}

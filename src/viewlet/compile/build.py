@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from viewlet.compile.abilities import Abilities
-from viewlet.plan.expr import Call, Column, Expr, Named
+from viewlet.plan.expr import Call, Column, Expr, Named, substitute
 from viewlet.plan.nodes import Plan
 from viewlet.plan.show import show_node
 from viewlet.plan.types import FRACTIONAL, Field, Type
@@ -61,11 +61,18 @@ def change_of(kept: Map, count: int | None = None) -> Change:
 
 
 def compute(rows: Term, results: Sequence[tuple[Field, Expr]]) -> Term:
-    """Computed columns over a term; nothing at all where each is what it was."""
+    """Computed columns over a term; one step where two would only pick, and none where nothing changes."""
+    if isinstance(rows, Compute) and (_only_picks(e for _, e in results) or _only_picks(r.expr for r in rows.results)):
+        below = {r.name: r.expr for r in rows.results}
+        results, rows = [(f, substitute(e, below)) for f, e in results], rows.rows
     fields = tuple(f for f, _ in results)
     if fields == rows.columns and all(isinstance(e, Column) and e.name == f.name for f, e in results):
         return rows
     return Compute(rows, tuple(Named(f.name, e) for f, e in results), fields)
+
+
+def _only_picks(exprs: Iterable[Expr]) -> bool:
+    return all(isinstance(e, Column) for e in exprs)
 
 
 def passing(fields: Sequence[Field]) -> list[tuple[Field, Expr]]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from viewlet.catalyst.frames import from_arrow, to_arrow
 from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
+from viewlet.errors import EvaluationError
 from viewlet.plan.types import BIGINT, Field
 from viewlet.program.program import Program
 from viewlet.program.terms import KEY, Native, Regroup, Term, chain
@@ -36,6 +37,11 @@ def spark_terms(program: Program) -> tuple[Native | Regroup, ...]:
     return tuple(s for s in steps if isinstance(s, Native) or (isinstance(s, Regroup) and s.native is not None))
 
 
+def _table(rows: Rows, fields: tuple[Field, ...]) -> pa.Table:
+    """Some columns of rows; one that is wanted twice is there twice."""
+    return pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
+
+
 class OnSparkSession:
     """Runs fragments in a session that is started when the first one is needed."""
 
@@ -45,16 +51,17 @@ class OnSparkSession:
 
     def row_wise(self, view: str, term: Native, rows: Rows) -> Rows:
         """A row-wise operator on a delta; weights pass through."""
-        table = rows.with_columns({WEIGHT.name: pa.array(rows.weights)}).arrow()
+        weighted = rows.with_columns({WEIGHT.name: pa.array(rows.weights)})
         fields = (*term.rows.columns, WEIGHT)
-        result = self._run(view, term, [(table, fields)], (*term.columns, WEIGHT))
+        result = self._run(view, term, [(_table(weighted, fields), fields)], (*term.columns, WEIGHT))
         weights = values_of(result[WEIGHT.name], "i8")
         return Rows({n: c for n, c in result.columns.items() if n != WEIGHT.name}, weights)
 
     def regroup(self, view: str, term: Regroup, inputs: Sequence[Rows]) -> Rows:
         """A function over groups, on the rows of the touched ones."""
         key = (Field(KEY, BIGINT, False),) if term.is_keyed else ()
-        tables = [(rows.expanded().arrow(), (*i.columns, *key)) for rows, i in zip(inputs, term.inputs, strict=True)]
+        wanted = [(*i.columns, *key) for i in term.inputs]
+        tables = [(_table(rows.expanded(), fields), fields) for rows, fields in zip(inputs, wanted, strict=True)]
         fields = term.columns if term.is_keyed else term.columns[:-1]
         return self._run(view, term, tables, fields)
 
@@ -65,9 +72,14 @@ class OnSparkSession:
         tables: Sequence[tuple[pa.Table, tuple[Field, ...]]],
         fields: tuple[Field, ...],
     ) -> Rows:
+        from pyspark.errors import PySparkException
+
         from viewlet.catalyst.fragments import run
 
         spark = self.session()
         frames = [from_arrow(spark, table, schema) for table, schema in tables]
-        result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
+        try:
+            result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
+        except PySparkException as error:
+            raise EvaluationError(" ".join(str(error).split("\n")[0].split())) from None
         return Rows.of(result, np.ones(result.num_rows, dtype=np.int64))

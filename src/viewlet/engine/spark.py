@@ -13,7 +13,10 @@ commits them with the epoch. What a failed attempt wrote is garbage that no reco
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -28,6 +31,7 @@ from viewlet.engine.epoch import OpenEpoch
 from viewlet.engine.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
 from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.engine.task import Lookups, Task
+from viewlet.errors import EvaluationError, SparkMissing
 from viewlet.program.terms import Answer, Native, Probe, Regroup, Term, chain, maps_read
 from viewlet.store import RunRef
 
@@ -69,7 +73,8 @@ class SparkEngine:
     def _finish(self, spark: SparkSession, frame: DataFrame, parts: int, step: ReadyStep, epoch: OpenEpoch) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
         task = Task.finishing(self.root, parts, step.layout, step.map.name, step.map.sums)
-        done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
+        with _tasks_errors():
+            done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
         if deltas:
@@ -183,8 +188,26 @@ def _each_partition(frame: DataFrame, parts: int, task: Task, schema: str) -> Da
     return frame.repartitionById(parts, "part").mapInArrow(task, schema)
 
 
+@contextmanager
+def _tasks_errors() -> Iterator[None]:
+    """An error that a task raised, as the error that it is."""
+    from pyspark.errors import PythonException
+
+    try:
+        yield
+    except PythonException as error:
+        if found := re.search(r"EvaluationError: (.+)", str(error)):
+            raise EvaluationError(found[1].strip()) from None
+        if "No module named" in str(error):
+            hint = f"set PYSPARK_PYTHON={sys.executable}, or install viewlet where the workers run"
+            raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
+        raise
+
+
 def _collected(frame: DataFrame) -> Rows:
-    pieces = [rows for data in frame.toArrow()["data"].to_pylist() if len(rows := unpack(data))]
+    with _tasks_errors():
+        table = frame.toArrow()
+    pieces = [rows for data in table["data"].to_pylist() if len(rows := unpack(data))]
     return Rows.concat(pieces) if pieces else Rows({}, np.zeros(0, dtype=np.int64))
 
 

@@ -93,7 +93,9 @@ def show_node(plan: Plan) -> str:
         case Project(_, results):
             return f"Project {_results(results)}".rstrip()
         case Join(_, _, kind, condition):
-            return f"Join {kind}" + ("" if condition is None else f" {' AND '.join(_tight(c) for c in conjuncts(condition))}")
+            return f"Join {kind}" + (
+                "" if condition is None else f" {' AND '.join(_tight(c) for c in conjuncts(condition))}"
+            )
         case Aggregate(_, keys, results):
             return f"Aggregate [{_list(keys)}] {_results(results)}".rstrip()
         case Union(_, columns):
@@ -104,7 +106,9 @@ def show_node(plan: Plan) -> str:
             made = columns[len(columns) - generated :]
             return f"Generate {'outer ' if outer else ''}{show_expr(generator)} AS {_names(made)} [{_names(columns)}]"
         case Window(_, partition, order, results):
-            by = " ".join(filter(None, (_clause("PARTITION BY", _list(partition)), _clause("ORDER BY", _orders(order)))))
+            by = " ".join(
+                filter(None, (_clause("PARTITION BY", _list(partition)), _clause("ORDER BY", _orders(order))))
+            )
             return f"Window [{by}] {_results(results)}".rstrip()
         case Top(_, order, limit, offset):
             bounds = ("" if limit is None else f" {limit}") + (f" OFFSET {offset}" if offset else "")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions
+from viewlet.columns.arrays import Positions, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store import tablerun
@@ -47,6 +47,14 @@ class Contents:
     @property
     def bytes(self) -> int:
         return sum(run.ref.size for run in self.runs)
+
+    def total(self) -> int:
+        """The sum of all weights: how many rows the bag has, each as often as it occurs."""
+        parts = [
+            values_of(run.map.rows.column(len(self.layout.columns)), "i8")[start:stop].sum()
+            for run, (start, stop) in zip(self.runs, self._spans, strict=True)
+        ]
+        return int(sum(parts))
 
     def refs(self) -> tuple[RunRef, ...]:
         """Where the runs are, for `open_contents` in another process."""
@@ -122,6 +130,10 @@ class TableContents(Contents):
     @property
     def rows(self) -> int:
         return sum(run.ref.rows for run in self.runs)
+
+    def total(self) -> int:
+        filed = sum(run.ref.rows * run.ref.sign for run in self.runs if run.ref.kind == "parquet")
+        return filed + int(self.recent().weights.sum())
 
     def positive_files(self) -> list[str]:
         """Parquet files of rows put in, checked."""

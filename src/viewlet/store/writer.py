@@ -208,7 +208,7 @@ class Writer:
         return self._sweep(0.0)
 
     def _sweep(self, grace: float) -> list[Path]:
-        """Remove idle files, once the records that gave them up are durable; what an open epoch may have written stays."""
+        """Remove idle files whose giving-up is durable; what an open epoch may have written stays."""
         with self._mutex:
             if self.doubtful:
                 return []
