@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.test_catalyst import TABLES, analysed
-from viewlet.errors import SqlError, UnknownName, UnsupportedFunction, UnsupportedQuery, ViewletError
+from viewlet.errors import SparkMissing, SqlError, UnknownName, UnsupportedFunction, UnsupportedQuery, ViewletError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,3 +98,15 @@ def test_a_table_that_is_gone(spark: SparkSession) -> None:
     analyse(spark, "SELECT * FROM gone", {**TABLES, "gone": TABLES["region"]})
     with pytest.raises(UnknownName, match="gone"):
         analysed(spark, "SELECT * FROM gone")
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    from viewlet.catalyst import session
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(session, "has_java", lambda: False)
+    with pytest.raises(SparkMissing, match="Java was not found") as caught:
+        session.start_spark()
+    assert caught.value.hint

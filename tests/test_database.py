@@ -14,7 +14,15 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet import RejectedEpoch, SqlError, StoreError, UnknownName, UnsupportedFunction, UnsupportedQuery, WarehouseBusy
+from viewlet import (
+    RejectedEpoch,
+    SqlError,
+    StoreError,
+    UnknownName,
+    UnsupportedFunction,
+    UnsupportedQuery,
+    WarehouseBusy,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +62,9 @@ def test_a_dataframe_defines_a_view(db: viewlet.Database) -> None:
     filled(db)
     orders = db.spark.table("orders")
     assert orders.count() == 3
-    db.create_view("by_cust", orders.where("total > 1").groupBy("cust").agg(F.sum("total").alias("t"), F.max("id").alias("last")))
+    db.create_view(
+        "by_cust", orders.where("total > 1").groupBy("cust").agg(F.sum("total").alias("t"), F.max("id").alias("last"))
+    )
     db.insert("orders", [(4, 8, Decimal("4.00"))])
     assert sorted(db.table("by_cust").rows()) == [(7, Decimal("6.00"), 2), (8, Decimal("4.00"), 4)]
     assert db.check("by_cust").num_rows == 0
@@ -72,16 +82,20 @@ def test_a_warehouse_opens_again_without_spark(tmp_path: Path, spark: Any, monke
         assert "Sum[cust]" in db.explain("spend")
 
 
+def _two_changes(db: viewlet.Database, orders: Any) -> None:
+    with db.epoch() as e:
+        e.insert("events", [("a", 1)])
+        e.insert("orders", orders)
+
+
 def test_an_epoch_is_all_or_nothing(db: viewlet.Database) -> None:
     db.sql(SPEND)
     filled(db)
     before = db.status()["epoch"]
-    with pytest.raises(RejectedEpoch, match=r"table orders, row 1 \(id=2\): its key is already there"), db.epoch() as e:
-        e.insert("events", [("a", 1)])
-        e.insert("orders", [(2, 9, Decimal("1.00"))])
-    with pytest.raises(KeyError), db.epoch() as e:
-        e.insert("events", [("a", 1)])
-        raise KeyError("the user's own")
+    with pytest.raises(RejectedEpoch, match=r"table orders, row 1 \(id=2\): its key is already there"):
+        _two_changes(db, [(2, 9, Decimal("1.00"))])
+    with pytest.raises(RejectedEpoch, match="orders"):
+        _two_changes(db, 5)
     assert db.status()["epoch"] == before
     assert db.table("events").rows() == []
     assert db.check().num_rows == 0
@@ -100,7 +114,11 @@ def test_an_error_in_a_view_rejects_the_epoch(db: viewlet.Database) -> None:
 
 REFUSED: list[tuple[str, Any, str]] = [
     ("insert", [(None, 1, Decimal("1.00"))], r"table orders, row 1, column id: NULL"),
-    ("insert", [(5, 1, Decimal("1.00")), (5, 2, Decimal("1.00"))], r"table orders, row 2 \(id=5\): the same key as row 1"),
+    (
+        "insert",
+        [(5, 1, Decimal("1.00")), (5, 2, Decimal("1.00"))],
+        r"table orders, row 2 \(id=5\): the same key as row 1",
+    ),
     ("insert", [(1, 1, Decimal("1.00"))], r"row 1 \(id=1\): its key is already there"),
     ("insert", [(9, "x", Decimal("1.00"))], r"row 1, column cust"),
     ("insert", [(9, 1, Decimal("12345678901.00"))], r"row 1, column total"),
@@ -164,7 +182,9 @@ def test_the_change_feed(db: viewlet.Database) -> None:
     since = db.status()["epoch"]
     db.upsert("orders", [(1, 7, Decimal("4.00"))])
     db.insert("orders", [(4, 9, Decimal("1.00"))])
-    orders = db.table("orders").changes(since).sort_by([("_commit_version", "ascending"), ("_change_type", "ascending")])
+    orders = (
+        db.table("orders").changes(since).sort_by([("_commit_version", "ascending"), ("_change_type", "ascending")])
+    )
     assert orders["_change_type"].to_pylist() == ["update_postimage", "update_preimage", "insert"]
     spend = db.table("spend").changes(since).to_pylist()
     assert {(r["cust"], r["total"], r["_change_type"], r["_commit_version"]) for r in spend} == {
@@ -251,7 +271,9 @@ def test_definitions_that_cannot_be_kept(db: viewlet.Database, text: str, error:
 
 def test_strict_refuses_recomputation(db: viewlet.Database) -> None:
     with pytest.raises(UnsupportedQuery, match="LIMIT"):
-        db.sql("CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT AS SELECT * FROM orders ORDER BY total LIMIT 3")
+        db.sql(
+            "CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT AS SELECT * FROM orders ORDER BY total LIMIT 3"
+        )
     db.sql("CREATE MATERIALIZED VIEW v REFRESH POLICY FULL AS SELECT cust, count(*) AS n FROM orders GROUP BY cust")
     filled(db)
     assert sorted(db.table("v").rows()) == [(7, 2), (8, 1)]
@@ -264,7 +286,11 @@ def test_statements(db: viewlet.Database) -> None:
     db.sql("UPDATE orders SET cust = 9, total = total + 1 WHERE cust IS NULL")
     db.sql("DELETE FROM orders WHERE id = 1")
     found = db.sql("SELECT id, cust, total FROM orders ORDER BY id").to_pylist()
-    assert [tuple(r.values()) for r in found] == [(2, 7, Decimal("3.50")), (11, 9, Decimal("6.00")), (12, 9, Decimal("8.00"))]
+    assert [tuple(r.values()) for r in found] == [
+        (2, 7, Decimal("3.50")),
+        (11, 9, Decimal("6.00")),
+        (12, 9, Decimal("8.00")),
+    ]
     db.sql(SPEND)
     assert db.sql("DESCRIBE HISTORY spend").num_rows == 1
     assert "Sum[" in db.sql("EXPLAIN CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM orders")

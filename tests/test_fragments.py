@@ -135,6 +135,24 @@ def test_an_open_answer_is_decided_once(spark: SparkSession, name: str) -> None:
     assert run_whole(spark, golden(name), order=7) == first
 
 
+WITHOUT_TIES = """
+SELECT id, row_number() OVER w AS rn, ntile(3) OVER w AS nt, lag(s, 2, 'none') OVER w AS lg, lead(s) IGNORE NULLS OVER w AS ld,
+  first_value(s) OVER w AS fv, first_value(s) IGNORE NULLS OVER w AS fi, last_value(s) OVER w AS lv,
+  last_value(s) IGNORE NULLS OVER w AS li, nth_value(s, 3) OVER w AS nv, nth_value(s, 2) IGNORE NULLS OVER w AS ni,
+  collect_list(s) OVER w AS cl, max_by(s, total) OVER w AS mb, any_value(s) OVER w AS av, rank() OVER w AS rk,
+  cume_dist() OVER w AS cd, sum(total) OVER w AS st,
+  last_value(s) OVER (PARTITION BY cust ORDER BY id RANGE BETWEEN 4 PRECEDING AND 1 PRECEDING) AS lr,
+  collect_list(s) OVER (PARTITION BY cust ORDER BY id DESC ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS cr,
+  last_value(s) OVER (PARTITION BY cust ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS lw
+FROM orders WINDOW w AS (PARTITION BY cust ORDER BY id)
+"""
+
+
+def test_without_ties_the_answer_is_sparks(spark: SparkSession) -> None:
+    assert analysed(spark, WITHOUT_TIES).is_stabilized
+    assert run_whole(spark, WITHOUT_TIES) == expected(spark, WITHOUT_TIES)
+
+
 @pytest.mark.parametrize("name", KEYED)
 def test_keys_keep_groups_apart(spark: SparkSession, name: str) -> None:
     """Two data sets side by side under two keys give two results side by side."""

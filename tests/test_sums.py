@@ -109,7 +109,8 @@ def test_groups_counts_and_filters() -> None:
     )
     table = pa.table({"k": ["a", "a", "b"], "x": pa.array([1, None, 3], pa.int32()), "p": [True, True, None]})
     state = encode(Rows.of(table), ("k",), sums)
-    assert set(state.names) == {"k", *(c for s in sums for c in sum_columns(s))} and SLOT not in state.names
+    assert set(state.names) == {"k", *(c for s in sums for c in sum_columns(s))}
+    assert SLOT not in state.names
     first, groups = group([state["k"]], len(state))
     counts, values = decode(sums, state, groups, len(first))
     found = dict(

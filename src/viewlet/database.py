@@ -153,7 +153,9 @@ class Database:
                 if name in self.catalog.views:
                     position = self._replace(transaction, name, view)
                 record = backfill(self, transaction, view, progress or log.info)
-                transaction.put(f"view/{name}", view_document(replaced(view, position=position, created=self._store.epoch + 1)))
+                transaction.put(
+                    f"view/{name}", view_document(replaced(view, position=position, created=self._store.epoch + 1))
+                )
                 transaction.commit(record)
 
     def define(self, name: str, definition: Any, *, policy: str = "AUTO") -> View:

@@ -52,9 +52,8 @@ def tables(draw: Any) -> tuple[TableCase, ...]:
     made = []
     for i in range(draw(st.integers(1, 2))):
         has_key = draw(st.booleans())
-        kinds = ["int", draw(st.sampled_from(KEYS))] + draw(
-            st.lists(st.sampled_from(SCALARS + NESTED), min_size=1, max_size=3)
-        )
+        more = draw(st.lists(st.sampled_from(SCALARS + NESTED), min_size=1, max_size=3))
+        kinds = ["int", draw(st.sampled_from(KEYS)), *more]
         columns = [Column(f"{'ab'[i]}{j}", kind) for j, kind in enumerate(kinds)]
         made.append(TableCase(f"t{i}", tuple([Column("id", "int"), *columns] if has_key else columns), has_key))
     return tuple(made)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,6 +22,7 @@ from viewlet.catalyst.carry import Carried, carry_key, carry_weight
 from viewlet.catalyst.detach import attach, detach
 from viewlet.catalyst.husks import from_husks, to_husks
 from viewlet.catalyst.jvm import Jvm, Node, children, items, module, rebuild, subplans, walk, walk_plan
+from viewlet.catalyst.types import decode_type
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.nodes import children as inputs_of
@@ -88,46 +90,72 @@ def whole_inputs(analysis: Analysis) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 def run(spark: SparkSession, fragment: bytes, inputs: Sequence[DataFrame]) -> DataFrame:
     """The result of a fragment on inputs, given in the order of its cuts; columns by position."""
-    jvm = Jvm(spark)
-    header, body = _read(fragment)
-    if header["spark"] != spark.version:
-        raise StoreError(
-            f"a view was compiled by Spark {header['spark']}, and this is Spark {spark.version}",
-            hint="drop the view and create it again",
-        )
-    carrier = _deserialize(jvm, body)
-    places = {at: _filled(jvm, frame) for at, frame in zip(header["inputs"], inputs, strict=True)}
-    return jvm.frame(attach(jvm, from_husks(jvm, _fill(jvm, carrier, places, count()))))
+    known = _PREPARED.setdefault(spark, {})
+    if fragment not in known:
+        known[fragment] = _prepare(Jvm(spark), fragment)
+    ready = known[fragment]
+    rows = {p.at: p.fill(ready.jvm, frame) for p, frame in zip(ready.places, inputs, strict=True)}
+    filled = _fill(ready.jvm, ready.carrier, rows, count())
+    return ready.jvm.frame(attach(ready.jvm, from_husks(ready.jvm, filled)))
 
 
 @dataclass(frozen=True)
-class _Filling:
-    """What takes the place of an empty relation."""
+class _Place:
+    """Where an input goes: its number in a preorder walk, and the columns that the fragment reads."""
+
+    at: int
+    schema: str
+    columns: tuple[tuple[str, Node], ...]
+
+    def fill(self, jvm: Jvm, frame: DataFrame) -> Node:
+        """The input's rows under the ids that the fragment's expressions use."""
+        plan = frame._jdf.queryExecution().analyzed()
+        given = items(plan.output())
+        if (schema := _types(plan)) != self.schema:
+            raise AssertionError(f"a fragment reads columns of the types {self.schema}, and is given {schema}")
+        return jvm.project([jvm.alias(g, name, i) for g, (name, i) in zip(given, self.columns, strict=True)], plan)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A fragment as a plan of a session."""
 
     jvm: Jvm
-    plan: Node
-
-    def under(self, place: Node) -> Node:
-        """The input's rows under the ids that the fragment's expressions use."""
-        wanted, given = items(place.output()), items(self.plan.output())
-        if [c.dataType().simpleString() for c in wanted] != [c.dataType().simpleString() for c in given]:
-            raise AssertionError(
-                f"a fragment wants {place.schema().simpleString()}, given {self.plan.schema().simpleString()}"
-            )
-        columns = [self.jvm.alias(g, w.name(), w.exprId()) for w, g in zip(wanted, given, strict=True)]
-        return self.jvm.project(columns, self.plan)
+    carrier: Node
+    places: tuple[_Place, ...]
 
 
-def _filled(jvm: Jvm, frame: DataFrame) -> _Filling:
-    return _Filling(jvm, frame._jdf.queryExecution().analyzed())
+_PREPARED: WeakKeyDictionary[SparkSession, dict[bytes, _Ready]] = WeakKeyDictionary()
 
 
-def _fill(jvm: Jvm, plan: Node, places: dict[int, _Filling], numbers: Iterator[int]) -> Node:
-    """A plan with its inputs in their places, which are numbered in preorder."""
+def _prepare(jvm: Jvm, fragment: bytes) -> _Ready:
+    header, body = _read(fragment)
+    if header["spark"] != jvm.spark.version:
+        raise StoreError(
+            f"a view was compiled by Spark {header['spark']}, and this is Spark {jvm.spark.version}",
+            hint="drop the view and create it again",
+        )
+    carrier = _deserialize(jvm, body)
+    walked = list(walk(carrier))
+    places = []
+    for at in header["inputs"]:
+        columns = tuple((str(c.name()), c.exprId()) for c in items(walked[at].output()))
+        places.append(_Place(at, _types(walked[at]), columns))
+    return _Ready(jvm, carrier, tuple(places))
+
+
+def _types(plan: Node) -> str:
+    """The types of a plan's columns, whatever their names."""
+    columns = json.loads(plan.schema().json())["fields"]
+    return ", ".join(str(decode_type(c["type"])) for c in columns)
+
+
+def _fill(jvm: Jvm, plan: Node, rows: dict[int, Node], numbers: Iterator[int]) -> Node:
+    """A plan with its inputs in their places."""
     at = next(numbers)
-    if at in places:
-        return places[at].under(plan)
-    parts = [_fill(jvm, part, places, numbers) for part in children(plan)]
+    if at in rows:
+        return rows[at]
+    parts = [_fill(jvm, part, rows, numbers) for part in children(plan)]
     return plan.withNewChildren(jvm.seq(parts)) if parts else plan
 
 

@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.java: Any = spark._jvm
+        self.java = cast(Any, spark._jvm)
         self.session: Any = spark._jsparkSession
         catalyst = self.java.org.apache.spark.sql.catalyst
         self.logical: Any = catalyst.plans.logical

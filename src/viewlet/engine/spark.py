@@ -133,7 +133,9 @@ class _Pipeline:
                 delta = self.epoch.change(first.map)
                 if delta is None and not (self.epoch.initial and not first.keys):
                     return None
-                return by_partition(delta, Target(first.keys, keyed=True), self.parts) if delta is not None else [(0, b"")]
+                return (
+                    by_partition(delta, Target(first.keys, keyed=True), self.parts) if delta is not None else [(0, b"")]
+                )
             case Regroup() if _runs_in_tasks(first):
                 return self._start_regroup(first)
         rows = compile_term(first)(self.epoch)
