@@ -45,6 +45,11 @@ class View:
         return self.program.columns
 
     @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The tables and views whose change matters to this one."""
+        return self.program.reads
+
+    @cached_property
     def ready(self) -> ReadyProgram:
         """The program with its terms compiled."""
         return make_ready(self.program)
@@ -154,6 +159,6 @@ class Catalog:
         """The views that read a table or view, directly or through others, in their order."""
         found = {name}
         for view in self.views.values():
-            if found & set(view.program.reads):
+            if found & set(view.reads):
                 found.add(view.name)
         return [v for v in self.views if v in found and v != name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from viewlet.catalog import Catalog, View, table_document, view_document
-from viewlet.engine.choose import EngineName, choose_engine
+from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill
@@ -256,12 +257,13 @@ class Database:
         log.info("epoch %d: %s", number, _summary(record))
         return number
 
-    def engine_for(self, rows: int) -> Any:
-        """The engine that an epoch of so many changed rows runs on."""
-        name = choose_engine(self.engine, rows)
-        if name not in self._engines:
-            self._engines[name] = _make_engine(name, self)
-        return self._engines[name]
+    def choose(self, rows: int, steps: int) -> tuple[Any, Choice]:
+        """The engine that an epoch of so many changed rows and steps runs on, and why."""
+        cores = self._spark.sparkContext.defaultParallelism if self._spark is not None else os.cpu_count() or 1
+        choice = choose_engine(self.engine, rows, steps, cores)
+        if choice.engine not in self._engines:
+            self._engines[choice.engine] = _make_engine(choice.engine, self)
+        return self._engines[choice.engine], choice
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

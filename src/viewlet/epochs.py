@@ -7,7 +7,7 @@ views that read a changed table run in the order of their dependencies, each on 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,14 +90,32 @@ def apply_epoch(
     epoch = OpenEpoch(transaction, database._on_spark)
     for changes, delta in changed:
         _append_table(epoch, changes, delta)
-    engine = database.engine_for(sum(len(d) for _, d in changed))
+    readers = _readers(database.catalog, epoch.changes)
+    engine, choice = database.choose(sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers))
     views = {}
-    for view in database.catalog.views.values():
-        if any(bag in epoch.changes for bag in view.program.reads):
+    for view in readers:
+        if any(bag in epoch.changes for bag in view.reads):
             views[view.name] = _run_view(engine, view, epoch, initial=False)
     tables = {c.table.name: _counts(d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
-    return {"kind": "epoch", "engine": engine.name, "tables": tables, "views": views, "ms": round(spent, 3)}
+    return {
+        "kind": "epoch",
+        "engine": engine.name,
+        "weighed": choice.record(),
+        "tables": tables,
+        "views": views,
+        "ms": round(spent, 3),
+    }
+
+
+def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
+    """The views that some changes can reach, in the order of their dependencies."""
+    reached, found = set(changed), []
+    for view in catalog.views.values():
+        if reached & set(view.reads):
+            reached.add(view.name)
+            found.append(view)
+    return found
 
 
 def _append_table(epoch: OpenEpoch, changes: TableChanges, delta: Rows) -> None:
@@ -111,7 +129,7 @@ def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool) -> di
     """Bring one view up to date; what it took."""
     started = time.perf_counter()
     epoch.begin(view.ready, initial=initial)
-    rows_in = {bag: len(epoch.changes[bag]) for bag in view.program.reads if bag in epoch.changes}
+    rows_in = {bag: len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes}
     try:
         engine.run(view.ready, epoch)
     except EvaluationError as error:
@@ -138,16 +156,23 @@ def backfill(
 ) -> dict[str, Any]:
     """Fill a new view from what its inputs hold, as one big change; the epoch's record."""
     epoch = OpenEpoch(transaction, _FragmentsOf(database, view))
-    for bag in view.program.reads:
+    for bag in view.reads:
         rows = contents_of(database, transaction, bag)
         progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
         if len(rows):
             epoch.changes[bag] = rows
     total = sum(len(rows) for rows in epoch.changes.values())
     progress(f"view {view.name}: computing from {total:,} rows")
-    engine = database.engine_for(total)
+    engine, choice = database.choose(total, len(view.program.steps))
     made = _run_view(engine, view, epoch, initial=True)
-    return {"kind": "create view", "name": view.name, "engine": engine.name, "tables": {}, "views": {view.name: made}}
+    return {
+        "kind": "create view",
+        "name": view.name,
+        "engine": engine.name,
+        "weighed": choice.record(),
+        "tables": {},
+        "views": {view.name: made},
+    }
 
 
 def contents_of(database: Database, transaction: Transaction, bag: str) -> Rows:
