@@ -31,10 +31,10 @@ demo: $(READY) ## a retail warehouse, six views, a stream of epochs: what it cos
 	@$(BIN)/viewlet demo
 
 test: check ## lint, type-check, and run the tests: what CI runs
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow"
 
 test-all: check ## the same with the slow tests and many more examples
-	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest
+	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .

@@ -51,7 +51,7 @@ def recomputed(database: Database, view: View) -> DataFrame:
     from viewlet.catalyst.fragments import run
 
     if view.definition is not None and not view.is_stabilized:
-        return database.reading.query(view.definition, view.inputs)
+        return database.reading.query(view.definition)
     spark, snapshot = database.session, database._store.snapshot()
     frames = [frame_of(spark, database.catalog.find(name), snapshot) for name in view.inputs]
     return run(spark, view.fragments["whole"], frames)

@@ -181,7 +181,7 @@ def _integer_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
     else:
         high = parts[1] + (parts[0] >> _BITS)
         if ((high < -(1 << 31)) | (high >= (1 << 31))).any():
-            raise EvaluationError(f"ARITHMETIC_OVERFLOW: the sum {total.name} does not fit in BIGINT")
+            raise EvaluationError("ARITHMETIC_OVERFLOW: a sum does not fit in BIGINT")
         whole = (high << _BITS) + (parts[0] & _MASK)
     if total.function == "avg":
         return from_numpy(_mean(whole.astype(np.float64), counts), pa.float64(), present)
@@ -198,14 +198,18 @@ def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
     if total.function == "sum" and small.all() and precision >= 19:
         return _decimal_array(words[0], top, precision, scale, present)
     numbers = [int(w) + (int(t) << 64) for w, t in zip(words[0], top, strict=True)]
+    _refuse_long(numbers, min(38, total.argument.args[0] + 10), "ARITHMETIC_OVERFLOW: a decimal sum")
     if total.function == "avg":
         numbers = [_half_up(n * 10**shift, int(c)) if c > 0 else 0 for n, c in zip(numbers, counts, strict=True)]
-    limit = 10**precision
-    if any(abs(n) >= limit for n in numbers):
-        raise EvaluationError(f"NUMERIC_VALUE_OUT_OF_RANGE: {total.name} does not fit in {total.type}")
+        _refuse_long(numbers, precision, "NUMERIC_VALUE_OUT_OF_RANGE: a decimal average")
     low = np.array([n & 0xFFFFFFFFFFFFFFFF for n in numbers], dtype=np.uint64)
     high = np.array([n >> 64 for n in numbers], dtype=np.int64)
     return _decimal_array(low, high, precision, scale, present)
+
+
+def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
+    if any(abs(n) >= 10**digits for n in numbers):
+        raise EvaluationError(f"{what} has more than {digits} digits")
 
 
 def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
@@ -219,7 +223,7 @@ def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
         carry = limb >> _BITS
     last = padded[3] + carry
     if ((last < -(1 << 31)) | (last >= (1 << 31))).any():
-        raise EvaluationError("NUMERIC_VALUE_OUT_OF_RANGE: a decimal sum has more than 38 digits")
+        raise EvaluationError("ARITHMETIC_OVERFLOW: a decimal sum has more than 38 digits")
     low = carried[0].astype(np.uint64) | (carried[1].astype(np.uint64) << np.uint64(_BITS))
     return [low], (last << _BITS) + carried[2]
 

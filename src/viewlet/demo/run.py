@@ -82,7 +82,7 @@ def _apply(db: Database, epochs: list[Epoch]) -> Times:
             for change in epoch.changes:
                 getattr(e, change.action)(change.table, change.rows)
         times[WHOLE][epoch.size].append((time.perf_counter() - start) * 1_000)
-        for name, record in db.status()["epochs"][-1]["views"].items():
+        for name, record in db.history()[-1]["views"].items():
             times[name][epoch.size].append(record["ms"])
     return times
 

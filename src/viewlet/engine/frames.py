@@ -6,7 +6,7 @@ share a hash with one of them are netted, here; all others Spark reads without l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,11 +78,12 @@ class ReadingSession:
         self._spark: SparkSession | None = None
         self._shown: dict[str, int] = {}
 
-    def query(self, text: str, names: Iterable[str] | None = None) -> DataFrame:
-        """A query over the last committed epoch; `names`, where known, are the tables and views that it reads."""
-        snapshot = self._database._store.snapshot()
-        for name in names or self._database.catalog.names():
-            self._show(name, snapshot)
+    def query(self, text: str) -> DataFrame:
+        """A query over the last committed epoch."""
+        snapshot, words = self._database._store.snapshot(), set(re.findall(r"\w+", text.lower()))
+        for name in self._database.catalog.names():
+            if name.lower() in words:
+                self._show(name, snapshot)
         return self._session().sql(text)
 
     def _show(self, name: str, snapshot: Snapshot) -> None:

@@ -1,0 +1,44 @@
+"""What the cluster test runs in a process of its own: views kept fresh by tasks of a standalone cluster."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+
+from pyspark.sql import SparkSession
+
+import viewlet
+
+
+def main(master: str, path: str) -> None:
+    builder = SparkSession.builder.master(master).appName("viewlet-cluster")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    with viewlet.connect(path, spark=spark, engine="spark") as db:
+        db.sql("CREATE TABLE orders (id BIGINT, cust BIGINT, total DECIMAL(12,2), PRIMARY KEY (id))")
+        db.sql("CREATE TABLE customers (cust BIGINT, name STRING)")
+        db.create_view("spend", "SELECT name, sum(total) AS t FROM orders JOIN customers USING (cust) GROUP BY name")
+        db.create_view("best", "SELECT cust, max(total) AS m FROM orders GROUP BY cust")
+        db.insert("customers", [(i, f"customer {i}") for i in range(20)])
+        db.insert("orders", [(i, i % 20, Decimal(i)) for i in range(500)])
+        db.delete("orders", [{"id": i} for i in range(0, 500, 7)])
+        assert db.check().num_rows == 0
+        assert db.history()[-1]["engine"] == "spark"
+        executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # type: ignore[union-attr]
+    spark.stop()
+    sys.stdout.write(f"well, on {executors} executors\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

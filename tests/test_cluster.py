@@ -1,0 +1,68 @@
+"""The Spark engine on a real standalone cluster: a master and two workers on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+DEPLOY = "org.apache.spark.deploy"
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def wait_for(port: int, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError(f"nobody listens on port {port}")
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    """The address of a cluster of a master and two workers of one core each."""
+    port = free_port()
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    web = ["--webui-port", "0"]
+    commands = [[f"{DEPLOY}.master.Master", "--host", "127.0.0.1", "--port", str(port), *web]]
+    for i in range(2):
+        work = ["-d", str(tmp_path / f"worker{i}"), "-c", "1", "-m", "1g"]
+        commands.append([f"{DEPLOY}.worker.Worker", "--host", "127.0.0.1", *web, *work, f"spark://127.0.0.1:{port}"])
+    processes = []
+    try:
+        for command in commands:
+            log = (tmp_path / f"log{len(processes)}").open("w")
+            processes.append(subprocess.Popen([str(SPARK_CLASS), *command], env=environment, stdout=log, stderr=log))
+            log.close()
+            wait_for(port)
+        yield f"spark://127.0.0.1:{port}"
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def test_views_on_a_cluster(master: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.cluster_job", master, str(tmp_path / "w")]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "well, on 2 executors"
