@@ -35,6 +35,10 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Thousands of small queries, each run once: compiling them to machine code does not pay.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from viewlet.engine.ready import ReadyProgram, make_ready
-from viewlet.errors import UnknownName
+from viewlet.errors import StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.program import Program
@@ -90,7 +90,9 @@ def view_document(view: View) -> dict[str, Any]:
 
 def read_view(name: str, document: Mapping[str, Any]) -> View:
     if document["version"] != VERSION:
-        raise UnknownName(f"view {name} was compiled by another version of Viewlet", hint="drop it and create it again")
+        raise StoreError(
+            f"view {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
+        )
     return View(
         name,
         from_json(document["program"]),
@@ -121,14 +123,17 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
 
+    def known(self, name: str) -> str | None:
+        """A table's or view's own spelling of its name, if there is one of that name."""
+        return next((known for known in self.names() if known.lower() == name.lower()), None)
+
     def find(self, name: str) -> Table | View:
         """The table or view of a name; names are compared as Spark does, without regard to case."""
-        everything: dict[str, Table | View] = {**self.tables, **self.views}
-        for known, found in everything.items():
-            if known.lower() == name.lower():
-                return found
-        known_names = ", ".join(self.names()) or "none yet"
-        raise UnknownName(f"there is no table or view named {name}", hint=f"there are: {known_names}")
+        known = self.known(name)
+        if known is None:
+            there = ", ".join(self.names()) or "none yet"
+            raise UnknownName(f"there is no table or view named {name}", hint=f"there are: {there}")
+        return self.tables[known] if known in self.tables else self.views[known]
 
     def table(self, name: str) -> Table:
         found = self.find(name)
@@ -146,7 +151,7 @@ class Catalog:
         """A new name must be an identifier, and free."""
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise UnknownName(f"`{name}` cannot be the name of a table or view", hint="use letters, digits and _")
-        if name.lower() in (known.lower() for known in self.names()):
+        if self.known(name) is not None:
             raise UnknownName(
                 f"there is a table or view named {name} already", hint="drop it first, or CREATE OR REPLACE"
             )

@@ -6,6 +6,7 @@ LIMIT, row_number, …) is it the definition with the ties decided that Spark ru
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,22 +29,24 @@ TOLERANCE = 1e-9
 
 
 def check(database: Database, names: list[str]) -> pa.Table:
-    """The rows in which views differ from their definitions: `expected` but missing, or `found` but wrong."""
-    parts = [_differences(database, database.catalog.view(name)) for name in names]
-    return (
-        pa.concat_tables(parts, promote_options="permissive")
-        if parts
-        else pa.table({"view": pa.array([], pa.string())})
-    )
+    """The rows in which views differ from their definitions: `expected` but missing, or `found` but wrong.
+
+    Of one view, its columns; of several, whose columns may not go together, the rows as texts.
+    """
+    wrong = [(name, _differences(database, database.catalog.view(name))) for name in names]
+    labels = {
+        "_view": pa.array([name for name, rows in wrong for _ in range(len(rows))], pa.string()),
+        "_which": pa.array(["expected" if w > 0 else "found" for _, rows in wrong for w in rows.weights], pa.string()),
+    }
+    if len(wrong) == 1:
+        return pa.table({**labels, **wrong[0][1].columns})
+    texts = [str(row) for _, rows in wrong for row in rows.arrow().to_pylist()]
+    return pa.table({**labels, "row": pa.array(texts, pa.string())})
 
 
-def _differences(database: Database, view: View) -> pa.Table:
+def _differences(database: Database, view: View) -> Rows:
     expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
-    found = Relation(database, view).bag()
-    wrong = differences(expected, found, view.fields)
-    kinds = np.where(wrong.weights > 0, "expected", "found")
-    labels = {"view": pa.array([view.name] * len(wrong), pa.string()), "which": pa.array(kinds.tolist(), pa.string())}
-    return pa.table({**labels, **wrong.columns})
+    return differences(expected, Relation(database, view).bag(), view.fields)
 
 
 def recomputed(database: Database, view: View) -> DataFrame:
@@ -52,7 +55,7 @@ def recomputed(database: Database, view: View) -> DataFrame:
 
     if view.definition is not None and not view.is_stabilized:
         return database.reading.query(view.definition)
-    spark, snapshot = database.session, database._store.snapshot()
+    spark, snapshot = database.session, database.store.snapshot()
     frames = [frame_of(spark, database.catalog.find(name), snapshot) for name in view.inputs]
     return run(spark, view.fragments["whole"], frames)
 
@@ -70,7 +73,7 @@ def _has_double(f: Field) -> bool:
 
 
 def _without_close_pairs(rest: Rows, fields: tuple[Field, ...]) -> Rows:
-    """Pair rows that are alike in all other columns and close in the doubles, in the order of the doubles."""
+    """Pair rows that are alike in all other columns and close in the doubles."""
     columns = [c.to_pylist() for c in rest.columns.values()]
     rows = sorted(
         zip(*columns, rest.weights.tolist(), range(len(rest)), strict=True), key=lambda r: _sort_key(r, fields)
@@ -97,7 +100,7 @@ def _sort_key(row: tuple[Any, ...], fields: tuple[Field, ...]) -> str:
 def close(a: Any, b: Any) -> bool:
     """Whether two values are equal, doubles within the tolerance."""
     if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b) or abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
+        return math.isclose(a, b, rel_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -19,10 +19,9 @@ from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill
-from viewlet.errors import StoreError, UnknownName, ViewletError
-from viewlet.plan.types import Field
+from viewlet.errors import SqlError, StoreError, UnknownName
 from viewlet.reading import Relation
-from viewlet.source.schema import fields_of
+from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
 from viewlet.tables import Table
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("viewlet")
 Durability = Literal["epoch"] | int
+POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 
 
 class Database:
@@ -51,10 +51,12 @@ class Database:
         self.engine = engine
         self.read_only = read_only
         self._spark = spark
-        self._store = Store.open(self.path, write=not read_only, durability=durability)
+        self._cores = spark.sparkContext.defaultParallelism if spark else os.cpu_count() or 1
+        self.store = Store.open(self.path, write=not read_only, durability=durability)
         self._lock = threading.RLock()
-        self._on_spark = OnSparkSession(lambda: self.session, lambda view: self.catalog.view(view).fragments)
-        self._catalog: Catalog | None = None
+        self.on_spark = OnSparkSession(lambda: self.session, lambda view: self.catalog.view(view).fragments)
+        self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
+        self._epoch_is_open = False
         self._engines: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
@@ -64,17 +66,21 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Finish what is under way and let go of the warehouse; Spark goes on if the caller brought it."""
-        self._store.close()
+        """Finish what is under way and let go of the warehouse; Spark goes on."""
+        with self._lock:
+            self.store.close()
 
     # ——— what there is
 
     @property
     def catalog(self) -> Catalog:
-        """The tables and views."""
-        if self._catalog is None:
-            self._catalog = Catalog(self._store.catalog)
-        return self._catalog
+        """The tables and views, as of the last commit that changed any."""
+        documents = self.store.state.catalog
+        known, catalog = self._catalog
+        if known is not documents:
+            catalog = Catalog(documents)
+            self._catalog = documents, catalog
+        return catalog
 
     @property
     def session(self) -> SparkSession:
@@ -83,6 +89,7 @@ class Database:
             from viewlet.catalyst.session import start_spark
 
             self._spark = start_spark()
+            self._cores = self._spark.sparkContext.defaultParallelism
         return self._spark
 
     @property
@@ -125,11 +132,11 @@ class Database:
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields."""
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
-        fields = fields_of(name, schema, key)
-        with self._writing():
+        fields, key = read_schema(name, schema, key)
+        with self.writing():
             self.catalog.refuse_taken(name)
             made = Table(name, fields, key, append_only, trusted)
-            with self._redefining() as transaction:
+            with self.store.begin() as transaction:
                 transaction.put(f"table/{name}", table_document(made))
                 for bag, layout, types in made.bags():
                     transaction.create(bag, layout, types)
@@ -145,45 +152,44 @@ class Database:
         progress: Callable[[str], None] | None = None,
     ) -> None:
         """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there."""
-        with self._writing():
-            if not (replace and name in self.catalog.views):
+        with self.writing():
+            old = self.catalog.views.get(self.catalog.known(name) or "") if replace else None
+            if old is None:
                 self.catalog.refuse_taken(name)
+            name = name if old is None else old.name
             view = self.define(name, definition, policy=policy)
-            with self._redefining() as transaction:
-                position = self._next_position()
-                if name in self.catalog.views:
-                    position = self._replace(transaction, name, view)
+            with self.store.begin() as transaction:
+                if old is not None:
+                    self._clear(transaction, old)
                 record = backfill(self, transaction, view, progress or log.info)
-                transaction.put(
-                    f"view/{name}", view_document(replaced(view, position=position, created=self._store.epoch + 1))
-                )
+                transaction.put(f"view/{name}", view_document(replaced(view, created=self.store.epoch + 1)))
                 transaction.commit(record)
 
     def define(self, name: str, definition: Any, *, policy: str = "AUTO") -> View:
         """Analyse and compile a definition, without creating anything."""
         from viewlet.views import define_view
 
+        if policy not in POLICIES:
+            raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
         schemas = {n: f for n, f in self.catalog.schemas().items() if n != name}
         return define_view(self.session, name, definition, schemas, policy, self._next_position())
 
     def _next_position(self) -> int:
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
 
-    def _replace(self, transaction: Transaction, name: str, new: View) -> int:
-        """Clear the way for another definition of a view; the views that read it must not break."""
-        old = self.catalog.view(name)
-        readers = self.catalog.readers(name)
-        if readers and [(f.name, f.type) for f in old.fields] != [(f.name, f.type) for f in new.fields]:
-            raise UnknownName(f"{', '.join(readers)} read {name}, whose columns would change", hint="drop them first")
-        if readers:
-            raise UnknownName(f"{', '.join(readers)} read {name}", hint="drop them first, then replace it")
+    def _clear(self, transaction: Transaction, old: View) -> None:
+        """Clear the way for another definition of a view that nobody reads."""
+        if readers := self.catalog.readers(old.name):
+            raise UnknownName(f"{', '.join(readers)} read {old.name}", hint="drop them first, then replace it")
         for kept in old.program.maps:
             transaction.drop(kept.name)
-        return old.position
 
     def rebuild(self, name: str) -> int:
-        """Recompute a view from its inputs, from nothing; the number of the epoch that did it."""
-        with self._writing(), self._redefining() as transaction:
+        """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
+
+        Its change feed begins anew there.
+        """
+        with self.writing(), self.store.begin() as transaction:
             view = self.catalog.view(name)
             for kept in view.program.maps:
                 transaction.drop(kept.name)
@@ -192,17 +198,14 @@ class Database:
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a table or view; `cascade`: and the views that read it."""
-        with self._writing():
-            try:
-                found = self.catalog.find(name)
-            except UnknownName:
-                if if_exists:
-                    return
-                raise
+        with self.writing():
+            if if_exists and self.catalog.known(name) is None:
+                return
+            found = self.catalog.find(name)
             readers = self.catalog.readers(found.name)
             if readers and not cascade:
                 raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
-            with self._redefining() as transaction:
+            with self.store.begin() as transaction:
                 for reader in reversed(readers):
                     self._drop_one(transaction, self.catalog.find(reader))
                 self._drop_one(transaction, found)
@@ -224,9 +227,14 @@ class Database:
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
-        with self._writing():
-            opened = Epoch(self.catalog, self._store.snapshot())
-            yield opened
+        with self.writing():
+            opened = Epoch(self.catalog, self.store.snapshot())
+            self._epoch_is_open = True
+            try:
+                yield opened
+            finally:
+                self._epoch_is_open = False
+                opened.close()
             opened.number = self._apply(opened)
 
     def insert(self, table: str, rows: Any) -> int:
@@ -250,8 +258,8 @@ class Database:
     def _apply(self, epoch: Epoch) -> int:
         changed = epoch.deltas()
         if not changed:
-            return self._store.epoch
-        with self._transaction() as transaction:
+            return self.store.epoch
+        with self.store.begin() as transaction:
             record = apply_epoch(self, transaction, changed)
             number = transaction.commit(record)
         log.info("epoch %d: %s", number, _summary(record))
@@ -259,36 +267,20 @@ class Database:
 
     def choose(self, rows: int, steps: int) -> tuple[Any, Choice]:
         """The engine that an epoch of so many changed rows and steps runs on, and why."""
-        cores = self._spark.sparkContext.defaultParallelism if self._spark is not None else os.cpu_count() or 1
-        choice = choose_engine(self.engine, rows, steps, cores)
+        choice = choose_engine(self.engine, rows, steps, self._cores)
         if choice.engine not in self._engines:
             self._engines[choice.engine] = _make_engine(choice.engine, self)
         return self._engines[choice.engine], choice
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
+        """The right to change the warehouse: one thread at a time, and one epoch."""
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading only")
         with self._lock:
+            if self._epoch_is_open:
+                raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
             yield
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Transaction]:
-        transaction = self._store.begin()
-        try:
-            yield transaction
-        except BaseException:
-            transaction.abort()
-            raise
-
-    @contextmanager
-    def _redefining(self) -> Iterator[Transaction]:
-        """A transaction that changes the catalog."""
-        try:
-            with self._transaction() as transaction:
-                yield transaction
-        finally:
-            self._catalog = None
 
     # ——— asking
 
@@ -313,7 +305,7 @@ class Database:
 
     def history(self, name: str | None = None) -> list[dict[str, Any]]:
         """The records that epochs left, newest last; those of one table or view, or all."""
-        records = self._store.history()
+        records = self.store.history()
         if name is None:
             return records
         known = self.catalog.find(name).name
@@ -323,8 +315,7 @@ class Database:
 
     def refresh(self) -> None:
         """For a reader: move on to the last committed epoch."""
-        self._store.refresh()
-        self._catalog = None
+        self.store.refresh()
 
 
 def connect(
@@ -352,6 +343,3 @@ def _make_engine(name: str, database: Database) -> Any:
 def _summary(record: dict[str, Any]) -> str:
     tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
     return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"
-
-
-__all__ = ["Database", "Field", "ViewletError", "connect"]

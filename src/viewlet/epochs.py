@@ -15,7 +15,8 @@ import numpy as np
 from viewlet.catalog import Catalog, View
 from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import OpenEpoch
-from viewlet.errors import EvaluationError
+from viewlet.engine.onspark import OnSparkSession
+from viewlet.errors import EvaluationError, RejectedEpoch
 from viewlet.program.program import Program
 from viewlet.source.intake import to_arrow
 from viewlet.store import Snapshot, Transaction
@@ -32,6 +33,7 @@ class Epoch:
         self._catalog = catalog
         self._snapshot = snapshot
         self._changes: dict[str, TableChanges] = {}
+        self._is_open = True
         self.number = 0
         """The epoch's number, once it is committed."""
 
@@ -58,7 +60,13 @@ class Epoch:
         netted = [(changes, changes.delta()) for changes in self._changes.values()]
         return [(changes, delta) for changes, delta in netted if len(delta)]
 
+    def close(self) -> None:
+        """No more changes."""
+        self._is_open = False
+
     def _of(self, name: str) -> TableChanges:
+        if not self._is_open:
+            raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
         table = self._catalog.table(name)
         if table.name not in self._changes:
             index = None if table.index is None else self._snapshot.contents(table.index)
@@ -87,7 +95,7 @@ def apply_epoch(
 ) -> dict[str, Any]:
     """Append the tables' deltas and run the programs; the epoch's record."""
     started = time.perf_counter()
-    epoch = OpenEpoch(transaction, database._on_spark)
+    epoch = OpenEpoch(transaction, database.on_spark)
     for changes, delta in changed:
         _append_table(epoch, changes, delta)
     readers = _readers(database.catalog, epoch.changes)
@@ -155,7 +163,7 @@ def backfill(
     database: Database, transaction: Transaction, view: View, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """Fill a new view from what its inputs hold, as one big change; the epoch's record."""
-    epoch = OpenEpoch(transaction, _FragmentsOf(database, view))
+    epoch = OpenEpoch(transaction, OnSparkSession(lambda: database.session, lambda _: view.fragments))
     for bag in view.reads:
         rows = contents_of(database, transaction, bag)
         progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
@@ -180,13 +188,3 @@ def contents_of(database: Database, transaction: Transaction, bag: str) -> Rows:
     found = database.catalog.find(bag)
     stored = found.names if isinstance(found, Table) else found.program.stored
     return transaction.before(found.name).consolidated().select(stored)
-
-
-class _FragmentsOf:
-    """Spark for a view that is not in the catalog yet."""
-
-    def __init__(self, database: Database, view: View) -> None:
-        from viewlet.engine.onspark import OnSparkSession
-
-        session = OnSparkSession(lambda: database.session, lambda _: view.fragments)
-        self.row_wise, self.regroup = session.row_wise, session.regroup

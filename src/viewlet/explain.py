@@ -20,11 +20,13 @@ _WIDTH = 76
 
 def explain(database: Database, view: View) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
-    snapshot = database._store.snapshot()
+    snapshot = database.store.snapshot()
     program = view.program
     head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
     lines = [head, *_operators(program), "maps"]
-    lines += [f"  {_padded(show_map(m), _map_size(m, snapshot), 2)}" for m in program.maps if m.name != view.name]
+    lines += [
+        f"  {_padded(show_map(m), _map_size(m, snapshot), 2)}" for m in program.maps if m.stored and m.name != view.name
+    ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
     lines += _statements(program, database.history(view.name))
@@ -35,7 +37,7 @@ def explain(database: Database, view: View) -> str:
 def explain_program(program: Program) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
     lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
-    lines += [f"  {show_map(m)}" for m in program.maps]
+    lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     return "\n".join([*lines, *_statements(program, [])])
 
 
@@ -94,14 +96,14 @@ def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
 
 def status(database: Database) -> dict[str, Any]:
     """Epochs, sizes and timings, as plain values."""
-    snapshot = database._store.snapshot()
+    snapshot = database.store.snapshot()
     catalog = database.catalog
     return {
         "epoch": snapshot.epoch,
         "engine": database.engine,
         "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
         "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
-        "epochs": [r for r in database._store.history() if r.get("kind") == "epoch"],
+        "epochs": [r for r in database.store.history() if r.get("kind") == "epoch"],
     }
 
 
@@ -112,6 +114,6 @@ def _table_size(table: Table, snapshot: Snapshot) -> dict[str, int]:
 
 
 def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:
-    maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.name != view.name]
+    maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.stored and m.name != view.name]
     contents = snapshot.contents(view.name)
     return {"rows": contents.total(), "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}

@@ -11,8 +11,9 @@ import pyarrow as pa
 from viewlet.catalog import View
 from viewlet.columns.rows import Rows, group
 from viewlet.columns.types import arrow_type
+from viewlet.errors import StoreError
 from viewlet.plan.types import Field
-from viewlet.store import Snapshot
+from viewlet.store import GoneFile, Snapshot
 from viewlet.tables import Table
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Relation:
     def __init__(self, database: Database, found: Table | View) -> None:
         self._database = database
         self._found = found
-        self._snapshot: Snapshot = database._store.snapshot()
+        self._snapshot: Snapshot = database.store.snapshot()
 
     def __repr__(self) -> str:
         return f"<{self.name} at epoch {self.epoch}: {', '.join(str(f) for f in self.fields)}>"
@@ -56,12 +57,20 @@ class Relation:
 
     def bag(self) -> Rows:
         """The rows with their weights, each distinct row once."""
-        rows = self._snapshot.contents(self.name).consolidated()
+        try:
+            rows = self._snapshot.contents(self.name).consolidated()
+        except GoneFile as error:
+            raise StoreError(
+                f"epoch {self.epoch} of {self.name} was superseded", hint="refresh() and read again"
+            ) from error
         return self._visible(rows)
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table, in no particular order."""
-        rows = self.bag().expanded()
+        bag = self.bag()
+        if len(bag) and bag.weights.min() < 0:
+            raise StoreError(f"{self.name} lacks rows that were deleted from it: its table is TRUSTED, wrongly")
+        rows = bag.expanded()
         schema = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in self.fields])
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
 
@@ -81,12 +90,12 @@ class Relation:
         return frame_of(self._database.session, self._found, self._snapshot)
 
     def changes(self, since: int = 0) -> pa.Table:
-        """The net change after epoch `since` up to this one, with the columns of Spark's change feed.
+        """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.
 
-        A row that was replaced (in a table, by primary key; otherwise where one row goes and one comes
-        in the same epoch under the same key) shows as update_preimage and update_postimage.
+        Where one row of a table with a primary key was put instead of another, the two show as update_preimage
+        and update_postimage.
         """
-        feed = self._database._store.feed(self.name, since)
+        feed = self._database.store.feed(self.name, since)
         parts = [self._epoch_changes(e, at, rows) for e, at, rows in feed if e <= self.epoch]
         schema = pa.schema([*(pa.field(f.name, arrow_type(f.type)) for f in self.fields), *CHANGE_FIELDS])
         return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -97,7 +97,7 @@ class TableChanges:
                 self._reject_row(
                     rows, self._in(rows, there), "its key is already there", hint="use upsert to replace rows"
                 )
-        self.pending.append(rows)
+        self._take(rows)
 
     def delete(self, rows: Rows) -> None:
         """Take whole rows away, one copy for each row given."""
@@ -105,7 +105,7 @@ class TableChanges:
         rows = self._normalized(rows)
         if self.table.index is not None:
             self._refuse_missing(rows)
-        self.pending.append(rows.negated())
+        self._take(rows.negated())
 
     def delete_keys(self, keys: Rows) -> None:
         """Take away the rows with these primary keys."""
@@ -116,7 +116,7 @@ class TableChanges:
         there = self._with_key_of(keys)
         if len(there) < len(keys):
             self._reject_row(keys, ~self._in(keys, there), "it is not there")
-        self.pending.append(there.negated())
+        self._take(there.negated())
 
     def upsert(self, rows: Rows) -> None:
         """Put rows in, each instead of the one with its key."""
@@ -129,7 +129,8 @@ class TableChanges:
         rows = self._normalized(rows)
         self._refuse_null_keys(rows)
         self._refuse_repeated_keys(rows)
-        self.pending += [self._with_key_of(rows).negated(), rows]
+        self._take(self._with_key_of(rows).negated())
+        self._take(rows)
 
     def delta(self) -> Rows:
         """The net change."""
@@ -138,6 +139,12 @@ class TableChanges:
     def index_delta(self, delta: Rows) -> Rows:
         """What the net change means for the index."""
         return delta if self.table.primary_key else row_hashes(delta).consolidate()
+
+    def _take(self, rows: Rows) -> None:
+        """Note a change; small ones are put together as they double, so that many cost little more than one."""
+        self.pending.append(rows)
+        while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
+            self.pending[-2:] = [Rows.concat(self.pending[-2:])]
 
     def _normalized(self, rows: Rows) -> Rows:
         """Keys as Spark compares them: −0.0 is 0.0."""

@@ -17,7 +17,7 @@ from viewlet.program.terms import Native
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not)
+ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
 
 
 def define_view(

@@ -314,6 +314,7 @@ class Decoder:
     def _name(self, wanted: str) -> str:
         """A name that nothing in the plan has yet; Spark's own counters are no part of it."""
         wanted = re.sub(r"^_common_expr_\d+$", "_common_expr", wanted)
+        wanted = f"c{wanted}" if wanted.startswith("_") else wanted  # those names are the compiler's
         name, number = wanted, 1
         while name in self.taken:
             number += 1

@@ -11,9 +11,18 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def valid_mask(array: pa.Array, *, bits: int = 0) -> Mask:
-    """Which values are not NULL; with `bits=1`, the values of a boolean array without NULLs."""
-    buffer = array.buffers()[bits]
+def valid_mask(array: pa.Array) -> Mask:
+    """Which values are not NULL."""
+    return _bits_of(array, 0)
+
+
+def truth_of(array: pa.Array) -> Mask:
+    """The values of a boolean array; any at all where it is NULL."""
+    return _bits_of(array, 1)
+
+
+def _bits_of(array: pa.Array, which: int) -> Mask:
+    buffer = array.buffers()[which]
     if buffer is None:
         return np.ones(len(array), dtype=np.bool_)
     packed = np.frombuffer(buffer, dtype=np.uint8)

@@ -75,6 +75,11 @@ def compile_expr(expr: Expr) -> Callable[[Rows], pa.Array]:
     return evaluate
 
 
+def can_fail(expr: Expr) -> bool:
+    """Whether there are rows on which an expression that is evaluated here fails: overflow, division by zero, …"""
+    return _compile(expr).fails
+
+
 def compile_condition(expr: Expr) -> Callable[[Rows], Mask]:
     """The function that says for which of some rows a condition is true: not false, not NULL."""
     run = _compile(expr).run

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import data_bytes, offsets_of, valid_mask
+from viewlet.columns.arrays import data_bytes, offsets_of, truth_of, valid_mask
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -32,7 +32,7 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
     """The hash of each row of some columns; of no columns, the hash of nothing."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for column in columns:
-        result = mix((result << _ROTATE | result >> (np.uint64(64) - _ROTATE)) * _PRIME ^ hash_array(column))
+        result = mix((result << _ROTATE | result >> (np.uint64(64) - _ROTATE)) * _PRIME ^ hash_array(column, seed))
     return result
 
 
@@ -46,24 +46,29 @@ def mix(x: Hashes) -> Hashes:
     return x
 
 
-def hash_array(array: pa.Array) -> Hashes:
-    """The hash of each value of an array."""
+def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
+    """The hash of each value of an array; hashes of different seeds have nothing to do with each other."""
     kind = array.type
     if pa.types.is_struct(kind):
-        hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed=7)
+        hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed)
     elif pa.types.is_map(kind):
-        hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys)), ordered=False)
+        hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys), seed), ordered=False)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        hashes = _hash_lists(array, hash_array(array.values), ordered=True)
+        hashes = _hash_lists(array, hash_array(array.values, seed), ordered=True)
     elif pa.types.is_null(kind):
         return np.full(len(array), _NULL, dtype=np.uint64)
     elif _is_bytes(kind):
-        hashes = _hash_bytes(array)
+        hashes = _hash_bytes(array, seed)
     else:
-        hashes = mix(_bits(array))
+        hashes = mix(_bits(array, seed) + _salt(seed))
     if array.null_count:
         hashes = np.where(valid_mask(array), hashes, _NULL)
     return hashes
+
+
+def _salt(seed: int) -> np.uint64:
+    """A number that sets the hashes of a seed apart."""
+    return np.uint64(seed * int(_PRIME) & 0xFFFFFFFFFFFFFFFF)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -75,11 +80,11 @@ def _is_bytes(kind: pa.DataType) -> bool:
     )
 
 
-def _bits(array: pa.Array) -> Hashes:
-    """The bits of fixed-width values, as unsigned 64-bit numbers; wider ones folded."""
+def _bits(array: pa.Array, seed: int) -> Hashes:
+    """The bits of fixed-width values, as unsigned 64-bit numbers; wider ones folded, by the seed."""
     kind = array.type
     if pa.types.is_boolean(kind):
-        return valid_mask(pc.fill_null(array, False), bits=1).astype(np.uint64)
+        return truth_of(pc.fill_null(array, False)).astype(np.uint64)
     width = kind.bit_width // 8
     raw = array.buffers()[1]
     if raw is None:
@@ -89,7 +94,7 @@ def _bits(array: pa.Array) -> Hashes:
             -1, 2
         )
         sign = (words[:, 0].view(np.int64) >> 63).view(np.uint64)
-        return np.where(words[:, 1] == sign, words[:, 0], mix(words[:, 1].copy()) + words[:, 0])
+        return np.where(words[:, 1] == sign, words[:, 0], mix(words[:, 1] ^ _salt(seed)) + words[:, 0])
     if pa.types.is_floating(kind):
         values = np.frombuffer(raw, dtype=f"f{width}", count=array.offset + len(array))[array.offset :]
         bits = values.view(f"u{width}").astype(np.uint64)
@@ -99,13 +104,13 @@ def _bits(array: pa.Array) -> Hashes:
     return values.astype(np.int64).view(np.uint64)
 
 
-def _hash_bytes(array: pa.Array) -> Hashes:
+def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
     """The hash of each string: its words, eight bytes each, folded in turn."""
     offsets = offsets_of(array)
     starts, lengths = offsets[:-1], np.diff(offsets)
     if array.null_count:
         lengths = np.where(valid_mask(array), lengths, 0)
-    result = mix(lengths.astype(np.uint64) + _PRIME)
+    result = mix(lengths.astype(np.uint64) + _salt(seed + 1))
     longest = int(lengths.max(initial=0))
     if not longest:
         return result

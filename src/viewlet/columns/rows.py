@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Mask, Positions, combine, from_numpy, valid_mask, values_of
+from viewlet.columns.arrays import Mask, Positions, combine, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_array, hash_rows
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
@@ -136,17 +136,16 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     if hashes is None:
         hashes = hash_rows(columns, length)
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
-    if len(first) < length and not same(columns, first[numbers], columns, np.arange(length)).all():
-        return _group_collided(columns, hashes)
+    if len(first) == length:
+        return first, numbers
+    strangers = np.flatnonzero(~same(columns, first[numbers], columns, np.arange(length)))
+    while len(strangers):  # rows that share a hash with a different row: they are grouped among themselves
+        _, more, own = np.unique(hashes[strangers], return_index=True, return_inverse=True)
+        numbers[strangers] = len(first) + own
+        first = np.concatenate([first, strangers[more]])
+        left = ~same(columns, first[numbers[strangers]], columns, strangers)
+        strangers = strangers[left]
     return first, numbers
-
-
-def _group_collided(columns: Sequence[pa.Array], hashes: Hashes) -> tuple[Positions, Positions]:
-    """The same when different rows share a hash: a second hash tells them apart."""
-    second = hash_rows(columns, len(hashes), seed=1)
-    both = np.stack([hashes, second])
-    _, first, numbers = np.unique(both, axis=1, return_index=True, return_inverse=True)
-    return first, numbers.reshape(-1)
 
 
 def add_up(values: Weights, groups: Positions, count: int) -> Weights:
@@ -179,7 +178,7 @@ def _same_values(a: pa.Array, at: Positions, b: pa.Array, to: Positions) -> Mask
         if pa.types.is_floating(a.type):
             equal = hash_array(picked) == hash_array(other)
         else:
-            equal = valid_mask(pc.fill_null(pc.equal(picked, other), False), bits=1)
+            equal = truth_of(pc.fill_null(pc.equal(picked, other), False))
     if a.null_count or b.null_count:
         valid, other_valid = valid_mask(a)[at], valid_mask(b)[to]
         equal = np.where(valid & other_valid, equal, valid == other_valid)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.errors import EvaluationError
 from viewlet.plan.types import INTEGRAL
@@ -59,7 +59,7 @@ def _encode_one(
     counted = rows.weights
     if total.where is not None:
         where = rows[total.where]
-        counted = counted * (valid_mask(where) & valid_mask(where.fill_null(False), bits=1))
+        counted = counted * truth_of(where.fill_null(False))
     if total.column is None:
         return {f"{total.name}_n": counted}
     column = rows[total.column]

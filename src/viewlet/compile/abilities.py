@@ -16,6 +16,8 @@ class Abilities:
     expression: Callable[[Expr], str | None]
     groups: Callable[[Plan], str | None]
     """Whether a function over groups, a plan over `Input`s, can be evaluated."""
+    can_fail: Callable[[Expr], bool]
+    """Whether an expression that is evaluated fails on some rows, as division by zero does."""
 
     def expressions(self, exprs: Iterable[Expr]) -> str | None:
         """The first reason against any of some expressions."""

@@ -72,6 +72,7 @@ def _lower_sums(build: Builder, plan: Aggregate, below: tuple[Term, ...]) -> tup
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan)
     fields = _map_fields([f for f, _ in keys], sums)
+    below = build.netted(below, [e for _, e in (*keys, *arguments)])
     totals = tuple(Total(compute(t, [*keys, *arguments]), names, sums, fields) for t in below)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
     kept = build.keep(totals, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))

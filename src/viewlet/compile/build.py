@@ -25,10 +25,9 @@ class Builder:
     _names: int = 0
     depth: int = 0
 
-    def note(self, plan: Plan, tier: str, reason: str = "") -> int:
-        """Record how an operator is maintained; the place of the note, so that it can be corrected."""
+    def note(self, plan: Plan, tier: str, reason: str = "") -> None:
+        """Record how an operator is maintained."""
         self.notes.append(Note(show_node(plan), self.depth, tier, reason))
-        return len(self.notes) - 1
 
     def fresh(self, prefix: str) -> str:
         """A column name that no plan uses."""
@@ -50,6 +49,23 @@ class Builder:
         kept = Map(name or self.next_map(), columns, key, indexes, sums, meaning)
         self.steps.append(Step(kept, tuple(terms)))
         return kept
+
+    def netted(self, terms: tuple[Term, ...], exprs: Iterable[Expr]) -> tuple[Term, ...]:
+        """Terms on whose rows some expressions can be evaluated without fear.
+
+        Between them, the terms of a sum may make a row and take it away again: one that never was. An expression
+        that can fail must not see it, so the terms are added up first.
+        """
+        return self.added_up(terms) if any(map(self.abilities.can_fail, exprs)) else terms
+
+    def added_up(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        """The sum of some terms as one, without keeping it."""
+        if len(terms) == 1:
+            return terms
+        columns = terms[0].columns
+        added = Map(self.next_map(), columns, tuple(f.name for f in columns), meaning="added up", stored=False)
+        self.steps.append(Step(added, terms))
+        return (change_of(added),)
 
     def next_map(self) -> str:
         return f"{self.view}.m{len(self.steps) + 1}"

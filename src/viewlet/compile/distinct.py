@@ -3,7 +3,7 @@
     γ[k; count(distinct x)](Q)  =  γ[k; count(x)](δ[k, x](Q))
 
 so that count(distinct …) is kept by counting, without reading a group again. It applies where all the
-aggregates of an operator are distinct over the same arguments; min and max need no DISTINCT at all.
+aggregates of an operator are sums that are distinct over the same argument.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewlet.compile.abilities import Abilities
-from viewlet.plan.expr import Expr, Named, Reduce, rewrite, walk
+from viewlet.plan.expr import Column, Expr, Named, Reduce, rewrite, walk
 from viewlet.plan.nodes import Aggregate, Plan, column, map_children
 from viewlet.plan.types import Field
+from viewlet.program.sums import is_sum
 
 
 def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
@@ -26,9 +27,11 @@ def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
     if not calls or len(arguments) != 1 or not all(c.distinct and c.where is None for c in calls):
         return plan
     (args,) = arguments
-    if len(args) != 1 or abilities.expressions((*plan.keys, *args)) is not None:
+    if len(args) != 1 or not all(is_sum(c.function, args[0].type) for c in calls):
         return plan
-    return _over_distinct(plan, args[0])
+    outer: dict[Expr, Expr] = {c: Column("", c.type) for c in calls}
+    needed = [*plan.keys, *args, *(rewrite(r.expr, outer.get) for r in plan.results)]
+    return plan if abilities.expressions(needed) is not None else _over_distinct(plan, args[0])
 
 
 def _over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:

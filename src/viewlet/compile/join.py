@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from viewlet.compile.build import Builder, change_of, comparable, compute
+from viewlet.compile.build import Builder, change_of, comparable, compute, passing
 from viewlet.compile.regroup import lower_keyed
 from viewlet.plan.expr import Call, Column, Expr, columns_of, conjunction, conjuncts, substitute
 from viewlet.plan.nodes import Join, Plan, Project, names
@@ -23,6 +23,10 @@ from viewlet.program.terms import Match, Probe, Select, Term
 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 _LAST_PARTNER = "{} join: a change may add or take away a row's last partner"
+
+
+Order = list[tuple[int, tuple[Match, ...], tuple[Match, ...]]]
+"""The factors in the order in which they are probed: which, the look-up, and equalities that are left to test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +158,18 @@ class Product:
         residual = [c for c in self.conditions if self._edge(c) is None]
         for expr in [e for _, e in self.results] + residual:
             self._need(columns_of(expr))
+        late = [c for c in residual if build.abilities.can_fail(c)]
+        residual = [c for c in residual if c not in late]
         orders = [self._order(i, equalities) for i in range(len(self.factors))]
         for at, (factor, terms) in enumerate(zip(self.factors, below, strict=True)):
             factor.map = self._keep(build, at, terms)
-        return tuple(self._statement(i, order, residual) for i, order in enumerate(orders))
+        if not late:
+            return tuple(self._statement(i, order, residual, self.results) for i, order in enumerate(orders))
+        needed = {f.name: (f, e) for factor in self.factors for f, e in passing([f for f, _ in factor.fields.values()])}
+        met = tuple(self._statement(i, order, residual, list(needed.values())) for i, order in enumerate(orders))
+        condition = conjunction(tuple(late))
+        assert condition is not None
+        return tuple(compute(Select(t, condition), self.results) for t in build.added_up(met))
 
     def _equality(self, build: Builder, condition: Expr) -> Equality | None:
         if (edge := self._edge(condition)) is None:
@@ -184,9 +196,10 @@ class Product:
                 if f.name in wanted:
                     factor.fields.setdefault(f.name, (f, Column(f.name, f.type)))
 
-    def _order(self, start: int, equalities: list[Equality]) -> list[tuple[int, tuple[Match, ...], tuple[Match, ...]]]:
+    def _order(self, start: int, equalities: list[Equality]) -> Order:
         """In which order the other factors are probed, with the look-up and the equalities left to test."""
-        bound, order = {start}, []
+        bound: set[int] = {start}
+        order: Order = []
         while len(bound) < len(self.factors):
             open_ = [i for i in range(len(self.factors)) if i not in bound]
             matches = {i: [m for e in equalities if (m := e.seen_from(bound, i))] for i in open_}
@@ -204,13 +217,11 @@ class Product:
         factor = self.factors[at]
         key, *others = factor.indexes
         columns = list(factor.fields.values())
-        kept = [compute(t, columns) for t in terms]
+        kept = [compute(t, columns) for t in build.netted(terms, [e for _, e in columns])]
         picked = ", ".join(f.name for f, _ in columns)
         return build.keep(kept, key, indexes=tuple(others), meaning=f"{show_node(factor.plan)} → {picked}")
 
-    def _statement(
-        self, start: int, order: list[tuple[int, tuple[Match, ...], tuple[Match, ...]]], residual: list[Expr]
-    ) -> Term:
+    def _statement(self, start: int, order: Order, residual: list[Expr], results: list[tuple[Field, Expr]]) -> Term:
         term: Term = change_of(self._map(start))
         bound, pending = {start}, list(residual)
         term, pending = self._test(term, bound, pending)
@@ -219,7 +230,7 @@ class Product:
             bound.add(at)
             equal = [_equal(m, term) for m in rest]
             term, pending = self._test(term, bound, equal + pending)
-        return compute(term, self.results)
+        return compute(term, results)
 
     def _map(self, at: int) -> Map:
         kept = self.factors[at].map

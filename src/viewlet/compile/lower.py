@@ -155,9 +155,9 @@ def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) 
     build.note(plan, "ring", "" if why is None else f"on Spark: {why}")
     below = lower(build, plan.rows)
     if why is None:
-        return tuple(_row_wise(plan, t) for t in below)
+        return tuple(_row_wise(plan, t) for t in build.netted(below, expressions(plan)))
     assert plan.origin is not None, f"{show_node(plan)} was made by the compiler and cannot be evaluated: {why}"
-    return tuple(Native(t, plan.origin, show_node(plan), plan.columns) for t in below)
+    return tuple(Native(t, plan.origin, show_node(plan), plan.columns) for t in build.added_up(below))
 
 
 def _row_wise(plan: Plan, term: Term) -> Term:

@@ -71,6 +71,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
     columns = passing(plan.columns)
     columns += [(Field(name, k.type), k) for name, k in zip(by, plain, strict=True) if not isinstance(k, Column)]
+    terms = build.netted(terms, plain)
     meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
     kept = build.keep([compute(t, columns) for t in terms], by, meaning=meaning)
     return Grouped(kept.name, by, plan.columns)
@@ -79,7 +80,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
     """Which of Spark's own operators make up a function."""
     cuts, origin = tuple(origin_of(p) for p in inputs), origin_of(top)
-    assert origin is not None, f"{show_node(top)} was made by the compiler and cannot be evaluated"
+    assert origin is not None and None not in cuts, f"{show_node(top)} was made by the compiler and cannot be evaluated"
     return origin, tuple(c for c in cuts if c is not None)
 
 

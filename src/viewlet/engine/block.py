@@ -149,7 +149,8 @@ def _probe(term: Probe) -> Callable[[Epoch, Rows], Rows]:
             if not equal.all():
                 at, found = at[equal], found.filter(equal)
         met = rows.take(at)
-        return Rows({**met.columns, **{name: found[c] for c, name in term.take}}, met.weights * found.weights)
+        pairs = Rows({**met.columns, **{name: found[c] for c, name in term.take}}, met.weights * found.weights)
+        return pairs.consolidate() if (found.weights < 0).any() else pairs  # what left the map meets nobody
 
     return step
 

@@ -30,10 +30,11 @@ class OpenEpoch:
         self.initial = False
         self._empty: dict[str, Contents] = {}
 
-    def add(self, bag: str, delta: Rows, layout: Layout) -> None:
-        """Record what changes in a bag, and append it."""
+    def add(self, bag: str, delta: Rows, layout: Layout | None) -> None:
+        """Record what changes in a bag, and append it where it has a layout to be kept in."""
         self.changes[bag] = delta
-        self.transaction.append(bag, delta, layout)
+        if layout is not None:
+            self.transaction.append(bag, delta, layout)
 
     def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout) -> None:
         """Record what changes in a bag, whose runs are written already."""
@@ -44,7 +45,7 @@ class OpenEpoch:
         """The programs' turn passes to a view; in its first epoch its maps are made, empty."""
         self.view, self.initial = ready.program.view, initial
         if initial:
-            for step in ready.steps:
+            for step in (s for s in ready.steps if s.map.stored):
                 types = {f.name: arrow_type(f.type) for f in step.map.columns}
                 self.transaction.create(step.map.name, step.layout, types)
                 self._empty[step.map.name] = self.transaction.contents(step.map.name)

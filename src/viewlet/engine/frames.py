@@ -80,7 +80,10 @@ class ReadingSession:
 
     def query(self, text: str) -> DataFrame:
         """A query over the last committed epoch."""
-        snapshot, words = self._database._store.snapshot(), set(re.findall(r"\w+", text.lower()))
+        snapshot, words = self._database.store.snapshot(), set(re.findall(r"\w+", text.lower()))
+        for name in set(self._shown) - set(self._database.catalog.names()):
+            self._session().catalog.dropTempView(name)
+            del self._shown[name]
         for name in self._database.catalog.names():
             if name.lower() in words:
                 self._show(name, snapshot)
@@ -105,6 +108,6 @@ def show_in_session(database: Database) -> None:
     """Give every table and view its name in the definitions' session, with its current rows."""
     from viewlet.catalyst.tables import register
 
-    spark, snapshot = database.session, database._store.snapshot()
+    spark, snapshot = database.session, database.store.snapshot()
     for name, fields in database.catalog.schemas().items():
         register(spark, name, fields, frame_of(spark, database.catalog.find(name), snapshot))

@@ -23,4 +23,4 @@ class InprocEngine:
                 continue
             delta = parts[0] if step.is_netted else Rows.concat(parts).consolidate(step.map.sums)
             if len(delta):
-                epoch.add(step.map.name, delta, step.layout)
+                epoch.add(step.map.name, delta, step.layout if step.map.stored else None)

@@ -68,8 +68,8 @@ class Task:
     initial: bool
     sliced: frozenset[str] = frozenset()
     """Maps of which the task reads only its own partition: it got every row of the delta."""
-    writes: tuple[Layout, str, tuple[str, ...]] | None = None
-    """For the last task: the layout, name and sums of the map whose run it writes."""
+    writes: tuple[Layout | None, str, tuple[str, ...]] | None = None
+    """For the last task: the layout, name and sums of the map whose run it writes; without layout it only adds up."""
 
     @staticmethod
     def running(
@@ -85,7 +85,7 @@ class Task:
         return Task(root, parts, steps, maps, target, initial, sliced)
 
     @staticmethod
-    def finishing(root: Path, parts: int, layout: Layout, name: str, sums: tuple[str, ...]) -> Task:
+    def finishing(root: Path, parts: int, layout: Layout | None, name: str, sums: tuple[str, ...]) -> Task:
         """The task that adds up a map's delta and writes its run."""
         return Task(root, parts, (), {}, Target(), False, writes=(layout, name, sums))
 
@@ -125,7 +125,7 @@ class Task:
         delta = None if rows is None else rows.consolidate(sums)
         if delta is not None and len(delta):
             own = f"{name.replace('.', '-')}-{uuid.uuid4().hex}"
-            refs = write_runs(self.root / "data", delta, layout, name=own)
+            refs = () if layout is None else write_runs(self.root / "data", delta, layout, name=own)
             yield pa.RecordBatch.from_pydict({"ref": [pickle.dumps(refs)], "data": [pack(delta)]})
 
 

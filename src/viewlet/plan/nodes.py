@@ -241,13 +241,6 @@ def column(f: Field) -> Column:
     return Column(f.name, f.type)
 
 
-def scans(plan: Plan) -> tuple[str, ...]:
-    """The tables and views that a plan reads, each once, in the order of their first mention."""
-    if isinstance(plan, Scan):
-        return (plan.name,)
-    return tuple(dict.fromkeys(name for child in children(plan) for name in scans(child)))
-
-
 def leaves(plan: Plan) -> tuple[Plan, ...]:
     """The scans of a plan, each as often as it occurs."""
     if isinstance(plan, Scan):

@@ -16,7 +16,7 @@ from viewlet.plan import expr, nodes, types
 from viewlet.program import program, sums, terms
 
 VERSION = 1
-"""Of the stored form; a program of another version is compiled again from its definition."""
+"""Of the stored form; a program of another version is refused, not misread."""
 
 _CLASSES: dict[str, type] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": found

@@ -26,6 +26,8 @@ class Map:
     """Integer columns that add up, as the weight does."""
     meaning: str = ""
     """What the map holds, for people."""
+    stored: bool = True
+    """Whether it is kept; otherwise only its delta is there, while the epoch runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,13 +100,3 @@ def statements(program: Program, table: str) -> list[str]:
 def at_first(steps: Iterable[Step]) -> list[str]:
     """What a view's first epoch puts in without any data."""
     return [f"{s.map.name} += {show_term(t)}" for s in steps for t in s.terms if not changes_read(t)]
-
-
-def show_program(program: Program) -> str:
-    """The whole program: maps, then statements by table."""
-    lines = ["maps", *(f"  {show_map(m)}" for m in program.maps)]
-    if constants := at_first(program.steps):
-        lines += ["at first", *(f"  {line}" for line in constants)]
-    for table in program.reads:
-        lines += [f"on {table}", *(f"  {line}" for line in statements(program, table))]
-    return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewlet.catalyst.frames import to_arrow
-from viewlet.errors import SqlError, UnknownName
+from viewlet.errors import EvaluationError, SqlError, UnknownName
 from viewlet.plan.types import Field, parse_type
 from viewlet.sql.literals import literal_rows
 from viewlet.sql.parse import parse
@@ -42,7 +42,7 @@ def execute(db: Database, text: str) -> Any:
         case Drop(kind, name, if_exists, cascade):
             return _drop(db, kind, name, if_exists, cascade)
         case Refresh(name, full):
-            return db.rebuild(name) if full else db.history(name)[-1]
+            return db.rebuild(name) if full else next(iter(reversed(db.history(name))), None)
         case Explain(target):
             return db.explain(target) if isinstance(target, str) else _explain_only(db, target)
         case DescribeHistory(name):
@@ -60,24 +60,21 @@ def execute(db: Database, text: str) -> Any:
 
 
 def _create_table(db: Database, s: CreateTable) -> None:
-    if s.if_not_exists and s.name in db.catalog.tables:
+    if s.if_not_exists and db.catalog.known(s.name) is not None:
         return
     db.create_table(s.name, s.fields, primary_key=s.primary_key, append_only=s.append_only, trusted=s.trusted)
 
 
 def _create_view(db: Database, s: CreateView) -> None:
-    if s.if_not_exists and s.name in db.catalog.views:
+    if s.if_not_exists and db.catalog.known(s.name) is not None:
         return
     db.create_view(s.name, s.query, policy=s.policy, replace=s.or_replace)
 
 
 def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) -> None:
-    try:
-        found = db.catalog.find(name)
-    except UnknownName:
-        if if_exists:
-            return
-        raise
+    if if_exists and db.catalog.known(name) is None:
+        return
+    found = db.catalog.find(name)
     if isinstance(found, Table) != (kind == "table"):
         other = "table" if isinstance(found, Table) else "view"
         raise UnknownName(
@@ -117,7 +114,7 @@ def _insert(db: Database, name: str, columns: tuple[str, ...] | None, query: str
     rows: Any = literal_rows(query, wanted)
     if rows is None:
         frame = _query(db, query)
-        rows = to_arrow(_as(frame, wanted, name), wanted)
+        rows = _rows(_as(frame, wanted, name), wanted)
     else:
         rows = [dict(zip((f.name for f in wanted), row, strict=True)) for row in rows]
     return db.insert(name, _complete(rows, table, wanted))
@@ -127,6 +124,8 @@ def _wanted(table: Table, columns: tuple[str, ...] | None) -> tuple[Field, ...]:
     if columns is None:
         return table.fields
     known = {f.name.lower(): f for f in table.fields}
+    if len({column.lower() for column in columns}) < len(columns):
+        raise SqlError(f"table {table.name}: a column is named twice in ({', '.join(columns)})")
     for column in columns:
         if column.lower() not in known:
             raise SqlError(f"table {table.name} has no column {column}", hint=f"there are: {', '.join(table.names)}")
@@ -157,29 +156,35 @@ def _as(frame: DataFrame, fields: tuple[Field, ...], table: str) -> DataFrame:
 
 def _delete(db: Database, name: str, where: str | None) -> int:
     table = db.catalog.table(name)
+    with db.writing():  # what is read is what is deleted
+        return db.delete(name, _matching(db, table, where))
+
+
+def _matching(db: Database, table: Table, where: str | None) -> pa.Table:
     gone = _query(db, f"SELECT * FROM {table.name}" + (f" WHERE {where}" if where else ""))
-    return db.delete(name, to_arrow(gone, table.fields))
+    return _rows(gone, table.fields)
 
 
 def _update(db: Database, s: Update) -> int:
     """The old rows go, the new ones come, in one epoch."""
     table = db.catalog.table(s.table)
-    new = {column.lower(): expr for column, expr in s.assignments}
     _wanted(table, tuple(column for column, _ in s.assignments))
-    picked = ", ".join(
-        f"({new[f.name.lower()]}) AS n{i}" if f.name.lower() in new else f"`{f.name}` AS n{i}"
-        for i, f in enumerate(table.fields)
-    )
-    frame = _query(db, f"SELECT *, {picked} FROM {table.name}" + (f" WHERE {s.where}" if s.where else ""))
-    width = len(table.fields)
-    both = to_arrow(
-        _as(frame, (*table.fields, *(Field(f"n{i}", f.type) for i, f in enumerate(table.fields))), s.table),
-        (*table.fields, *table.fields),
-    )
-    with db.epoch() as e:
-        e.delete(s.table, both.select(range(width)))
-        e.insert(s.table, both.select(range(width, 2 * width)))
+    text, width = _both_rows(table, s), len(table.fields)
+    fields = (*table.fields, *(Field(f"n{i}", f.type) for i, f in enumerate(table.fields)))
+    with db.writing():
+        both = _rows(_as(_query(db, text), fields, s.table), (*table.fields, *table.fields))
+        with db.epoch() as e:
+            e.delete(s.table, both.select(range(width)))
+            e.insert(s.table, both.select(range(width, 2 * width)))
     return e.number
+
+
+def _both_rows(table: Table, s: Update) -> str:
+    """A query for the rows that change: as they are, and as they will be."""
+    new = {column.lower(): expr for column, expr in s.assignments}
+    values = [f"({new[f.name.lower()]})" if f.name.lower() in new else f"`{f.name}`" for f in table.fields]
+    picked = ", ".join(f"{value} AS n{i}" for i, value in enumerate(values))
+    return f"SELECT *, {picked} FROM {table.name}" + (f" WHERE {s.where}" if s.where else "")
 
 
 def _query(db: Database, text: str) -> DataFrame:
@@ -192,7 +197,20 @@ def _query(db: Database, text: str) -> DataFrame:
         raise SqlError(" ".join(str(error).split("\n")[0].split())) from None
 
 
+def _rows(frame: DataFrame, fields: tuple[Field, ...]) -> pa.Table:
+    """A query's rows; where it fails on the data, that is the query's fault."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return to_arrow(frame, fields)
+    except PySparkException as error:
+        raise EvaluationError(" ".join(str(error).split("\n")[0].split())) from None
+
+
 def _arrow(frame: DataFrame) -> pa.Table:
     """A query's result in Viewlet's types."""
-    fields = tuple(Field(f.name, parse_type(f.dataType.simpleString())) for f in frame.schema.fields)
-    return to_arrow(frame, fields)
+    try:
+        fields = tuple(Field(f.name, parse_type(f.dataType.simpleString())) for f in frame.schema.fields)
+    except ValueError as error:
+        raise SqlError(str(error)) from None
+    return _rows(frame, fields)

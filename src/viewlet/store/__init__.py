@@ -1,6 +1,7 @@
 """Durable state: bags as sums of immutable runs, the log of commits, snapshots, recovery."""
 
 from viewlet.store.contents import Contents, TableContents, open_contents
+from viewlet.store.files import GoneFile
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
 from viewlet.store.runs import RunRef
@@ -10,6 +11,7 @@ from viewlet.store.writing import write_run, write_runs
 
 __all__ = [
     "Contents",
+    "GoneFile",
     "Layout",
     "Limits",
     "RunRef",

@@ -1,9 +1,9 @@
 select cust, sum(total) / (select sum(total) from orders) r, sum(total + (select max(total) from orders)) q
 from orders group by cust
 -- plan
-Project cust, _call / `sum(total)` AS r, q
+Project cust, c_call / `sum(total)` AS r, q
   Join inner
-    Aggregate [cust] cust, sum(total + `max(total)`) AS q, sum(total) AS _call
+    Aggregate [cust] cust, sum(total + `max(total)`) AS q, sum(total) AS c_call
       Join inner
         Project cust, total
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Mask, valid_mask
+from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.kernels.kernel import Kernel, Part, Rule, merge, strict
 from viewlet.columns.kernels.vectors import DTYPES, Evaluate, Values, Vector, anywhere, both, literal_vector, spread
 from viewlet.columns.rows import Rows
@@ -42,7 +42,7 @@ def compare_by(name: str, kind: Type) -> Compare:
 
 def _arrow_compare(name: str) -> Compare:
     call = pc.get_function(_NAMES[name]).call
-    return lambda a, b: valid_mask(call([a, b]), bits=1)
+    return lambda a, b: truth_of(call([a, b]))
 
 
 def _float_eq(a: Values, b: Values) -> Mask:
@@ -132,7 +132,7 @@ def _member_of(items: list[Literal], kind: Type) -> Callable[[Values], Mask]:
     if kind.name in _ARROW:
         options = pc.SetLookupOptions(value_set=pa.concat_arrays([literal_vector(item)[0] for item in items]))
         call = pc.get_function("is_in").call
-        return lambda values: valid_mask(call([values], options), bits=1)
+        return lambda values: truth_of(call([values], options))
     equal, constants = compare_by("eq", kind), [literal_vector(item)[0] for item in items]
     if len(items) > 8 and kind.name not in ("float", "double", "decimal", "boolean"):
         together = np.concatenate(constants)

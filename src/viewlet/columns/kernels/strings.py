@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Mask, valid_mask
+from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.kernels.kernel import Kernel, Part, Rule, strict
 from viewlet.columns.kernels.lettercase import by_letters, lower, upper
 from viewlet.columns.kernels.vectors import Evaluate, Vector, both, read_arrow, reader, spread
@@ -55,7 +55,7 @@ def _matching(text: Evaluate, arrow: str, options: pc.FunctionOptions) -> Evalua
 
     def evaluate(rows: Rows) -> Vector:
         values, valid = text(rows)
-        return valid_mask(call([values], options), bits=1), valid
+        return truth_of(call([values], options)), valid
 
     return evaluate
 

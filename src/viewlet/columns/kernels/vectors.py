@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, valid_mask
+from viewlet.columns.arrays import Mask, truth_of, valid_mask
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
 from viewlet.plan.expr import Literal
@@ -91,7 +91,7 @@ def _fixed_reader(name: str) -> Callable[[pa.Array], Vector]:
 
 
 def _read_booleans(array: pa.Array) -> Vector:
-    return valid_mask(array, bits=1), valid_mask(array) if array.null_count else None
+    return truth_of(array), valid_mask(array) if array.null_count else None
 
 
 def _limbs(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Positions, valid_mask, values_of
+from viewlet.columns.arrays import Positions, truth_of, valid_mask, values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.local.keys import KEY, why_not_key
 from viewlet.plan.types import Type
@@ -74,7 +74,7 @@ def changes(keys: Sequence[Key], at: Positions) -> np.ndarray[Any, np.dtype[np.b
 def _value_keys(array: pa.Array, zeros_differ: bool) -> list[Key]:
     kind = array.type
     if pa.types.is_boolean(kind):
-        return [valid_mask(pc.fill_null(array, False), bits=1).view(np.uint8)]
+        return [truth_of(pc.fill_null(array, False)).view(np.uint8)]
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         return [values_of(array, f"i{kind.bit_width // 8}")]
     if pa.types.is_floating(kind):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Positions, from_numpy, valid_mask
+from viewlet.columns.arrays import Positions, from_numpy, truth_of
 from viewlet.columns.hash import hash_array
 from viewlet.columns.types import arrow_type
 from viewlet.engine.local import moments, sums
@@ -103,7 +103,7 @@ def _count(call: Reduce) -> Reducer:
 
 def _count_if(call: Reduce) -> Reducer:
     def count_if(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
-        true = valid_mask(pc.fill_null(args[0], False), bits=1)
+        true = truth_of(pc.fill_null(args[0], False))
         return pa.array(groups.take(np.flatnonzero(true)).sizes())
 
     return count_if
