@@ -33,6 +33,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.driver.memory": "1g",
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.codegen.wholeStage": "false",
         "spark.ui.showConsoleProgress": "false",

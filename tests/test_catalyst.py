@@ -106,7 +106,9 @@ def test_columns_have_the_names_of_the_query(spark: SparkSession) -> None:
 
 
 def test_a_name_is_found_whatever_its_case(spark: SparkSession) -> None:
-    assert nodes.scans(analysed(spark, "SELECT ID FROM ORDERS").plan) == ("orders",)
+    (leaf,) = nodes.leaves(analysed(spark, "SELECT ID FROM ORDERS").plan)
+    assert isinstance(leaf, nodes.Scan)
+    assert leaf.name == "orders"
 
 
 def test_dataframe_and_sql_are_one_case(spark: SparkSession) -> None:

@@ -31,7 +31,7 @@ class View:
     definition: str | None
     """The SQL text; None where the view was defined by a DataFrame."""
     fragments: Mapping[str, bytes] = field(default_factory=dict)
-    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition."""
+    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text is."""
     inputs: tuple[str, ...] = ()
     """The tables and views that `whole` reads, in its order."""
     is_stabilized: bool = False

@@ -37,8 +37,10 @@ def define_view(
     if policy == "INCREMENTAL STRICT":
         _refuse_recomputation(program)
     cuts, inputs = whole_inputs(analysis)
-    fragments = {"whole": make_whole(analysis, 0, cuts), **_fragments(analysis, program)}
     text = definition if isinstance(definition, str) else None
+    fragments = _fragments(analysis, program)
+    if text is None or analysis.is_stabilized:  # otherwise the text says it all
+        fragments["whole"] = make_whole(analysis, 0, cuts)
     return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position)
 
 
