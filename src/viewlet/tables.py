@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, valid_mask
+from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
-from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows, add_up, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
@@ -74,8 +73,8 @@ class Table:
 
 def row_hashes(rows: Rows) -> Rows:
     """Two hashes of each row: together, its identity."""
-    hashes = rows.hashes(), hash_rows(list(rows.columns.values()), len(rows), seed=1)
-    return Rows({name: pa.array(h.view(np.int64)) for name, h in zip(HASHES, hashes, strict=True)}, rows.weights)
+    hashes = [from_numpy(rows.hashes(seed=seed).view(np.int64), pa.int64()) for seed in (0, 1)]
+    return Rows(dict(zip(HASHES, hashes, strict=True)), rows.weights)
 
 
 @dataclass

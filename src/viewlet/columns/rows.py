@@ -28,7 +28,10 @@ class Rows:
     __slots__ = ("_hashes", "columns", "weights")
 
     def __init__(
-        self, columns: Mapping[str, pa.Array], weights: Weights, hashes: dict[tuple[str, ...], Hashes] | None = None
+        self,
+        columns: Mapping[str, pa.Array],
+        weights: Weights,
+        hashes: dict[tuple[int, tuple[str, ...]], Hashes] | None = None,
     ) -> None:
         self.columns = dict(columns)
         self.weights = weights
@@ -59,8 +62,8 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         columns = {name: pa.concat_arrays([p.columns[name] for p in parts]) for name in parts[0].columns}
-        known = [names for names in parts[0]._hashes if all(names in p._hashes for p in parts)]
-        hashes = {names: np.concatenate([p._hashes[names] for p in parts]) for names in known}
+        known = [key for key in parts[0]._hashes if all(key in p._hashes for p in parts)]
+        hashes = {key: np.concatenate([p._hashes[key] for p in parts]) for key in known}
         return Rows(columns, np.concatenate([p.weights for p in parts]), hashes)
 
     @staticmethod
@@ -71,7 +74,7 @@ class Rows:
         if len(at) == len(self) and (len(at) == 0 or bool((at == np.arange(len(at))).all())):
             return self
         indices = from_numpy(at.astype(np.int64, copy=False), pa.int64())
-        hashes = {names: known[at] for names, known in self._hashes.items()}
+        hashes = {key: known[at] for key, known in self._hashes.items()}
         return Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at], hashes)
 
     def filter(self, keep: Mask) -> Rows:
@@ -84,7 +87,7 @@ class Rows:
         return Rows(dict(zip(new, self.columns.values(), strict=True)), self.weights)
 
     def with_columns(self, more: Mapping[str, pa.Array]) -> Rows:
-        hashes = {names: known for names, known in self._hashes.items() if not set(names) & set(more)}
+        hashes = {key: known for key, known in self._hashes.items() if not set(key[1]) & set(more)}
         return Rows({**self.columns, **more}, self.weights, hashes)
 
     def weighted(self, weights: Weights) -> Rows:
@@ -93,12 +96,12 @@ class Rows:
     def negated(self) -> Rows:
         return Rows(self.columns, -self.weights, self._hashes)
 
-    def hashes(self, wanted: Iterable[str] | None = None) -> Hashes:
+    def hashes(self, wanted: Iterable[str] | None = None, seed: int = 0) -> Hashes:
         """The hash of each row, over some columns or all."""
         names = self.names if wanted is None else tuple(wanted)
-        found = self._hashes.get(names)
+        found = self._hashes.get((seed, names))
         if found is None:
-            found = self._hashes[names] = hash_rows([self.columns[n] for n in names], len(self))
+            found = self._hashes[seed, names] = hash_rows([self.columns[n] for n in names], len(self), seed)
         return found
 
     def expanded(self) -> Rows:
