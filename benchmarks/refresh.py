@@ -169,6 +169,12 @@ HEADINGS = [
 ]
 
 
+INTRODUCTION = """# Refresh time against data size
+
+Two views over `sales` (and `customers`, a twentieth as many rows): (a) `GROUP BY item`, 5,000 groups, (b) a join of the two, grouped by region and segment. Each epoch puts in as many new sales as it takes out old ones, is checked, refreshed and synced. *refresh* is the view alone, *durable epoch* everything. Beside them the same view recomputed from the same rows by Spark SQL (Parquet files, into a no-op sink) and by DuckDB (its own tables, in memory), in the same run on two cores; the ratios are theirs to the durable epoch. `make bench` makes this table.
+"""
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=int, default=100_000)
@@ -183,7 +189,7 @@ def main(argv: list[str] | None = None) -> None:
     text = "\n".join([*table, "", f"The smallest Spark job of this run: {job:.1f} ms. Medians."])
     print(text)
     if arguments.out:
-        arguments.out.write_text(text + "\n")
+        arguments.out.write_text(f"{INTRODUCTION}\n{text}\n")
 
 
 if __name__ == "__main__":

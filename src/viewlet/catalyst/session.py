@@ -18,6 +18,7 @@ from viewlet.errors import SparkMissing
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "true",
