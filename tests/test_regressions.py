@@ -163,3 +163,19 @@ def test_checking_views_whose_columns_do_not_go_together(db: viewlet.Database) -
     db.create_view("y", "SELECT named_struct('b', b) AS c FROM t")
     db.insert("t", [(1, "x")])
     assert db.check().num_rows == 0
+
+
+def test_a_leaf_that_spark_uses_twice_gets_its_rows_twice(db: viewlet.Database) -> None:
+    """Spark pushes the IN into both sides of EXCEPT ALL, with one and the same leaf; the plan's ties are decided."""
+    db.create_table("t", "id INT, a INT")
+    db.create_table("u", "c INT")
+    inner = "SELECT id AS d, a AS e FROM t EXCEPT ALL SELECT id, a FROM t"
+    top = f"SELECT d, e, row_number() OVER (PARTITION BY d ORDER BY d) AS r FROM ({inner}) WHERE e IN (SELECT c FROM u)"
+    db.create_view("v", top)
+    db.create_view("w", f"SELECT * FROM ({inner}) WHERE e IN (SELECT c FROM u)", policy="FULL")
+    db.insert("u", [(3,), (7,), (1,)])
+    db.insert("t", [(12, 3), (0, 7), (36, 1)])
+    assert db.catalog.view("v").is_stabilized
+    assert db.table("v").rows() == []
+    assert db.table("w").rows() == []
+    assert db.check("v").num_rows == 0

@@ -186,14 +186,17 @@ def _fragment(analysis: Analysis, top: int, result: Carried, places: list[Node])
     plan = jvm.project([*columns, *extra], result.plan)
     carrier = to_husks(jvm, detach(jvm, plan))
     walked = list(walk(carrier))
-    header = {"spark": jvm.spark.version, "inputs": [_position(walked, place) for place in places]}
+    header = {"spark": jvm.spark.version, "inputs": _positions(walked, places)}
     head = json.dumps(header).encode()
     return MAGIC + struct.pack(">I", len(head)) + head + _serialize(jvm, carrier)
 
 
-def _position(walked: list[Node], place: Node) -> int:
-    """Where in a plan an empty relation is; its column ids tell it from others, its object from a copy of itself."""
-    return next(i for i, node in enumerate(walked) if node.fastEquals(place))
+def _positions(walked: list[Node], places: list[Node]) -> list[int]:
+    """Where in a plan some empty relations are; two that are alike, as Spark may make them, come in their order."""
+    found: list[int] = []
+    for place in places:
+        found.append(next(i for i, node in enumerate(walked) if i not in found and node.fastEquals(place)))
+    return found
 
 
 def _read(fragment: bytes) -> tuple[dict[str, Any], bytes]:
