@@ -29,7 +29,7 @@ MARK = "-- program\n"
 
 @pytest.fixture(scope="module")
 def fresh(spark: Any) -> Any:
-    """A session in which no other test has named tables: Spark's names for columns depend on how they were named."""
+    """A session of this module's own, so that no other test's tables are in it."""
     return spark.newSession()
 
 
