@@ -18,7 +18,8 @@ from viewlet.engine.ready import ReadyProgram, make_ready
 from viewlet.errors import StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
-from viewlet.program.program import Program
+from viewlet.program.program import Program, Step
+from viewlet.program.same import Identity, identity
 from viewlet.tables import Table
 
 
@@ -48,6 +49,12 @@ class View:
     def reads(self) -> tuple[str, ...]:
         """The tables and views whose change matters to this one."""
         return self.program.reads
+
+    @cached_property
+    def shareable(self) -> dict[Identity, Step]:
+        """The maps that other views can use too, by what they hold."""
+        steps = [s for s in self.program.steps if s.map.stored and s.map.name != self.name]
+        return {same: s for s in steps if (same := identity(s.terms, s.map.sums)) is not None}
 
     @cached_property
     def ready(self) -> ReadyProgram:
@@ -159,6 +166,16 @@ class Catalog:
     def schemas(self) -> dict[str, tuple[Field, ...]]:
         """What each table and view looks like to a definition."""
         return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
+
+    def maps(self, *, without: str = "") -> dict[Identity, Step]:
+        """The maps of all views but one that another view could share, by what they hold."""
+        views = [v for v in self.views.values() if v.name != without]
+        return {same: step for v in reversed(views) for same, step in v.shareable.items()}
+
+    def own_maps(self, view: View) -> list[str]:
+        """The maps of a view that no other view shares; the view itself is one."""
+        others = {m.name for v in self.views.values() if v.name != view.name for m in v.program.maps}
+        return [m.name for m in view.program.maps if m.stored and m.name not in others]
 
     def readers(self, name: str) -> list[str]:
         """The views that read a table or view, directly or through others, in their order."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from viewlet.catalog import Catalog, View, table_document, view_document
+from viewlet.compile.rules import Rules
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
@@ -56,6 +57,8 @@ class Database:
         self._lock = threading.RLock()
         self.on_spark = OnSparkSession(lambda: self.session, lambda view: self.catalog.view(view).fragments)
         self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
+        self.rules = Rules()
+        """What the compiler may do with the views defined from now on."""
         self._epoch_is_open = False
         self._engines: dict[str, Any] = {}
 
@@ -167,12 +170,13 @@ class Database:
 
     def define(self, name: str, definition: Any, *, policy: str = "AUTO") -> View:
         """Analyse and compile a definition, without creating anything."""
-        from viewlet.views import define_view
+        from viewlet.views import Given, define_view, facts_of
 
         if policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
         schemas = {n: f for n, f in self.catalog.schemas().items() if n != name}
-        return define_view(self.session, name, definition, schemas, policy, self._next_position())
+        given = Given(self.rules, facts_of(self), self.catalog.maps(without=name))
+        return define_view(self.session, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
@@ -181,8 +185,8 @@ class Database:
         """Clear the way for another definition of a view that nobody reads."""
         if readers := self.catalog.readers(old.name):
             raise UnknownName(f"{', '.join(readers)} read {old.name}", hint="drop them first, then replace it")
-        for kept in old.program.maps:
-            transaction.drop(kept.name)
+        for name in self.catalog.own_maps(old):
+            transaction.drop(name)
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
@@ -191,8 +195,8 @@ class Database:
         """
         with self.writing(), self.store.begin() as transaction:
             view = self.catalog.view(name)
-            for kept in view.program.maps:
-                transaction.drop(kept.name)
+            for bag in self.catalog.own_maps(view):
+                transaction.drop(bag)
             record = backfill(self, transaction, view, log.info)
             return transaction.commit({**record, "kind": "rebuild"})
 
@@ -206,18 +210,20 @@ class Database:
             if readers and not cascade:
                 raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
             with self.store.begin() as transaction:
-                for reader in reversed(readers):
-                    self._drop_one(transaction, self.catalog.find(reader))
-                self._drop_one(transaction, found)
+                gone = [*(self.catalog.find(reader) for reader in reversed(readers)), found]
+                staying = [v for v in self.catalog.views.values() if v not in gone]
+                shared = {m.name for v in staying for m in v.program.maps}
+                for each in gone:
+                    self._drop_one(transaction, each, shared)
                 transaction.commit({"kind": "drop", "name": found.name})
 
     @staticmethod
-    def _drop_one(transaction: Transaction, found: Table | View) -> None:
+    def _drop_one(transaction: Transaction, found: Table | View, shared: set[str]) -> None:
         if isinstance(found, Table):
             bags = [found.name] + ([found.index] if found.index else [])
             transaction.remove(f"table/{found.name}")
         else:
-            bags = [kept.name for kept in found.program.maps]
+            bags = [kept.name for kept in found.program.maps if kept.name not in shared]
             transaction.remove(f"view/{found.name}")
         for bag in bags:
             transaction.drop(bag)

@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import View
 from viewlet.columns import evaluate
-from viewlet.compile import Abilities, compile_view
+from viewlet.compile import Abilities, Facts, Rules, compile_view
 from viewlet.engine import local
 from viewlet.errors import UnsupportedQuery
 from viewlet.plan.types import Field
-from viewlet.program.program import Program
+from viewlet.program.program import Program, Step
+from viewlet.program.same import Identity
 from viewlet.program.terms import Native
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from viewlet.database import Database
+
 ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
+_EPOCHS, _ENOUGH = 100, 10
+"""From how many of the last epochs rates are taken, and how many there must be."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a definition is compiled with: the compiler's rules, what is known of the tables, maps that are there."""
+
+    rules: Rules = field(default_factory=Rules)
+    facts: Facts = field(default_factory=Facts)
+    maps: Mapping[Identity, Step] = field(default_factory=dict)
+
+
+def facts_of(database: Database) -> Facts:
+    """What the store knows of the tables and views: sizes, keys, and how much of each recent epochs changed."""
+    snapshot, catalog = database.store.snapshot(), database.catalog
+    rows = {name: snapshot.contents(name).rows for name in catalog.names()}
+    keys = {t.name: tuple(t.names.index(k) for k in t.primary_key) for t in catalog.tables.values() if t.primary_key}
+    epochs = [r for r in database.store.history() if r.get("kind") == "epoch"][-_EPOCHS:]
+    changed: dict[str, float] = {}
+    for record in epochs:
+        for table, counts in record["tables"].items():
+            changed[table] = changed.get(table, 0.0) + (counts["inserted"] + counts["deleted"]) / len(epochs)
+        for view, done in record["views"].items():
+            changed[view] = changed.get(view, 0.0) + (done["inserted"] + done["deleted"]) / len(epochs)
+    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {})
 
 
 def define_view(
@@ -27,13 +57,24 @@ def define_view(
     schemas: Mapping[str, tuple[Field, ...]],
     policy: str,
     position: int,
+    given: Given | None = None,
 ) -> View:
     """The view that a definition (SQL text or DataFrame) describes, compiled and ready to be stored."""
     from viewlet.catalyst.analyse import analyse
     from viewlet.catalyst.fragments import make_whole, whole_inputs
 
     analysis = analyse(spark, definition, schemas)
-    program = compile_view(name, analysis.plan, analysis.columns, ABILITIES, full=policy == "FULL")
+    given = given or Given()
+    program = compile_view(
+        name,
+        analysis.plan,
+        analysis.columns,
+        ABILITIES,
+        full=policy == "FULL",
+        rules=given.rules,
+        facts=given.facts,
+        known=given.maps,
+    )
     if policy == "INCREMENTAL STRICT":
         _refuse_recomputation(program)
     cuts, inputs = whole_inputs(analysis)

@@ -6,15 +6,17 @@ in as `Abilities`. The stages, in order, are the compiler's table of contents.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder
 from viewlet.compile.distinct import split_distinct
 from viewlet.compile.lower import lower_view
+from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
 from viewlet.plan.types import Field
-from viewlet.program.program import Program, check
+from viewlet.program.program import Program, Step, check
+from viewlet.program.same import Identity
 
 Stage = Callable[[Plan, Abilities], Plan]
 
@@ -25,11 +27,20 @@ STAGES: tuple[tuple[str, Stage], ...] = (
 
 
 def compile_view(
-    view: str, plan: Plan, columns: tuple[Field, ...], abilities: Abilities, *, full: bool = False
+    view: str,
+    plan: Plan,
+    columns: tuple[Field, ...],
+    abilities: Abilities,
+    *,
+    full: bool = False,
+    rules: Rules | None = None,
+    facts: Facts | None = None,
+    known: Mapping[Identity, Step] | None = None,
 ) -> Program:
     """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names.
 
-    `full`: it is recomputed as a whole whenever something changes, because the user wants it so.
+    `full`: it is recomputed as a whole whenever something changes, because the user wants it so. `known` are the
+    maps of other views, which serve again where they hold what is needed.
     """
     if full:
         plan = Sealed(leaves(plan), "the whole definition", "REFRESH POLICY FULL", plan.columns, origin=origin_of(plan))
@@ -37,9 +48,10 @@ def compile_view(
         before = [f.type for f in plan.columns]
         plan = stage(plan, abilities)
         assert [f.type for f in plan.columns] == before, f"{stage.__name__} changed the schema of {view}"
-    program = lower_view(Builder(view, abilities), plan, columns)
+    build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {})
+    program = lower_view(build, plan, columns)
     check(program)
     return program
 
 
-__all__ = ["STAGES", "Abilities", "compile_view"]
+__all__ = ["FIRST_ORDER", "STAGES", "Abilities", "Facts", "Rules", "compile_view"]

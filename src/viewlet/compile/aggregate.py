@@ -4,33 +4,34 @@
 
 The map S holds, for each key, integers that add up (columns/sums.py); for the keys that a delta touches,
 the old answer is taken away and the new one put in. DISTINCT is the same without any sum: a key is there
-while its weight is positive.
+while its weight is positive. Where Q is a product, its sums are pushed into the maps of its factors (product.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from viewlet.compile.build import Builder, comparable, compute
+from viewlet.compile.build import Builder, SumsMap, comparable, compute
+from viewlet.compile.calculus import Clause, Expansion
+from viewlet.compile.inequality import split_disjunctions
+from viewlet.compile.product import lower_clauses, lower_sums
 from viewlet.compile.regroup import lower_keyed
-from viewlet.plan.expr import Column, Expr, Named, Reduce, rewrite, walk
+from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, walk
 from viewlet.plan.nodes import Aggregate, Plan
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
 from viewlet.program.sums import Sum, is_sum, sum_columns, uses_slots
 from viewlet.program.terms import SLOT, Answer, Term, Total
 
-Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 
-
-def lower_aggregate(build: Builder, plan: Aggregate, lower: Lower, top: Plan) -> tuple[Term, ...]:
+def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion, top: Plan) -> tuple[Term, ...]:
     """The delta of an aggregate's rows."""
     why = why_not_sums(build, plan)
     if why is not None:
-        return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, lower, top=top)
+        return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, expansion.lower, top=top)
     build.note(plan, "ring")
-    return _lower_sums(build, plan, lower(build, plan.rows))
+    answer, held = keep_sums(build, plan, expansion)
+    return (compute(answer, list(zip(plan.columns, held.results, strict=True))),)
 
 
 def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
@@ -46,7 +47,7 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
             return why
     if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
         return why
-    return build.abilities.expressions(r.expr for r in _results(plan, _names(plan), "_a"))
+    return build.abilities.expressions(r.expr for r in _results(plan, _names(plan), [f"_a{i}" for i in range(99)]))
 
 
 def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
@@ -59,27 +60,51 @@ def _names(plan: Aggregate) -> tuple[str, ...]:
     return tuple(k.name if isinstance(k, Column) else f"_k{i}" for i, k in enumerate(plan.keys))
 
 
-def _results(plan: Aggregate, keys: tuple[str, ...], prefix: str) -> tuple[Named, ...]:
+def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
     """The results over the columns that hold keys and aggregates."""
     held: dict[Expr, Expr] = {k: Column(n, k.type) for k, n in zip(plan.keys, keys, strict=True)}
-    held |= {c: Column(f"{prefix}{i}", c.type) for i, c in enumerate(calls_of(plan))}
+    held |= {c: Column(n, c.type) for c, n in zip(calls_of(plan), values, strict=False)}
     return tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
 
 
-def _lower_sums(build: Builder, plan: Aggregate, below: tuple[Term, ...]) -> tuple[Term, ...]:
+def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, SumsMap]:
+    """The map of an aggregate's sums, and the term that answers from it for the keys that are touched."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     names = _names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan)
     fields = _map_fields([f for f, _ in keys], sums)
-    below = build.netted(below, [e for _, e in (*keys, *arguments)])
-    totals = tuple(Total(compute(t, [*keys, *arguments]), names, sums, fields) for t in below)
+    clauses = expansion.of(plan.rows)
+    terms = _totals(build, clauses, keys, arguments, sums, fields)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
-    kept = build.keep(totals, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))
-    answered = tuple([f for f, _ in keys] + [Field(s.name, s.type) for s in sums])
-    answer = Answer(kept.name, names, sums, answered)
-    results = _results(plan, names, "_a")
-    return (compute(answer, [(f, r.expr) for f, r in zip(plan.columns, results, strict=True)]),)
+    kept = build.keep(terms, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))
+    own = tuple(build.fresh("k") if n.startswith("_") else n for n in names)
+    values = [build.fresh("a") for _ in sums]
+    shown = (
+        *(Field(n, f.type) for n, (f, _) in zip(own, keys, strict=True)),
+        *(Field(n, s.type) for n, s in zip(values, sums, strict=True)),
+    )
+    answer = Answer(kept.name, tuple(kept.own(n) for n in names), sums, shown)
+    results = tuple(r.expr for r in _results(plan, own, values))
+    return answer, SumsMap(kept, own, names, sums, shown, results)
+
+
+def _totals(
+    build: Builder,
+    clauses: tuple[Clause, ...],
+    keys: list[tuple[Field, Expr]],
+    arguments: list[tuple[Field, Expr]],
+    sums: tuple[Sum, ...],
+    fields: tuple[Field, ...],
+) -> tuple[Term, ...]:
+    if build.is_safe(e for _, e in (*keys, *arguments)):
+        parts = [part for c in clauses for part in split_disjunctions(build, c)]
+        return tuple(t for c in parts for t in lower_sums(build, c, keys, arguments, sums, fields))
+    needed = dict.fromkeys(n for _, e in (*keys, *arguments) for n in sorted(columns_of(e)))
+    kinds = {n: e.type for n, e in clauses[0].results.items()}
+    rows = build.added_up(lower_clauses(build, clauses, [(Field(n, kinds[n]), Column(n, kinds[n])) for n in needed]))
+    names = tuple(f.name for f, _ in keys)
+    return tuple(Total(compute(t, [*keys, *arguments]), names, sums, fields) for t in rows)
 
 
 def _arguments(plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ...]]:

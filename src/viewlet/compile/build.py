@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from viewlet.compile.abilities import Abilities
+from viewlet.compile.rules import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
-from viewlet.plan.nodes import Plan
+from viewlet.plan.nodes import Plan, Scan, leaves
 from viewlet.plan.show import show_node
-from viewlet.plan.types import FRACTIONAL, Field, Type
+from viewlet.plan.types import BIGINT, FRACTIONAL, Field, Type
 from viewlet.program.program import Map, Note, Step
+from viewlet.program.same import Identity, identity
+from viewlet.program.sums import Sum
 from viewlet.program.terms import Change, Compute, Term
+
+Indexes = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A map as one of its users sees it: under names of its own, by position."""
+
+    map: Map
+    columns: tuple[Field, ...]
+
+    @property
+    def name(self) -> str:
+        return self.map.name
+
+    def own(self, name: str) -> str:
+        """The map's own name of a column."""
+        at = next(i for i, f in enumerate(self.columns) if f.name == name)
+        return self.map.columns[at].name
+
+    def change(self, weight: str | None = None) -> Change:
+        """The map's delta; with its weights as a last column of that name, if one is given."""
+        last = () if weight is None else (Field(weight, BIGINT, False),)
+        return Change(self.name, (*self.columns, *last), weight)
+
+
+@dataclass(frozen=True, slots=True)
+class SumsMap:
+    """A map of sums, and the rows that it stands for: keys, values of the sums, and results over both."""
+
+    kept: Kept
+    keys: tuple[str, ...]
+    """The key columns of the rows, and below what the map calls them."""
+    held: tuple[str, ...]
+    sums: tuple[Sum, ...]
+    columns: tuple[Field, ...]
+    results: tuple[Expr, ...]
+
+    def own(self, name: str) -> str:
+        """What the map calls a column of the rows."""
+        names = [f.name for f in self.columns]
+        at = names.index(name)
+        return self.kept.own(self.held[at]) if at < len(self.keys) else self.sums[at - len(self.keys)].name
 
 
 @dataclass
@@ -20,19 +67,49 @@ class Builder:
 
     view: str
     abilities: Abilities
+    rules: Rules = field(default_factory=Rules)
+    facts: Facts = field(default_factory=Facts)
+    known: Mapping[Identity, Step] = field(default_factory=dict)
+    """Maps of other views, by what they hold."""
     steps: list[Step] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    sources: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The tables that a map of this program comes from."""
+    choices: list[str] = field(default_factory=list)
+    """What was weighed, for people."""
+    _identities: dict[Identity, int] = field(default_factory=dict)
     _names: int = 0
+    _quiet: int = 0
     depth: int = 0
 
     def note(self, plan: Plan, tier: str, reason: str = "") -> None:
         """Record how an operator is maintained."""
-        self.notes.append(Note(show_node(plan), self.depth, tier, reason))
+        if not self._quiet:
+            self.notes.append(Note(show_node(plan), self.depth, tier, reason))
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """What is lowered a second time is not noted again."""
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
 
     def fresh(self, prefix: str) -> str:
         """A column name that no plan uses."""
         self._names += 1
         return f"_{prefix}{self._names}"
+
+    def is_safe(self, exprs: Iterable[Expr]) -> bool:
+        """Whether expressions can be evaluated here, on any row, also one that never was."""
+        exprs = list(exprs)
+        return self.abilities.expressions(exprs) is None and not any(map(self.abilities.can_fail, exprs))
+
+    def tables(self, plan: Plan) -> frozenset[str]:
+        """The tables and views that a plan comes from."""
+        scans = [leaf.name for leaf in leaves(plan) if isinstance(leaf, Scan)]
+        return frozenset(t for name in scans for t in self.sources.get(name, (name,)))
 
     def keep(
         self,
@@ -40,15 +117,47 @@ class Builder:
         key: tuple[str, ...],
         *,
         meaning: str,
-        indexes: tuple[tuple[str, ...], ...] = (),
+        indexes: Indexes = (),
         sums: tuple[str, ...] = (),
         name: str | None = None,
-    ) -> Map:
-        """Materialize the sum of some terms as a map."""
+        stored: bool = True,
+    ) -> Kept:
+        """Materialize the sum of some terms as a map; one that is there already, also in another view, serves again."""
         columns = terms[0].columns
-        kept = Map(name or self.next_map(), columns, key, indexes, sums, meaning)
-        self.steps.append(Step(kept, tuple(terms)))
-        return kept
+        wanted = Map(name or self.next_map(), columns, key, indexes, sums, meaning, stored)
+        same = None if name is not None else identity(terms, sums)
+        if same is not None:
+            if (at := self._identities.get(same)) is not None:
+                return self._again(at, wanted)
+            self._identities[same] = len(self.steps)
+            if stored and (other := self.known.get(same)) is not None:
+                self.steps.append(other)
+                return self._again(len(self.steps) - 1, wanted)
+        self.steps.append(Step(wanted, tuple(terms)))
+        return Kept(wanted, columns)
+
+    def _again(self, at: int, wanted: Map) -> Kept:
+        """A map of this program that serves a second time, with the indexes that this takes."""
+        step = self.steps[at]
+        there, columns = step.map, wanted.columns
+        seen = Kept(there, columns)
+        lookups = (
+            [tuple(seen.own(n) for n in names) for names in (wanted.key, *wanted.indexes)] if wanted.stored else []
+        )
+        if not there.stored and lookups:
+            there = replace(there, key=lookups[0], stored=True)
+        more = tuple(dict.fromkeys(n for n in lookups if n not in (there.key, *there.indexes)))
+        if there is not step.map or more:
+            there = replace(there, indexes=(*there.indexes, *more))
+            self.steps[at] = Step(there, step.terms)
+        return Kept(there, columns)
+
+    def index(self, name: str, own: tuple[str, ...]) -> None:
+        """Let a map of this program be looked up by some of its columns."""
+        at = next(i for i, step in enumerate(self.steps) if step.map.name == name)
+        there = self.steps[at].map
+        if own not in (there.key, *there.indexes):
+            self.steps[at] = Step(replace(there, indexes=(*there.indexes, own)), self.steps[at].terms)
 
     def netted(self, terms: tuple[Term, ...], exprs: Iterable[Expr]) -> tuple[Term, ...]:
         """Terms on whose rows some expressions can be evaluated without fear.
@@ -63,16 +172,26 @@ class Builder:
         if len(terms) == 1:
             return terms
         columns = terms[0].columns
-        added = Map(self.next_map(), columns, tuple(f.name for f in columns), meaning="added up", stored=False)
-        self.steps.append(Step(added, terms))
-        return (change_of(added),)
+        return (self.keep(terms, tuple(f.name for f in columns), meaning="added up", stored=False).change(),)
+
+    def passed_on(self, terms: tuple[Term, ...], plan: Plan) -> Scan:
+        """What a plan gives, to be read more than once: a bag that has a delta, and is not kept."""
+        everything = tuple(f.name for f in plan.columns)
+        kept = self.keep(terms, everything, meaning=show_node(plan), stored=False)
+        self.sources[kept.name] = self.tables(plan)
+        return Scan(kept.name, kept.columns)
 
     def next_map(self) -> str:
-        return f"{self.view}.m{len(self.steps) + 1}"
+        """A name that no map of this view has, nor one that others took over from it."""
+        at = len(self.steps) + 1
+        taken = {s.map.name for s in (*self.steps, *self.known.values())}
+        while f"{self.view}.m{at}" in taken:
+            at += 1
+        return f"{self.view}.m{at}"
 
 
-def change_of(kept: Map, count: int | None = None) -> Change:
-    """The delta of a map of this program; its first columns, or all."""
+def change_of(kept: Kept, count: int | None = None) -> Change:
+    """The delta of a map; its first columns, or all."""
     return Change(kept.name, kept.columns[:count])
 
 

@@ -2,8 +2,9 @@
 
     Δ(filter Q) = filter ΔQ        Δ(project Q) = project ΔQ        Δ(P ∪ Q) = ΔP + ΔQ
 
-Linear operators act on the delta and keep nothing. Joins, sums and regrouped operators keep maps; they
-have files of their own, and this match is their table of contents.
+Filters, projections, unions and joins form blocks of the ring, which become sums of products (calculus.py) and
+then maps and statements (product.py). Sums and regrouped operators have files of their own; this match is the
+table of contents.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.aggregate import lower_aggregate, why_not_sums
-from viewlet.compile.build import Builder, compute, rename
+from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
+from viewlet.compile.build import Builder, SumsMap, compute
+from viewlet.compile.calculus import Expansion, in_ring
 from viewlet.compile.join import lower_join
+from viewlet.compile.product import lower_clauses
 from viewlet.compile.regroup import lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.plan.expr import Column
 from viewlet.plan.nodes import (
     Aggregate,
     Expand,
@@ -49,7 +53,7 @@ def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Progra
         build.steps[-1] = _as_view(build.steps[-1], build.view)
     else:
         build.keep(terms, names, meaning="the view", name=build.view)
-    return Program(build.view, columns, names, tuple(build.steps), tuple(build.notes))
+    return Program(build.view, columns, names, tuple(build.steps), tuple(build.notes), tuple(build.choices))
 
 
 def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
@@ -88,23 +92,37 @@ def _lower(build: Builder, plan: Plan) -> Terms:
             return (Constant(rows, columns),)
         case Filter() | Project() if (base := _regrouped_below(build, plan)) is not None:
             return _lower_regrouped(build, base, plan)
+        case Filter() | Project() | Union() | Join() if in_ring(build, plan):
+            build.depth -= 1
+            clauses = _expansion(build).of(plan)
+            build.depth += 1
+            return lower_clauses(build, clauses, [(f, Column(f.name, f.type)) for f in plan.columns])
         case Filter() | Project() | Expand() | Generate():
             return _lower_row_wise(build, plan)
-        case Union(inputs, columns):
-            build.note(plan, "ring")
-            return tuple(rename(t, columns) for rows in inputs for t in lower(build, rows))
         case Join():
             return lower_join(build, plan, lower, plan)
         case Aggregate():
-            return lower_aggregate(build, plan, lower, plan)
+            return lower_aggregate(build, plan, _expansion(build), plan)
         case Window() | Top():
             return _lower_regrouped(build, plan, plan)
         case Sealed():
             return lower_sealed(build, plan, lower)
-        case Input():
-            raise AssertionError("an input of a function over groups stands outside of one")
+        case Union() | Input():
+            raise AssertionError(f"{show_node(plan)} stands where it cannot")
         case _:
             assert_never(plan)
+
+
+def _expansion(build: Builder) -> Expansion:
+    return Expansion(build, lower, _sums_of, lambda build, plan: _regrouped_below(build, plan) is not None)
+
+
+def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
+    """A nested aggregate as a map of sums, if it is one."""
+    if why_not_sums(build, plan) is not None:
+        return None
+    build.note(plan, "ring")
+    return keep_sums(build, plan, _expansion(build))
 
 
 def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
@@ -113,13 +131,15 @@ def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
     Then what they drop is never kept: a top-k per group keeps k rows of each, and an outer join just the columns
     that are wanted.
     """
-    base = plan
+    if not isinstance(plan, Filter | Project):
+        return None
+    base: Plan = plan
     while isinstance(base, Filter | Project):
         base = base.rows
     match base:
         case Window() | Top():
             pass
-        case Join() if base.kind != "inner":
+        case Join() if base.kind != "inner" and not in_ring(build, base):
             pass
         case Aggregate() if why_not_sums(build, base) is not None:
             pass
@@ -140,7 +160,7 @@ def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
             case Join():
                 return lower_join(build, base, lower, top)
             case Aggregate():
-                return lower_aggregate(build, base, lower, top)
+                return lower_aggregate(build, base, _expansion(build), top)
             case _:
                 raise AssertionError(f"{show_node(base)} is not regrouped")
     finally:

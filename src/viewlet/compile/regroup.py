@@ -74,7 +74,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped
     terms = build.netted(terms, plain)
     meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
     kept = build.keep([compute(t, columns) for t in terms], by, meaning=meaning)
-    return Grouped(kept.name, by, plan.columns)
+    return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns)
 
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:

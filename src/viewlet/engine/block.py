@@ -12,31 +12,37 @@ from typing import Protocol, assert_never
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, valid_mask
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.evaluate import compile_condition, compile_expr
 from viewlet.columns.hash import Hashes, hash_rows
-from viewlet.columns.rows import Rows, group, same
+from viewlet.columns.limbs import combine
+from viewlet.columns.rows import Rows, Weights, group, same
 from viewlet.columns.sums import decode, encode
 from viewlet.columns.types import arrow_type
 from viewlet.engine.local import compile_plan
-from viewlet.plan.types import Field
+from viewlet.program.sums import Sum, sum_columns
 from viewlet.program.terms import (
     KEY,
+    SLOT,
     Answer,
     Change,
+    Combine,
     Compute,
     Constant,
     Grouped,
     Match,
     Native,
+    Negate,
     Probe,
+    Reach,
     Regroup,
     Select,
     Spread,
     Term,
+    Then,
     Total,
 )
-from viewlet.store import Contents
+from viewlet.store import Bound, Contents
 
 
 class Epoch(Protocol):
@@ -58,21 +64,21 @@ Run = Callable[[Epoch], Rows | None]
 def compile_term(term: Term) -> Run:
     """The function that a term denotes; it gives None for no rows."""
     match term:
-        case Change(bag, columns):
-            return _change(bag, columns)
+        case Change():
+            return _change(term)
         case Constant():
             return _constant(term)
         case Answer():
             return _answer(term)
         case Regroup():
             return _regroup(term)
-        case Select() | Compute() | Spread() | Native() | Probe() | Total():
+        case Select() | Compute() | Spread() | Native() | Negate() | Probe() | Reach() | Combine() | Total():
             return _then(compile_term(term.rows), compile_step(term))
         case _:
             assert_never(term)
 
 
-def compile_step(term: Select | Compute | Spread | Native | Probe | Total) -> Callable[[Epoch, Rows], Rows]:
+def compile_step(term: Then) -> Callable[[Epoch, Rows], Rows]:
     """The last step of a term, as a function of the rows before it."""
     match term:
         case Select(condition=condition):
@@ -85,8 +91,14 @@ def compile_step(term: Select | Compute | Spread | Native | Probe | Total) -> Ca
             return _spread(term)
         case Native():
             return lambda epoch, rows: epoch.on_spark(term, rows)
+        case Negate():
+            return lambda epoch, rows: rows.negated()
         case Probe():
             return _probe(term)
+        case Reach():
+            return _reach(term)
+        case Combine():
+            return _combine(term)
         case Total(keys=keys, sums=sums):
             return lambda epoch, rows: encode(rows, keys, sums)
         case _:
@@ -104,16 +116,22 @@ def _then(first: Run, step: Callable[[Epoch, Rows], Rows]) -> Run:
     return run
 
 
-def _change(bag: str, columns: tuple[Field, ...]) -> Run:
-    names = [f.name for f in columns]
+def _change(term: Change) -> Run:
+    names = [f.name for f in term.columns]
 
     def run(epoch: Epoch) -> Rows | None:
-        rows = epoch.change(bag)
+        rows = epoch.change(term.bag)
         if rows is None or not len(rows):
             return None
-        return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
+        columns = dict(zip(names, rows.columns.values(), strict=False))
+        return Rows(_weighed(columns, term.weight, rows.weights), rows.weights)
 
     return run
+
+
+def _weighed(columns: dict[str, pa.Array], name: str | None, weights: Weights) -> dict[str, pa.Array]:
+    """Columns with the weights as a last one, where that is wanted."""
+    return columns if name is None else {**columns, name: from_numpy(weights, pa.int64())}
 
 
 def _constant(term: Constant) -> Run:
@@ -141,16 +159,80 @@ def _probe(term: Probe) -> Callable[[Epoch, Rows], Rows]:
         contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
         rows = _with_keys(rows, term.on)
         if not index:
-            at, found = _all_pairs(len(rows), contents.scan())
+            found = contents.scan() if term.sums is None else _standing_for(term.sums, contents.scan())
+            at, found = _all_pairs(len(rows), found)
         else:
             keys = [rows[m.column] for m in term.on]
             at, found = contents.lookup(index, hash_rows(keys, len(rows)))
             equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
             if not equal.all():
                 at, found = at[equal], found.filter(equal)
+            if term.sums is not None:
+                at, found = _met(term.sums, at, found)
         met = rows.take(at)
-        pairs = Rows({**met.columns, **{name: found[c] for c, name in term.take}}, met.weights * found.weights)
-        return pairs.consolidate() if (found.weights < 0).any() else pairs  # what left the map meets nobody
+        taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
+        pairs = Rows({**met.columns, **taken}, met.weights * found.weights)
+        return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
+
+    return step
+
+
+def _standing_for(sums: tuple[Sum, ...], state: Rows) -> Rows:
+    """The rows that the contents of a map of sums stand for."""
+    return _met(sums, np.zeros(len(state), dtype=np.int64), state)[1]
+
+
+def _met(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[Positions, Rows]:
+    """The rows that looked-up contents of a map of sums stand for, and which probe found each."""
+    skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
+    keys = [n for n in state.names if n not in skipped]
+    first, groups = group([from_numpy(at, pa.int64()), *(state[k] for k in keys)], len(state))
+    counts, values = decode(sums, state, groups, len(first))
+    columns = {**state.select(keys).take(first).columns, **{s.name: v for s, v in zip(sums, values, strict=True)}}
+    there = counts > 0
+    return at[first][there], Rows(columns, np.ones(len(first), dtype=np.int64)).filter(there)
+
+
+def _reach(term: Reach) -> Callable[[Epoch, Rows], Rows]:
+    index = tuple(m.map_column for m in term.on)
+
+    def step(epoch: Epoch, rows: Rows) -> Rows:
+        contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
+        rows = _with_keys(rows, term.on)
+        keys = [rows[m.column] for m in term.on]
+        low, high = (None if b is None else Bound(rows[b[0]], b[1]) for b in (term.low, term.high))
+        if term.adds:
+            found = contents.add_within(index, term.order, keys, low, high, len(rows))
+            met = rows
+        else:
+            at, found = contents.within(index, term.order, hash_rows(keys, len(rows)), low, high)
+            equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
+            if not equal.all():
+                at, found = at[equal], found.filter(equal)
+            met = rows.take(at)
+        taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
+        pairs = Rows({**met.columns, **taken}, met.weights * found.weights)
+        if term.adds:
+            return pairs.filter(_says_something(found))
+        return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
+
+    return step
+
+
+def _says_something(found: Rows) -> Mask:
+    there = found.weights != 0
+    for column in found.columns.values():
+        there |= values_of(column, "i8") != 0
+    return there
+
+
+def _combine(term: Combine) -> Callable[[Epoch, Rows], Rows]:
+    def step(epoch: Epoch, rows: Rows) -> Rows:
+        made: dict[str, pa.Array] = {}
+        for part in term.parts:
+            values = combine(rows, part.terms, part.limbs)
+            made |= {name: from_numpy(v, pa.int64()) for name, v in zip(part.columns, values, strict=True)}
+        return Rows({**{k: rows[k] for k in term.keys}, **made}, rows.weights)
 
     return step
 
@@ -245,7 +327,8 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
         rows = contents.consolidated()
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
     at, found = contents.lookup(grouped.key, touched)
-    return found.select(names).with_columns({KEY: pa.array(touched[at].view(np.int64))}).consolidate()
+    columns = dict(zip(names, found.columns.values(), strict=False))
+    return Rows({**columns, KEY: pa.array(touched[at].view(np.int64))}, found.weights).consolidate()
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:

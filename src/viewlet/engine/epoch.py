@@ -7,9 +7,9 @@ from typing import Protocol
 
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
-from viewlet.engine.ready import ReadyProgram
+from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.program.terms import Native, Regroup
-from viewlet.store import Contents, Layout, RunRef, Transaction
+from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
 
 
 class OnSpark(Protocol):
@@ -28,6 +28,8 @@ class OpenEpoch:
         self.changes: dict[str, Rows] = {}
         self.view = ""
         self.initial = False
+        self.done: set[str] = set()
+        """The maps that are up to date: one that several views share is brought there once."""
         self._empty: dict[str, Contents] = {}
 
     def add(self, bag: str, delta: Rows, layout: Layout | None) -> None:
@@ -36,19 +38,41 @@ class OpenEpoch:
         if layout is not None:
             self.transaction.append(bag, delta, layout)
 
-    def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout) -> None:
-        """Record what changes in a bag, whose runs are written already."""
+    def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout | None) -> None:
+        """Record what changes in a bag, whose runs are written already where it has a layout to be kept in."""
         self.changes[bag] = delta
-        self.transaction.adopt(bag, refs, layout)
+        if layout is not None:
+            self.transaction.adopt(bag, refs, layout)
+
+    def layout(self, step: ReadyStep) -> Layout | None:
+        """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""
+        return (self.transaction.layout(step.map.name) or step.layout) if step.map.stored else None
 
     def begin(self, ready: ReadyProgram, *, initial: bool = False) -> None:
         """The programs' turn passes to a view; in its first epoch its maps are made, empty."""
         self.view, self.initial = ready.program.view, initial
         if initial:
             for step in (s for s in ready.steps if s.map.stored):
-                types = {f.name: arrow_type(f.type) for f in step.map.columns}
-                self.transaction.create(step.map.name, step.layout, types)
-                self._empty[step.map.name] = self.transaction.contents(step.map.name)
+                self._make(step)
+
+    def _make(self, step: ReadyStep) -> None:
+        """An empty map; one that another view keeps already is taken as it is, and all of it as its first delta."""
+        name, layout = step.map.name, step.layout
+        types = {f.name: arrow_type(f.type) for f in step.map.columns}
+        there = self.transaction.contents(name) if self.transaction.has(name) else None
+        if there is None:
+            self.transaction.create(name, layout, types)
+            self._empty[name] = self.transaction.contents(name)
+            return
+        rows = there.consolidated()
+        wider = there.layout.with_lookups(layout.lookups)
+        if wider != there.layout:
+            self.transaction.drop(name)
+            self.transaction.append(name, rows, wider)
+        self._empty[name] = make_contents(wider, (), there.types)
+        self.done.add(name)
+        if len(rows):
+            self.changes[name] = rows
 
     def change(self, bag: str) -> Rows | None:
         return self.changes.get(bag)

@@ -18,6 +18,9 @@ class InprocEngine:
     def run(self, ready: ReadyProgram, epoch: OpenEpoch) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
         for step in ready.steps:
+            if step.map.name in epoch.done:
+                continue
+            epoch.done.add(step.map.name)
             parts = [rows for run in step.runs if (rows := run(epoch)) is not None]
             if not parts:
                 continue

@@ -32,7 +32,7 @@ from viewlet.engine.exchange import Piece, Target, by_partition, cut, pack, part
 from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.engine.task import Lookups, Task
 from viewlet.errors import EvaluationError, SparkMissing
-from viewlet.program.terms import Answer, Native, Probe, Regroup, Term, chain, maps_read
+from viewlet.program.terms import Answer, Native, Probe, Reach, Regroup, Term, chain, maps_read
 from viewlet.store import RunRef
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class SparkEngine:
         spark = self.session()
         parts = partitions_for(spark.sparkContext.defaultParallelism)
         for step, kept in zip(ready.program.steps, ready.steps, strict=True):
+            if step.map.name in epoch.done:
+                continue
+            epoch.done.add(step.map.name)
             frames = [
                 f for term in step.terms if (f := _Pipeline(spark, self.root, parts, epoch).of(term, kept)) is not None
             ]
@@ -72,13 +75,14 @@ class SparkEngine:
 
     def _finish(self, spark: SparkSession, frame: DataFrame, parts: int, step: ReadyStep, epoch: OpenEpoch) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
-        task = Task.finishing(self.root, parts, step.layout if step.map.stored else None, step.map.name, step.map.sums)
+        layout = epoch.layout(step)
+        task = Task.finishing(self.root, parts, layout, step.map.name, step.map.sums)
         with _tasks_errors():
             done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
         if deltas:
-            epoch.adopt(step.map.name, Rows.concat(deltas), refs, step.layout)
+            epoch.adopt(step.map.name, Rows.concat(deltas), refs, layout)
 
 
 def partitions_for(cores: int) -> int:
@@ -164,7 +168,7 @@ def _runs_in_tasks(first: Term | Rows) -> bool:
 
 
 def _probed(step: Term) -> list[tuple[str, str]]:
-    return [(step.map, step.version)] if isinstance(step, Probe) else []
+    return [(step.map, step.version)] if isinstance(step, Probe | Reach) else []
 
 
 def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
@@ -173,7 +177,7 @@ def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
     current: list[Term] = []
     where = Target()
     for step in steps:
-        if isinstance(step, Probe):
+        if isinstance(step, Probe | Reach):
             if current:
                 segments.append(Segment(tuple(current), where))
             current, where = [], Target(tuple(m.column for m in step.on), everywhere=not step.on)

@@ -15,7 +15,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.block import compile_step, compile_term, group_rows, regroup_function, replace_groups
 from viewlet.engine.exchange import Piece, Target, by_partition, pack, unpack
-from viewlet.program.terms import Answer, Native, Probe, Regroup, Term
+from viewlet.program.terms import Answer, Native, Probe, Reach, Regroup, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 
@@ -81,7 +81,7 @@ class Task:
         initial: bool,
     ) -> Task:
         """The task of a segment."""
-        sliced = frozenset(s.map for s in steps if isinstance(s, Probe) and not s.on)
+        sliced = frozenset(s.map for s in steps if isinstance(s, Probe | Reach) and not s.on)
         return Task(root, parts, steps, maps, target, initial, sliced)
 
     @staticmethod

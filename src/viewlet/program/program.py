@@ -59,6 +59,8 @@ class Program:
     """The columns of the view's map that hold them."""
     steps: tuple[Step, ...]
     notes: tuple[Note, ...]
+    choices: tuple[str, ...] = ()
+    """What the compiler weighed, for people."""
 
     @property
     def maps(self) -> tuple[Map, ...]:

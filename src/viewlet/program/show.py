@@ -12,13 +12,17 @@ from collections.abc import Iterable
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr
 from viewlet.program.program import Map, Program, Step
+from viewlet.program.sums import Part
 from viewlet.program.terms import (
     Answer,
     Change,
+    Combine,
     Compute,
     Constant,
     Native,
+    Negate,
     Probe,
+    Reach,
     Regroup,
     Select,
     Spread,
@@ -43,8 +47,17 @@ def show_term(term: Term) -> str:
             return f"spread×{len(projections)}({show_term(rows)})"
         case Native(rows, _, label):
             return f"spark⟨{label}⟩({show_term(rows)})"
+        case Negate(rows):
+            return f"−({show_term(rows)})"
+        case Probe() if term.sums is not None:
+            return f"{show_term(term.rows)} ⋈[{_matches(term)}] answer({_read(term)})"
         case Probe():
-            return f"{show_term(term.rows)} ⋈[{_matches(term)}] {term.map}{'′' if term.version == 'new' else ''}"
+            return f"{show_term(term.rows)} ⋈[{_matches(term)}] {_read(term)}"
+        case Reach():
+            return f"{show_term(term.rows)} ⋈[{_range(term)}] {'Sum ' if term.adds else ''}{_read(term)}"
+        case Combine(rows, keys, parts):
+            made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
+            return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
         case Total(rows, keys, sums):
             added = ", ".join(f"{s.function}({s.column or '*'})" for s in sums)
             return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
@@ -67,7 +80,24 @@ def _results(results: tuple[Named, ...]) -> str:
     )
 
 
-def _matches(term: Probe) -> str:
+def _read(term: Probe | Reach) -> str:
+    return f"{term.map}{'′' if term.version == 'new' else ''}"
+
+
+def _range(term: Reach) -> str:
+    low = "" if term.low is None else f"{term.low[0]} {'≤' if term.low[1] else '<'} "
+    high = "" if term.high is None else f" {'≤' if term.high[1] else '<'} {term.high[0]}"
+    equal = f"{_matches(term)}, " if term.on else ""
+    return f"{equal}{low}{term.order}{high}"
+
+
+def _polynomial(part: Part) -> str:
+    return " + ".join(
+        "·".join([str(m.coefficient)] * (m.coefficient != 1) + [f.name for f in m.factors]) for m in part.terms
+    )
+
+
+def _matches(term: Probe | Reach) -> str:
     equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in term.on]
     return ", ".join(a if a == b else f"{a} {sign} {b}" for a, b, sign in equal) or "×"
 

@@ -41,9 +41,13 @@ def limbs(total: Sum) -> int:
     if total.function == "count" or total.argument is None or uses_slots(total):
         return 0
     if total.argument.name == "decimal":
-        precision = total.argument.args[0]
-        return 1 if precision <= 9 else 2 if precision <= 18 else 3 if precision <= 28 else 4
+        return limbs_for(total.argument.args[0])
     return 2 if total.argument.name == "bigint" else 1
+
+
+def limbs_for(digits: int) -> int:
+    """How many limbs hold a sum of whole numbers of so many decimal digits."""
+    return 1 if digits <= 9 else 2 if digits <= 18 else 3 if digits <= 28 else 4
 
 
 def counts_rows(total: Sum) -> bool:
@@ -56,3 +60,36 @@ def sum_columns(total: Sum) -> tuple[str, ...]:
     if counts_rows(total):
         return ()
     return (*(f"{total.name}_{i}" for i in range(limbs(total))), f"{total.name}_n")
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A whole number of each row: `limbs` columns `name_0`, `name_1`, …; without limbs, the int64 column `name` itself."""
+
+    name: str
+    limbs: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}_{i}" for i in range(self.limbs)) or (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    """A product of whole numbers of each row, times a constant of any size."""
+
+    coefficient: int
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A polynomial, as `limbs` columns `name_0`, `name_1`, …; without limbs, as the column `name` itself."""
+
+    name: str
+    limbs: int
+    terms: tuple[Monomial, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}_{i}" for i in range(self.limbs)) or (self.name,)

@@ -3,7 +3,7 @@
 A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
 changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
 
-    Change → (Select | Compute | Spread | Native | Probe)* → Total
+    Change → (Select | Compute | Spread | Native | Probe | Reach | Negate)* → Total | Combine
 
 `Answer` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
 that this means for a result which is not a sum. A look-up says which state it reads: `old`, as the epoch
@@ -19,15 +19,19 @@ from typing import Any
 from viewlet.plan.expr import Expr, Named
 from viewlet.plan.nodes import Plan
 from viewlet.plan.types import Field
-from viewlet.program.sums import Sum
+from viewlet.program.sums import Part, Sum
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the epoch changes in a table, view or map; its columns under new names, by position."""
+    """What the epoch changes in a table, view or map; its columns under new names, by position.
+
+    `weight` names a last column that holds the weights, for a `Combine` further on.
+    """
 
     bag: str
     columns: tuple[Field, ...]
+    weight: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,23 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Negate:
+    """The rows taken away instead of put in."""
+
+    rows: Term
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.rows.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """Each row with each row of a map that matches it; weights multiply.
 
-    `take` lists the map's columns that are wanted, and their names in the result.
+    `take` lists the map's columns that are wanted, and their names in the result. `weight` names a last column for
+    the map's own weight. With `sums`, the map is one of sums and what is met are the rows that it stands for: its
+    keys and the values of the sums.
     """
 
     rows: Term
@@ -100,6 +117,39 @@ class Probe:
     version: str
     on: tuple[Match, ...]
     take: tuple[tuple[str, str], ...]
+    columns: tuple[Field, ...]
+    weight: str | None = None
+    sums: tuple[Sum, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Each row with the rows of a map that match it and whose `order` lies within bounds that the row gives.
+
+    A bound is a column of the rows and whether it is itself within. With `adds`, it is met as one row: weights and
+    sums added up over the range, from prefix sums, so that a range costs no more than a look-up.
+    """
+
+    rows: Term
+    map: str
+    version: str
+    on: tuple[Match, ...]
+    order: str
+    low: tuple[str, bool] | None
+    high: tuple[str, bool] | None
+    adds: bool
+    take: tuple[tuple[str, str], ...]
+    columns: tuple[Field, ...]
+    weight: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """Sums of a product out of the sums that its factors carry: polynomials of whole numbers, row by row."""
+
+    rows: Term
+    keys: tuple[str, ...]
+    parts: tuple[Part, ...]
     columns: tuple[Field, ...]
 
 
@@ -151,7 +201,11 @@ class Regroup:
         return bool(self.inputs) and bool(self.inputs[0].key)
 
 
-Term = Change | Constant | Select | Compute | Spread | Native | Probe | Total | Answer | Regroup
+Term = (
+    Change | Constant | Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | Total | Answer | Regroup
+)
+Then = Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | Total
+"""Steps that follow another."""
 
 KEY = "_key"
 """The column of a regrouped result that holds the hash of the group."""
@@ -161,7 +215,7 @@ SLOT = "_slot"
 
 def source(term: Term) -> Term:
     """Where a term starts."""
-    while isinstance(term, Select | Compute | Spread | Native | Probe | Total):
+    while isinstance(term, Then):
         term = term.rows
     return term
 
@@ -169,7 +223,7 @@ def source(term: Term) -> Term:
 def chain(term: Term) -> tuple[Term, ...]:
     """A term's steps, from where it starts to the last."""
     steps = [term]
-    while isinstance(term, Select | Compute | Spread | Native | Probe | Total):
+    while isinstance(term, Then):
         term = term.rows
         steps.append(term)
     return tuple(reversed(steps))
@@ -193,7 +247,7 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for step in chain(term):
         match step:
-            case Probe():
+            case Probe() | Reach():
                 found.append((step.map, step.version))
             case Answer():
                 found.append((step.map, "old"))

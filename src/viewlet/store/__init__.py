@@ -1,15 +1,17 @@
 """Durable state: bags as sums of immutable runs, the log of commits, snapshots, recovery."""
 
-from viewlet.store.contents import Contents, TableContents, open_contents
+from viewlet.store.contents import Contents, TableContents, make_contents, open_contents
 from viewlet.store.files import GoneFile
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
+from viewlet.store.ranges import Bound
 from viewlet.store.runs import RunRef
 from viewlet.store.store import Snapshot, Store
 from viewlet.store.transaction import Transaction
 from viewlet.store.writing import write_run, write_runs
 
 __all__ = [
+    "Bound",
     "Contents",
     "GoneFile",
     "Layout",
@@ -19,6 +21,7 @@ __all__ = [
     "Store",
     "TableContents",
     "Transaction",
+    "make_contents",
     "open_contents",
     "write_run",
     "write_runs",

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, values_of
-from viewlet.columns.hash import Hashes
+from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.store import tablerun
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import Span, to_rows
+from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
 from viewlet.store.runs import Run, RunRef
 
 Types = Mapping[str, pa.DataType]
@@ -76,18 +77,60 @@ class Contents:
         which = self.layout.lookups.index(columns)
         order = np.argsort(hashes) if len(hashes) > _MANY else None
         probes = hashes if order is None else hashes[order]
-        positions, batches = [], []
-        for run, span in zip(self.runs, self._spans, strict=True):
-            body = run.map
-            found = body.find(which, probes, span)
-            if found is not None:
-                positions.append(found[0])
-                batches.append(body.rows.take(pa.array(found[1])))
-        if not batches:
+        found = [
+            (run.map.rows, run.map.find(which, probes, span)) for run, span in zip(self.runs, self._spans, strict=True)
+        ]
+        at, rows = self._take(found)
+        return at if order is None else order[at], rows
+
+    def within(
+        self, columns: Names, order: str, hashes: Hashes, low: Bound | None, high: Bound | None
+    ) -> tuple[Positions, Rows]:
+        """Every row whose hash over some columns is a probe's and whose `order` lies within that probe's bounds.
+
+        With it comes which probe it is. Of no columns, every row has the same hash, that of nothing.
+        """
+        probes = make_probes(hashes, low, high, self.types[order])
+        return self._take([(index.batch, index.pairs(index.find(probes))) for index in self._ranges(columns, order)])
+
+    def add_within(
+        self,
+        columns: Names,
+        order: str,
+        keys: Sequence[pa.Array],
+        low: Bound | None,
+        high: Bound | None,
+        length: int,
+    ) -> Rows:
+        """For each of `length` probes the weights and sums of the rows with its keys within its bounds, added up.
+
+        A row for each probe, with the layout's sums as its columns, also where nothing was found. NULL is a key
+        like any other: who wants it to equal nothing leaves such probes out.
+        """
+        probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
+        return add_ranges(self._ranges(columns, order), probes, keys, self.layout)
+
+    def _ranges(self, columns: Names, order: str) -> list[RangeIndex]:
+        """The index of each run's rows by some columns and the order of another."""
+        strangers = {*columns, order}.difference(self.layout.plain)
+        assert not strangers, f"{sorted(strangers)} do not tell rows apart: {self.layout}"
+        return [
+            index_of(run.map, self.layout, columns, order, span)
+            for run, span in zip(self.runs, self._spans, strict=True)
+        ]
+
+    def _take(
+        self, found: Sequence[tuple[pa.RecordBatch, tuple[Positions, Positions] | None]]
+    ) -> tuple[Positions, Rows]:
+        """The rows found in each batch, put together, and which probe each was found for."""
+        pairs = [(batch, pair) for batch, pair in found if pair is not None]
+        if not pairs:
             return _NOWHERE, self.nothing()
-        at = positions[0] if len(positions) == 1 else np.concatenate(positions)
-        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-        return at if order is None else order[at], to_rows(batch, self.layout)
+        which = [pair[0] for _, pair in pairs]
+        batches = [batch.take(pa.array(pair[1])) for batch, pair in pairs]
+        if len(pairs) == 1:
+            return which[0], to_rows(batches[0], self.layout)
+        return np.concatenate(which), to_rows(pa.concat_batches(batches), self.layout)
 
     def count(self, columns: Names, hashes: Hashes) -> int:
         """How many rows `lookup` would give, without reading them."""

@@ -5,7 +5,8 @@ A layout is a value. It is stored with the bag and sent to tasks, so it is froze
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from viewlet.errors import StoreError
@@ -45,6 +46,16 @@ class Layout:
     def lookups(self) -> tuple[Names, ...]:
         """The column sets that rows can be found by: the key, then the indexes."""
         return (self.key, *self.indexes)
+
+    def serves(self, other: Layout) -> bool:
+        """Whether a bag of this layout can be used as one of the other: it may have further lookups."""
+        same = (self.columns, self.sums, self.form, self.feed) == (other.columns, other.sums, other.form, other.feed)
+        return same and set(other.lookups) <= set(self.lookups)
+
+    def with_lookups(self, more: Iterable[Names]) -> Layout:
+        """The same with further lookups."""
+        new = tuple(dict.fromkeys(names for names in more if names not in self.lookups))
+        return replace(self, indexes=(*self.indexes, *new))
 
     @property
     def plain(self) -> Names:

@@ -8,7 +8,7 @@ column may have any name. Whoever looks rows up gets all that share a hash, and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,19 @@ from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.adding import add_together
-from viewlet.store.layout import Layout
+from viewlet.store.layout import Layout, Names
+
+if TYPE_CHECKING:
+    from viewlet.store.ranges import RangeIndex
 
 Span = tuple[int, int]
 _HASH, _WEIGHT = pa.uint64(), pa.int64()
 
 
 class MapBody:
-    """An open run of a map: NumPy views of its hashes, and its rows."""
+    """An open run of a map: NumPy views of its hashes, and its rows; `ranges` are the indexes made of them so far."""
 
-    __slots__ = ("_rows_of", "batch", "hashes", "rows")
+    __slots__ = ("_rows_of", "batch", "hashes", "ranges", "rows")
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
         width, count = len(layout.columns), len(layout.lookups)
@@ -35,9 +38,18 @@ class MapBody:
         self.hashes: list[Hashes] = [values_of(batch.column(i), "u8") for i in at]
         self._rows_of: list[Positions] = [values_of(batch.column(i + 1), "i8") for i in at[1:]]
         self.rows = batch.select(list(range(1, width + 2)))
+        self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
 
     def __len__(self) -> int:
         return len(self.hashes[0])
+
+    def hashes_by_row(self, lookup: int) -> Hashes:
+        """The hash of each row, by the columns of a lookup."""
+        if lookup == 0:
+            return self.hashes[0]
+        result = np.empty(len(self), dtype=np.uint64)
+        result[self._rows_of[lookup - 1]] = self.hashes[lookup]
+        return result
 
     def find(self, lookup: int, probes: Hashes, span: Span) -> tuple[Positions, Positions] | None:
         """Which probes match which rows of the span, by the hashes of a lookup; None if nothing does."""
@@ -65,11 +77,15 @@ def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
         return None
     first = first[which]
     counts = hashes.searchsorted(probes[which], "right") - first
-    pairs = int(counts.sum())
-    if pairs == len(which):
+    if int(counts.sum()) == len(which):
         return which, first
-    within = np.arange(pairs) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(which, counts), np.repeat(first, counts) + within
+    return np.repeat(which, counts), spread(first, counts)
+
+
+def spread(first: Positions, counts: Positions) -> Positions:
+    """Each number and those that follow it, as many as its count says."""
+    ends = np.cumsum(counts)
+    return np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
 
 
 def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody | None:

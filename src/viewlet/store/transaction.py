@@ -55,19 +55,20 @@ class Transaction:
             self.abort()
 
     def create(self, bag: str, layout: Layout, types: Mapping[str, pa.DataType]) -> None:
-        """Make an empty bag, unless it is there with the same layout and types."""
+        """Make an empty bag, unless it is there with a layout that serves, and the same types."""
         assert self._open, "the transaction has ended"
         assert tuple(types) == layout.columns, f"types for {tuple(types)}, columns {layout.columns}"
         there = self._shape(bag)
         if there is None:
             self._edit(bag).create = (layout, dict(types))
             return
-        assert there[0] == layout, f"`{bag}` has another layout: {there[0]}, not {layout}"
+        assert there[0].serves(layout), f"`{bag}` has another layout: {there[0]}, not {layout}"
         assert there[1] == dict(types), f"`{bag}` has columns of other types: {there[1]}, not {dict(types)}"
 
     def append(self, bag: str, rows: Rows, layout: Layout) -> None:
         """Add rows to a bag, which is made if it is not there; even no rows make it."""
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
+        layout = self.layout(bag) or layout
         limit = self._writer.limits.inline_bytes
         for run in make_runs(self._writer.root, rows.select(layout.columns), layout, limit):
             large = run.ref.kind == "parquet" or (run.ref.kind == "map" and run.ref.size > limit)
@@ -116,6 +117,11 @@ class Transaction:
     def has(self, bag: str) -> bool:
         """Whether there is such a bag, seen from within this transaction."""
         return self._shape(bag) is not None
+
+    def layout(self, bag: str) -> Layout | None:
+        """The layout of a bag, seen from within this transaction; None if there is no such bag."""
+        shape = self._shape(bag)
+        return None if shape is None else shape[0]
 
     def commit(self, record: Mapping[str, Any] | None = None) -> int:
         """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""

@@ -12,4 +12,4 @@ maps
 on customers
   v.m1 += Sum[region, name](1 · Δcustomers)
   v.m2 += Sum[_d0](count(_x0) · answer[region, name](Δv.m1))
-  v += π(_d0 → region, _a0 → names)(answer[_d0](Δv.m2))
+  v += π(_k1 → region, _a2 → names)(answer[_d0](Δv.m2))

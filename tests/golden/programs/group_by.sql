@@ -9,4 +9,4 @@ maps
   v [cust, t] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0) · Δorders)
-  v += π(cust, _a0 → t)(answer[cust](Δv.m1))
+  v += π(cust, _a1 → t)(answer[cust](Δv.m1))

@@ -11,4 +11,4 @@ maps
   v [cust, t] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0), count(*) · Δorders)
-  v += π(cust, t)(σ(t IS NOT NULL AND t > 10.00 AND `count(1)` > 1)(π(cust, _a0 → t, _a1 → count(1))(answer[cust](Δv.m1))))
+  v += π(cust, _a1 → t)(σ(_a1 IS NOT NULL AND _a1 > 10.00 AND _a2 > 1)(answer[cust](Δv.m1)))

@@ -1,0 +1,312 @@
+"""The calculus: what a block of operators means, as a sum of products.
+
+    block  = Σ clauses
+    clause = ± atom ⋈ … ⋈ atom, where conditions hold, {column := expression over the atoms' columns}
+
+An atom is a bag that is maintained on its own: a table, or the result of an operator that is no product. Filters
+and projections vanish into conditions and expressions, inner joins multiply, unions add. Existence turns the other
+joins into sums of products too, with ∃R the distinct keys of R:
+
+    L ⋉ R = L ⋈ ∃R          L ▷ R = L − L ⋈ ∃R          L ⟕ R = L ⋈ R + L·NULL − (L ⋈ ∃R)·NULL
+
+so that they are maintained by the product rule, and need neither groups nor recomputation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from viewlet.compile.build import Builder, SumsMap, compute
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, columns_of, conjuncts, substitute
+from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, Union, column, names
+from viewlet.plan.types import BOOLEAN, Field
+from viewlet.program.terms import Term
+
+Lower = Callable[[Builder, Plan], tuple[Term, ...]]
+MOST_CLAUSES = 9
+"""A product of more sums than this is not multiplied out: the sum is kept instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """A factor: its columns, and the terms of its delta."""
+
+    columns: tuple[Field, ...]
+    terms: tuple[Term, ...]
+    label: Plan
+    tables: frozenset[str]
+    """The tables and views that it comes from."""
+    sums: SumsMap | None = None
+    """Where the rows are those of a map of sums, that map."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One product of the sum."""
+
+    atoms: tuple[Atom, ...]
+    results: dict[str, Expr]
+    conditions: tuple[Expr, ...] = ()
+    sign: int = 1
+
+    def where(self, conditions: Iterable[Expr]) -> Clause:
+        """The clause under further conditions over its results."""
+        return replace(self, conditions=(*self.conditions, *(substitute(c, self.results) for c in conditions)))
+
+    def times(self, other: Clause) -> Clause:
+        return Clause(
+            (*self.atoms, *other.atoms),
+            self.results | other.results,
+            (*self.conditions, *other.conditions),
+            self.sign * other.sign,
+        )
+
+    def showing(self, results: dict[str, Expr]) -> Clause:
+        """The clause with other results, given as expressions over its present ones."""
+        return replace(self, results={n: substitute(e, self.results) for n, e in results.items()})
+
+    def negated(self) -> Clause:
+        return replace(self, sign=-self.sign)
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The condition of a join of which only equalities connect the two sides."""
+
+    pairs: tuple[tuple[str, Expr, Expr], ...]
+    """The function (`eq` or `eq_null_safe`), and its left and right side."""
+    left: tuple[Expr, ...] = ()
+    right: tuple[Expr, ...] = ()
+
+    @staticmethod
+    def of(plan: Join) -> Matching | None:
+        """None where something else connects them."""
+        left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
+        pairs, sides = [], ([], [])  # type: ignore[var-annotated]
+        for term in conjuncts(plan.condition):
+            needed = columns_of(term)
+            match term:
+                case _ if needed <= left:
+                    sides[0].append(term)
+                case _ if needed <= right:
+                    sides[1].append(term)
+                case Call("eq" | "eq_null_safe" as function, (a, b)) if columns_of(a) and columns_of(b):
+                    if columns_of(a) <= left and columns_of(b) <= right:
+                        pairs.append((function, a, b))
+                    elif columns_of(a) <= right and columns_of(b) <= left:
+                        pairs.append((function, b, a))
+                    else:
+                        return None
+                case _:
+                    return None
+        return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]))
+
+
+def in_ring(build: Builder, plan: Plan) -> bool:
+    """Whether an operator is one of those that clauses express."""
+    match plan:
+        case Filter(condition=condition):
+            return build.is_safe([condition])
+        case Project(results=results):
+            return build.is_safe(r.expr for r in results)
+        case Union():
+            return True
+        case Join(kind="inner"):
+            return build.is_safe(conjuncts(plan.condition))
+        case Join():
+            if not build.rules.expansion or not build.is_safe(conjuncts(plan.condition)):
+                return False
+            matching = Matching.of(plan)
+            return matching is not None and bool(matching.pairs)
+        case _:
+            return False
+
+
+@dataclass
+class Expansion:
+    """Turns a plan into clauses, and lowers the atoms on the way."""
+
+    build: Builder
+    lower: Lower
+    sums_of: Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
+    stop: Callable[[Builder, Plan], bool]
+    """Whether an operator is to be an atom although it is in the ring: it goes into a function over groups."""
+
+    def of(self, plan: Plan) -> tuple[Clause, ...]:
+        self.build.depth += 1
+        try:
+            if self.stop(self.build, plan) or not in_ring(self.build, plan):
+                return (self._atom(plan),)
+            self.build.note(plan, "ring", self._reason(plan))
+            return self._expand(plan)
+        finally:
+            self.build.depth -= 1
+
+    def _reason(self, plan: Plan) -> str:
+        if (
+            isinstance(plan, Join)
+            and plan.kind == "inner"
+            and not any(_is_equality(plan, c) for c in conjuncts(plan.condition))
+        ):
+            return "no equality connects it"
+        return ""
+
+    def _expand(self, plan: Plan) -> tuple[Clause, ...]:
+        match plan:
+            case Filter(rows, condition):
+                return tuple(c.where(conjuncts(condition)) for c in self.of(rows))
+            case Project(rows, results):
+                return tuple(c.showing({r.name: r.expr for r in results}) for c in self.of(rows))
+            case Union(inputs, columns):
+                return tuple(_renamed(c, rows, columns) for rows in inputs for c in self.of(rows))
+            case Join(kind="inner"):
+                left, right = self._sides(plan.left, plan.right)
+                return _product(left, right, conjuncts(plan.condition))
+            case Join():
+                return self._outer(plan)
+        raise AssertionError(f"{plan} is not in the ring")
+
+    def _sides(self, left: Plan, right: Plan) -> tuple[tuple[Clause, ...], tuple[Clause, ...]]:
+        """Both sides of a product; a sum among them is kept instead where multiplying out is not wanted or too much."""
+        a, b = self.of(left), self.of(right)
+        most = MOST_CLAUSES if self.build.rules.expansion else 1
+        if len(a) * len(b) > most and len(a) > 1:
+            a = (self._kept(left, a),)
+        if len(a) * len(b) > most and len(b) > 1:
+            b = (self._kept(right, b),)
+        return a, b
+
+    def _kept(self, plan: Plan, clauses: tuple[Clause, ...]) -> Clause:
+        """A sum as one atom."""
+        from viewlet.compile.product import lower_clauses
+
+        fields = [(f, Column(f.name, f.type)) for f in plan.columns]
+        terms = tuple(t for c in clauses for t in lower_clauses(self.build, [c], fields))
+        tables = frozenset(t for c in clauses for a in c.atoms for t in a.tables)
+        return _clause_of(Atom(plan.columns, terms, plan, tables))
+
+    def _atom(self, plan: Plan) -> Clause:
+        if isinstance(plan, Aggregate) and self.build.rules.nested and (made := self.sums_of(self.build, plan)):
+            return self._sums_atom(plan, *made)
+        self.build.depth -= 1
+        try:
+            return _clause_of(Atom(plan.columns, self.lower(self.build, plan), plan, self.build.tables(plan)))
+        finally:
+            self.build.depth += 1
+
+    def _sums_atom(self, plan: Aggregate, answer: Term, kept: SumsMap) -> Clause:
+        """A nested aggregate: its keys and sums are the atom, its results are expressions over them."""
+        atom = Atom(answer.columns, (answer,), plan, self.build.tables(plan), kept)
+        results = {f.name: e for f, e in zip(plan.columns, kept.results, strict=True)}
+        if not self.build.is_safe(results.values()):
+            rows = compute(answer, list(zip(plan.columns, kept.results, strict=True)))
+            return _clause_of(Atom(plan.columns, (rows,), plan, self.build.tables(plan)))
+        return Clause((atom,), results)
+
+    def _outer(self, plan: Join) -> tuple[Clause, ...]:
+        """Semi, anti and outer joins, by existence."""
+        matching = Matching.of(plan)
+        assert matching is not None
+        left, right = self._settled(plan.left), self._settled(plan.right)
+        lefts = self.of(left)
+        lefts = lefts if len(lefts) == 1 else (self._kept(left, lefts),)
+        if plan.kind in ("semi", "anti", "exists"):
+            met = self._met(lefts, right, [(f, a, b) for f, a, b in matching.pairs], matching.left, matching.right)
+            return self._by_existence(plan, lefts, met)
+        rights = self.of(right)
+        rights = rights if len(rights) == 1 else (self._kept(right, rights),)
+        conditions = [Call(f, (a, b), BOOLEAN) for f, a, b in matching.pairs]
+        clauses = list(_product(lefts, rights, [*conditions, *matching.left, *matching.right]))
+        with self.build.quiet():
+            if plan.kind in ("left", "full"):
+                met = self._met(lefts, right, list(matching.pairs), matching.left, matching.right)
+                clauses += _alone(lefts, met, plan.right.columns)
+            if plan.kind in ("right", "full"):
+                turned = [(f, b, a) for f, a, b in matching.pairs]
+                met = self._met(rights, left, turned, matching.right, matching.left)
+                clauses += _alone(rights, met, plan.left.columns)
+        order = [f.name for f in plan.columns]
+        return tuple(replace(c, results={n: c.results[n] for n in order}) for c in clauses)
+
+    def _met(
+        self,
+        rows: tuple[Clause, ...],
+        others: Plan,
+        pairs: Sequence[tuple[str, Expr, Expr]],
+        own: Sequence[Expr],
+        theirs: Sequence[Expr],
+    ) -> tuple[Clause, ...]:
+        """The rows that have a partner: their product with the partners' distinct keys."""
+        for condition in theirs:
+            others = Filter(others, condition)
+        keys = tuple(dict.fromkeys(b for _, _, b in pairs))
+        fields = tuple(Field(self.build.fresh("d"), k.type) for k in keys)
+        named = tuple(Named(f.name, k) for f, k in zip(fields, keys, strict=True))
+        exists = self.of(Aggregate(others, keys, named, fields))
+        held = {k: column(f) for k, f in zip(keys, fields, strict=True)}
+        conditions = [Call(f, (a, held[b]), BOOLEAN) for f, a, b in pairs]
+        shown = [f.name for f in fields]
+        product = _product(rows, exists, [*conditions, *own])
+        return tuple(replace(c, results={n: e for n, e in c.results.items() if n not in shown}) for c in product)
+
+    def _by_existence(self, plan: Join, rows: tuple[Clause, ...], met: tuple[Clause, ...]) -> tuple[Clause, ...]:
+        match plan.kind:
+            case "semi":
+                return met
+            case "anti":
+                return (*rows, *(c.negated() for c in met))
+            case _:
+                name = plan.columns[-1].name
+                yes, no = ({name: Literal(value, BOOLEAN)} for value in (True, False))
+                return (
+                    *(replace(c, results=c.results | yes) for c in met),
+                    *(replace(c, results=c.results | no) for c in rows),
+                    *(replace(c, results=c.results | no).negated() for c in met),
+                )
+
+    def _settled(self, plan: Plan) -> Plan:
+        """A plan that may be expanded more than once: one whose maps are shared, or a scan of what it gives."""
+        base = plan
+        while isinstance(base, Filter | Project) and in_ring(self.build, base) and not self.stop(self.build, base):
+            base = base.rows
+        if isinstance(base, Scan):
+            return plan
+        given = self.build.passed_on(self.lower(self.build, base), base)
+        return _over(plan, base, given)
+
+
+def _over(plan: Plan, base: Plan, given: Plan) -> Plan:
+    """The same filters and projections over something else."""
+    if plan is base:
+        return given
+    assert isinstance(plan, Filter | Project)
+    return replace(plan, rows=_over(plan.rows, base, given))
+
+
+def _is_equality(plan: Join, condition: Expr) -> bool:
+    left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
+    match condition:
+        case Call("eq" | "eq_null_safe", (a, b)):
+            here, there = columns_of(a), columns_of(b)
+            return bool(here and there) and ((here <= left and there <= right) or (here <= right and there <= left))
+    return False
+
+
+def _clause_of(atom: Atom) -> Clause:
+    return Clause((atom,), {f.name: column(f) for f in atom.columns})
+
+
+def _renamed(clause: Clause, rows: Plan, columns: tuple[Field, ...]) -> Clause:
+    return clause.showing({new.name: column(old) for new, old in zip(columns, rows.columns, strict=True)})
+
+
+def _product(left: tuple[Clause, ...], right: tuple[Clause, ...], conditions: Iterable[Expr]) -> tuple[Clause, ...]:
+    conditions = list(conditions)
+    return tuple(a.times(b).where(conditions) for a in left for b in right)
+
+
+def _alone(rows: tuple[Clause, ...], met: tuple[Clause, ...], padded: tuple[Field, ...]) -> list[Clause]:
+    """The rows without a partner, NULL in the columns of the other side."""
+    nothing: dict[str, Expr] = {f.name: Literal(None, f.type) for f in padded}
+    return [replace(c, results=c.results | nothing) for c in (*rows, *(c.negated() for c in met))]
