@@ -207,6 +207,21 @@ def test_a_partition_answers_for_its_own_rows(case: Case, n: int) -> None:
     assert case.added(contents) == [tuple(map(sum, zip(*answer, strict=True))) for answer in zip(*answers, strict=True)]
 
 
+@pytest.mark.parametrize("columns", [(), ("k",), ("j",), ("j", "k")])
+@pytest.mark.parametrize("key", [("k",), ("j", "k"), ("o",)])
+def test_partitions_of_many_rows(key: Names, columns: Names) -> None:
+    """Enough rows for each partition to have some; the hashes are known from the key, from an index, or from neither."""
+    draw = np.random.default_rng(7).integers
+    rows = [tuple(map(int, (*draw(0, 5, 2), *draw(0, 50, 3), draw(-2, 3)))) for _ in range(600)]
+    probes = [tuple(map(int, (*draw(0, 6, 2), *sorted(draw(0, 50, 2))))) for _ in range(20)]
+    layout = Layout(COLUMNS, key, (("j",),), SUMS)
+    case = Case(layout, dict.fromkeys(COLUMNS, pa.int64()), [rows[:500], rows[500:]], columns, probes, True, False)
+    parts = [case.contents().partition(i, 3) for i in range(3)]
+    answers = [case.added(part) for part in parts]
+    assert answers == [case.found(part) for part in parts] == [case.expected(rows_of(part.scan())) for part in parts]
+    assert case.expected(rows) == [tuple(map(sum, zip(*answer, strict=True))) for answer in zip(*answers, strict=True)]
+
+
 def few_hashes(patch: pytest.MonkeyPatch, different: int) -> None:
     """As if there were only so many hashes."""
 
@@ -239,6 +254,18 @@ def test_a_probe_whose_hash_belongs_to_another_key_finds_nothing(monkeypatch: py
     assert not any(index.is_mixed for index in made._ranges(("k",), "o"))
     found = made.add_within(("k",), "o", [pa.array([3, 4, 1])], Bound(pa.array([1, 0, 2]), False), None, 3)
     assert (found["s"].to_pylist(), found.weights.tolist()) == ([30, 0, 0], [1, 0, 0])
+
+
+def test_zeros_that_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As contents 0.0 and −0.0 differ, and NaN is NaN."""
+    few_hashes(monkeypatch, 1)
+    layout = Layout(("k", "o", "s"), ("k",), sums=("s",))
+    kinds = {"k": pa.float64(), "o": pa.int64(), "s": pa.int64()}
+    for key, other in product((0.0, -0.0, math.nan), repeat=2):
+        rows = Rows({"k": pa.array([key]), "o": pa.array([1]), "s": pa.array([1])}, np.ones(1, np.int64))
+        made = Contents(layout, make_map_run(Path(), rows, layout), kinds)
+        found = made.add_within(("k",), "o", [pa.array([other])], None, None, 1)
+        assert found["s"].to_pylist() == [int(told(key) == told(other))]
 
 
 def test_prefix_sums_may_overflow() -> None:

@@ -68,6 +68,7 @@ def table_document(table: Table) -> dict[str, Any]:
         "primary_key": list(table.primary_key),
         "append_only": table.append_only,
         "trusted": table.trusted,
+        "static": table.static,
     }
 
 
@@ -78,6 +79,7 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         tuple(document["primary_key"]),
         document["append_only"],
         document["trusted"],
+        document.get("static", False),
     )
 
 

@@ -132,13 +132,14 @@ class Database:
         primary_key: Sequence[str] | str | None = None,
         append_only: bool = False,
         trusted: bool = False,
+        static: bool = False,
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields."""
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
         fields, key = read_schema(name, schema, key)
         with self.writing():
             self.catalog.refuse_taken(name)
-            made = Table(name, fields, key, append_only, trusted)
+            made = Table(name, fields, key, append_only, trusted, static)
             with self.store.begin() as transaction:
                 transaction.put(f"table/{name}", table_document(made))
                 for bag, layout, types in made.bags():

@@ -68,6 +68,11 @@ class Epoch:
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
         table = self._catalog.table(name)
+        if table.static and (readers := self._catalog.readers(table.name)):
+            raise RejectedEpoch(
+                f"table {table.name} is STATIC, and {', '.join(readers)} read it",
+                hint="drop them, change it, create them",
+            )
         if table.name not in self._changes:
             index = None if table.index is None else self._snapshot.contents(table.index)
             self._changes[table.name] = TableChanges(table, index)

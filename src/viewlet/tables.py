@@ -34,6 +34,8 @@ class Table:
     primary_key: tuple[str, ...] = ()
     append_only: bool = False
     trusted: bool = False
+    static: bool = False
+    """Whether it stays as it is once a view reads it."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -47,7 +47,11 @@ def facts_of(database: Database) -> Facts:
             changed[table] = changed.get(table, 0.0) + (counts["inserted"] + counts["deleted"]) / len(epochs)
         for view, done in record["views"].items():
             changed[view] = changed.get(view, 0.0) + (done["inserted"] + done["deleted"]) / len(epochs)
-    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {})
+    static = {t.name for t in catalog.tables.values() if t.static}
+    for view in catalog.views.values():
+        if set(view.reads) <= static:
+            static.add(view.name)
+    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {}, frozenset(static))
 
 
 def define_view(

@@ -208,13 +208,12 @@ class Expansion:
         """Semi, anti and outer joins, by existence."""
         matching = Matching.of(plan)
         assert matching is not None
-        left, right = self._settled(plan.left), self._settled(plan.right)
-        lefts = self.of(left)
+        left, lefts = self._settled(plan.left)
+        right, rights = self._settled(plan.right, needed=plan.kind in ("left", "right", "full"))
         lefts = lefts if len(lefts) == 1 else (self._kept(left, lefts),)
         if plan.kind in ("semi", "anti", "exists"):
             met = self._met(lefts, right, [(f, a, b) for f, a, b in matching.pairs], matching.left, matching.right)
             return self._by_existence(plan, lefts, met)
-        rights = self.of(right)
         rights = rights if len(rights) == 1 else (self._kept(right, rights),)
         conditions = [Call(f, (a, b), BOOLEAN) for f, a, b in matching.pairs]
         clauses = list(_product(lefts, rights, [*conditions, *matching.left, *matching.right]))
@@ -265,15 +264,29 @@ class Expansion:
                     *(replace(c, results=c.results | no).negated() for c in met),
                 )
 
-    def _settled(self, plan: Plan) -> Plan:
-        """A plan that may be expanded more than once: one whose maps are shared, or a scan of what it gives."""
+    def _settled(self, plan: Plan, *, needed: bool = True) -> tuple[Plan, tuple[Clause, ...]]:
+        """A plan that may be expanded again, and its clauses if they are needed.
+
+        Its maps are then shared; what is no plain scan below filters and projections is passed on as one bag.
+        """
         base = plan
         while isinstance(base, Filter | Project) and in_ring(self.build, base) and not self.stop(self.build, base):
             base = base.rows
         if isinstance(base, Scan):
-            return plan
-        given = self.build.passed_on(self.lower(self.build, base), base)
-        return _over(plan, base, given)
+            return plan, self.of(plan) if needed else ()
+        depth = self.build.depth
+        self.build.depth += 1
+        top = plan
+        while top is not base:
+            assert isinstance(top, Filter | Project)
+            self.build.note(top, "ring")
+            self.build.depth += 1
+            top = top.rows
+        self.build.depth -= 1
+        given = _over(plan, base, self.build.passed_on(self.lower(self.build, base), base))
+        self.build.depth = depth
+        with self.build.quiet():
+            return given, self.of(given) if needed else ()
 
 
 def _over(plan: Plan, base: Plan, given: Plan) -> Plan:

@@ -25,6 +25,7 @@ from viewlet.plan.expr import Call, Column, Expr, Literal, columns_of, conjuncti
 from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field, Type
+from viewlet.program.same import identity
 from viewlet.program.sums import Sum, sum_columns
 from viewlet.program.terms import Combine, Match, Negate, Probe, Reach, Select, Term, Total
 
@@ -125,7 +126,8 @@ class Product:
         summed: tuple[tuple[Sum, ...], dict[str, Expr]] | None = None,
     ) -> None:
         self.build, self.sign = build, clause.sign
-        self.atoms = sorted(clause.atoms, key=lambda a: not self._is_static(a))
+        # In an order that does not depend on how the join was written, so that maps are found to be the same.
+        self.atoms = sorted(clause.atoms, key=lambda a: (not self._is_static(a), repr(identity(a.terms, ()))))
         self.home = {f.name: i for i, a in enumerate(self.atoms) for f in a.columns}
         self.local: list[list[Expr]] = [[] for _ in self.atoms]
         self.fields: list[dict[Expr, Field]] = [{} for _ in self.atoms]
@@ -229,9 +231,10 @@ class Product:
             self._keep_component(atoms, inner[atoms])
         return tuple(self._statement(i, route, everything) for i, route in zip(starts, routes, strict=True))
 
-    def _is_settled(self, atoms: Atoms) -> bool:
-        """Whether no statement starts from any of some factors, because they are static; then old is new."""
-        return all(self._is_static(self.atoms[i]) for i in atoms) and not all(map(self._is_static, self.atoms))
+    def _is_settled(self, piece: Atoms, atoms: Atoms) -> bool:
+        """Whether no statement for some factors starts from a piece of them, because it is static; then old is new."""
+        starts = self._starts(atoms)
+        return not any(i in starts for i in piece)
 
     def _starts(self, atoms: Atoms) -> list[int]:
         moving = [i for i in sorted(atoms) if not self._is_static(self.atoms[i])]
@@ -436,7 +439,7 @@ class Product:
             pending = [c for c in pending if not self._of(c) <= inside]
             answered = [r for r, _ in visit.ranges]
             ranges = [r for r in ranges if r not in answered and not {r.left, r.right} <= inside]
-            term = self._look_up(term, start, visit)
+            term = self._look_up(term, start, visit, atoms)
             met.append(visit.piece)
             there = frozenset(f.name for f in term.columns)
             ready = [c for c in (*pending, *(r.condition() for r in ranges)) if columns_of(c) <= there]
@@ -468,10 +471,10 @@ class Product:
         assert piece.kept is not None
         return piece.kept.change(piece.share.weight if self.carry is not None else None)
 
-    def _look_up(self, term: Term, start: int, visit: Visit) -> Term:
+    def _look_up(self, term: Term, start: int, visit: Visit, atoms: Atoms) -> Term:
         piece = visit.piece
         atom = min(piece.atoms)
-        version = "new" if self._is_settled(piece.atoms) or self.rank[atom] < self.rank[start] else "old"
+        version = "new" if self._is_settled(piece.atoms, atoms) or self.rank[atom] < self.rank[start] else "old"
         weight = piece.share.weight if self.carry is not None else None
         last = () if weight is None else (Field(weight, BIGINT, False),)
         if piece.from_sums:

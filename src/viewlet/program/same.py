@@ -116,4 +116,4 @@ def _part(part: Part, known: Known) -> tuple[Any, ...]:
 
 def _monomial(term: Monomial, known: Known) -> tuple[Any, ...]:
     names = [[f.name] if not f.limbs else [f"{f.name}_{i}" for i in range(f.limbs)] for f in term.factors]
-    return (term.coefficient, tuple(tuple(known[n] for n in group) for group in names))
+    return (term.coefficient, tuple(sorted((tuple(known[n] for n in group) for group in names), key=repr)))

@@ -12,7 +12,7 @@ from viewlet.sql.statements import CreateTable, CreateView, Policy
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 _AFTER_TYPE = (",", ")", "NOT", "NULL", "PRIMARY", "COMMENT", "DEFAULT", "GENERATED", "UNIQUE", "REFERENCES", "CHECK")
 _NOT_KEPT = ("DEFAULT", "GENERATED", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
-_OPTIONS = ("append_only", "trusted")
+_OPTIONS = ("append_only", "trusted", "static")
 
 
 def read_create(reader: Reader) -> CreateTable | CreateView:
@@ -98,7 +98,7 @@ def _table(reader: Reader) -> CreateTable:
     fields, key = _resolve_key(reader, columns)
     options = _options(reader)
     reader.end()
-    return CreateTable(name, fields, key, options["append_only"], options["trusted"], if_not_exists)
+    return CreateTable(name, fields, key, **options, if_not_exists=if_not_exists)
 
 
 def _columns(reader: Reader) -> _Columns:
@@ -192,7 +192,7 @@ def _resolve_key(reader: Reader, columns: _Columns) -> tuple[tuple[Field, ...], 
 
 
 def _options(reader: Reader) -> dict[str, bool]:
-    """`APPEND ONLY`, `TRUSTED`, or the same as properties."""
+    """`APPEND ONLY`, `TRUSTED`, `STATIC`, or the same as properties."""
     options = dict.fromkeys(_OPTIONS, False)
     while reader.word.kind != "end" and not reader.sees(";"):
         if reader.accept("APPEND"):
@@ -200,13 +200,15 @@ def _options(reader: Reader) -> dict[str, bool]:
             options["append_only"] = True
         elif reader.accept("TRUSTED"):
             options["trusted"] = True
+        elif reader.accept("STATIC"):
+            options["static"] = True
         elif reader.accept("COMMENT"):
             reader.string("the comment")
         elif reader.accept("WITH") or reader.accept("TBLPROPERTIES"):
             _properties(reader, options)
         else:
             hint = "Viewlet keeps tables in its own files" if reader.sees("USING") or reader.sees("LOCATION") else None
-            reader.fail("APPEND ONLY, TRUSTED, WITH (…) or the end of the statement", hint=hint)
+            reader.fail("APPEND ONLY, TRUSTED, STATIC, WITH (…) or the end of the statement", hint=hint)
     return options
 
 

@@ -19,6 +19,7 @@ class CreateTable:
     primary_key: tuple[str, ...] = ()
     append_only: bool = False
     trusted: bool = False
+    static: bool = False
     if_not_exists: bool = False
 
 

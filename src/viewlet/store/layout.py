@@ -49,8 +49,7 @@ class Layout:
 
     def serves(self, other: Layout) -> bool:
         """Whether a bag of this layout can be used as one of the other: it may have further lookups."""
-        same = (self.columns, self.sums, self.form, self.feed) == (other.columns, other.sums, other.form, other.feed)
-        return same and set(other.lookups) <= set(self.lookups)
+        return replace(self, indexes=()) == replace(other, indexes=()) and set(other.indexes) <= set(self.indexes)
 
     def with_lookups(self, more: Iterable[Names]) -> Layout:
         """The same with further lookups."""

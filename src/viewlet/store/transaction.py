@@ -79,6 +79,7 @@ class Transaction:
         runs = [self._writer.handles.get(ref, layout) for ref in refs]
         if runs:
             self.create(bag, layout, column_types(runs[0]))
+            assert layout == self.layout(bag), f"runs of `{bag}` lack lookups of its layout"
             self._edit(bag).runs += runs
 
     def drop(self, bag: str) -> None:
