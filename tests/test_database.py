@@ -312,3 +312,24 @@ def test_grouped_durability(tmp_path: Path) -> None:
 def test_unknown_engine(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no engine named"):
         viewlet.connect(tmp_path / "w", engine="abacus")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["inproc", "spark"])
+def test_an_epoch_that_changes_most_of_a_table_recomputes_its_views(tmp_path: Path, spark: Any, engine: Any) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine=engine) as db:
+        db.sql("CREATE TABLE t (id INT, k INT, x INT, PRIMARY KEY (id))")
+        rows = [(i, i % 5, i) for i in range(3000)]
+        db.insert("t", rows)
+        db.create_view("v", "SELECT a.k, sum(b.x) AS x, max(a.x) AS m FROM t a JOIN t b ON a.id = b.id GROUP BY a.k")
+        db.create_view("w", "SELECT sum(x) AS x FROM v WHERE k > 1")
+        before = db.store.epoch
+        db.delete("t", [(i,) for i in range(0, 3000, 2)] + [(i,) for i in range(1, 2000, 2)])
+        record = db.history("v")[-1]["views"]
+        assert record["v"]["technique"].startswith("recompute") and record["w"]["technique"] == "ring"
+        assert record["v"]["weighed"] == {"increment": 5000, "recompute": 500}
+        assert db.check().num_rows == 0
+        feed = db.table("v").changes(since=before).to_pylist()
+        assert {c["_commit_version"] for c in feed} == {before + 1}
+        db.insert("t", [(1, 1, 7)])
+        assert db.history("v")[-1]["views"]["v"]["technique"] == "keyed"
+        assert db.check().num_rows == 0

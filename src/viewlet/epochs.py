@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +109,9 @@ def apply_epoch(
     views = {}
     for view in readers:
         if any(bag in epoch.changes for bag in view.reads):
-            views[view.name] = _run_view(engine, view, epoch, initial=False)
+            weighed = weigh(database, view, epoch)
+            run = _run_anew if weighed.recompute else _run_view
+            views[view.name] = {**run(engine, view, epoch), "weighed": weighed.record()}
     tables = {c.table.name: _counts(d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
@@ -138,19 +141,78 @@ def _append_table(epoch: OpenEpoch, changes: TableChanges, delta: Rows) -> None:
         epoch.transaction.append(table.index, changes.index_delta(delta), table.index_layout)
 
 
-def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool) -> dict[str, Any]:
-    """Bring one view up to date; what it took."""
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Whether a view is brought up to date or computed anew, by the rows that either handles."""
+
+    changed: int
+    there: int
+    is_shared: bool
+
+    @property
+    def recompute(self) -> bool:
+        return _UPDATE * self.changed > self.there + _FEW and not self.is_shared
+
+    def record(self) -> dict[str, int]:
+        return {"increment": _UPDATE * self.changed, "recompute": self.there}
+
+
+_UPDATE, _FEW = 2, 1000
+"""A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
+
+
+def weigh(database: Database, view: View, epoch: OpenEpoch) -> Weighed:
+    """What an epoch changes of what a view reads, beside all that it reads then."""
+    changed = sum(len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes)
+    read = [epoch.transaction.contents(bag) for bag in view.reads]
+    there = sum(contents.rows for contents in read)  # those that were taken away again included
+    if _UPDATE * changed > _FEW + there - 2 * changed:
+        there = sum(contents.total() for contents in read)
+    if _UPDATE * changed <= there + _FEW:
+        return Weighed(changed, there, is_shared=False)
+    own = database.catalog.own_maps(view)
+    return Weighed(changed, there, is_shared=len(own) < sum(m.stored for m in view.program.maps))
+
+
+def _run_anew(engine: Any, view: View, epoch: OpenEpoch) -> dict[str, Any]:
+    """Compute a view from nothing, where an epoch changes most of what it reads; the difference is what goes on."""
     started = time.perf_counter()
-    epoch.begin(view.ready, initial=initial)
-    rows_in = {bag: len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes}
+    anew = OpenEpoch(epoch.transaction, epoch.spark)
+    for bag in view.reads:
+        rows = epoch.transaction.contents(bag).consolidated()
+        if len(rows):
+            anew.changes[bag] = rows
+    anew.begin_anew(view.ready)
+    _run(engine, view, anew)
+    before = epoch.transaction.before(view.name).consolidated().negated()
+    now = anew.changes.get(view.name)
+    delta = (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()
+    if len(delta):
+        epoch.add(view.name, delta, view.ready.steps[-1].layout)
+    return _told(view, epoch, started, "recompute: the epoch changes most of what it reads")
+
+
+def _run(engine: Any, view: View, epoch: OpenEpoch) -> None:
     try:
         engine.run(view.ready, epoch)
     except EvaluationError as error:
         raise EvaluationError(f"view {view.name}: {error.args[0]}", hint=error.hint) from error
+
+
+def _told(view: View, epoch: OpenEpoch, started: float, how: str) -> dict[str, Any]:
+    rows_in = {bag: len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes}
     delta = epoch.changes.get(view.name)
     out = _counts(delta) if delta is not None else {"inserted": 0, "deleted": 0}
     spent = (time.perf_counter() - started) * 1e3
-    return {"technique": technique(view.program), "rows_in": rows_in, **out, "ms": round(spent, 3)}
+    return {"technique": how, "rows_in": rows_in, **out, "ms": round(spent, 3)}
+
+
+def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool = False) -> dict[str, Any]:
+    """Bring one view up to date; what it took."""
+    started = time.perf_counter()
+    epoch.begin(view.ready, initial=initial)
+    _run(engine, view, epoch)
+    return _told(view, epoch, started, technique(view.program))
 
 
 def technique(program: Program) -> str:

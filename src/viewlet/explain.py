@@ -11,11 +11,13 @@ from viewlet.program.show import at_first, show_map, statements
 from viewlet.screen import size
 from viewlet.store import Snapshot
 from viewlet.tables import Table
+from viewlet.views import facts_of
 
 if TYPE_CHECKING:
     from viewlet.database import Database
 
 _WIDTH = 76
+_EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
 
 
 def explain(database: Database, view: View) -> str:
@@ -24,12 +26,17 @@ def explain(database: Database, view: View) -> str:
     program = view.program
     head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
     lines = [head, *_operators(program), "maps"]
+    sharers = _sharers(database, view)
     lines += [
-        f"  {_padded(show_map(m), _map_size(m, snapshot), 2)}" for m in program.maps if m.stored and m.name != view.name
+        f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
+        for m in program.maps
+        if m.stored and m.name != view.name
     ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
-    lines += _statements(program, database.history(view.name))
+    static = facts_of(database).static
+    lines += _statements(program, database.history(view.name), static)
+    lines += _weighed(program)
     lines += _costs(view, database.history(view.name))
     return "\n".join(lines)
 
@@ -38,7 +45,21 @@ def explain_program(program: Program) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
     lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
-    return "\n".join([*lines, *_statements(program, [])])
+    return "\n".join([*lines, *_statements(program, []), *_weighed(program)])
+
+
+def _sharers(database: Database, view: View) -> dict[str, str]:
+    """Which other views use a view's maps too."""
+    found: dict[str, list[str]] = {}
+    for other in database.catalog.views.values():
+        if other.name != view.name:
+            for kept in other.program.maps:
+                found.setdefault(kept.name, []).append(other.name)
+    return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
+
+
+def _weighed(program: Program) -> list[str]:
+    return ["weighed", *(f"  {line}" for line in program.choices)] if program.choices else []
 
 
 def _heading(program: Program) -> str:
@@ -63,11 +84,14 @@ def _map_size(kept: Map, snapshot: Snapshot) -> str:
     return f"{contents.rows:,} rows  {size(contents.bytes)}"
 
 
-def _statements(program: Program, records: list[dict[str, Any]]) -> list[str]:
+def _statements(program: Program, records: list[dict[str, Any]], static: frozenset[str] = frozenset()) -> list[str]:
     lines: list[str] = []
     if constants := at_first(program.steps):
         lines += ["at first", *(f"  {line}" for line in constants)]
     for table in program.reads:
+        if table in static:
+            lines.append(f"on {table}: nothing, it is static")
+            continue
         lines.append(_padded(f"on {table}", _last_epoch(program.view, table, records)))
         lines += [f"  {line}" for line in statements(program, table)]
     return lines
@@ -86,12 +110,23 @@ def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
 
 
 def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
-    times = [r["views"][view.name]["ms"] for r in records if r["kind"] == "epoch" and view.name in r.get("views", {})][
-        -30:
-    ]
-    if not times:
-        return []
-    return [f"an epoch costs {statistics.median(times):.1f} ms (median of {len(times)}); REFRESH … FULL recomputes"]
+    taken = {
+        kind: [r["views"][view.name]["ms"] for r in records if r["kind"] in kind and view.name in r["views"]]
+        for kind in (_EPOCH, _FILLED)
+    }
+    lines = []
+    if taken[_EPOCH]:
+        last = taken[_EPOCH][-30:]
+        lines.append(f"an epoch costs {statistics.median(last):.1f} ms (median of {len(last)})")
+    if taken[_FILLED]:
+        lines.append(f"computing it from nothing took {taken[_FILLED][-1]:,.1f} ms")
+    epochs = [r["views"][view.name] for r in records if r["kind"] in _EPOCH and view.name in r["views"]]
+    if epochs and "weighed" in epochs[-1]:
+        weighed = epochs[-1]["weighed"]
+        lines.append(
+            f"last epoch, in rows handled: {weighed['increment']:,} to increment, {weighed['recompute']:,} to recompute"
+        )
+    return lines
 
 
 def status(database: Database) -> dict[str, Any]:

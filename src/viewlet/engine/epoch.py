@@ -31,11 +31,12 @@ class OpenEpoch:
         self.done: set[str] = set()
         """The maps that are up to date: one that several views share is brought there once."""
         self._empty: dict[str, Contents] = {}
+        self._aside: str | None = None
 
     def add(self, bag: str, delta: Rows, layout: Layout | None) -> None:
         """Record what changes in a bag, and append it where it has a layout to be kept in."""
         self.changes[bag] = delta
-        if layout is not None:
+        if layout is not None and bag != self._aside:
             self.transaction.append(bag, delta, layout)
 
     def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout | None) -> None:
@@ -46,13 +47,26 @@ class OpenEpoch:
 
     def layout(self, step: ReadyStep) -> Layout | None:
         """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""
-        return (self.transaction.layout(step.map.name) or step.layout) if step.map.stored else None
+        if not step.map.stored or step.map.name == self._aside:
+            return None
+        return self.transaction.layout(step.map.name) or step.layout
 
     def begin(self, ready: ReadyProgram, *, initial: bool = False) -> None:
         """The programs' turn passes to a view; in its first epoch its maps are made, empty."""
         self.view, self.initial = ready.program.view, initial
         if initial:
             for step in (s for s in ready.steps if s.map.stored):
+                self._make(step)
+
+    def begin_anew(self, ready: ReadyProgram) -> None:
+        """A view is computed from nothing although it is there: its other maps are made again, it is put aside."""
+        self.view, self.initial, self._aside = ready.program.view, True, ready.program.view
+        for step in (s for s in ready.steps if s.map.stored):
+            if step.map.name == self._aside:
+                there = self.transaction.contents(step.map.name)
+                self._empty[step.map.name] = make_contents(there.layout, (), there.types)
+            else:
+                self.transaction.drop(step.map.name)
                 self._make(step)
 
     def _make(self, step: ReadyStep) -> None:
