@@ -83,8 +83,10 @@ class Matching:
     def of(plan: Join) -> Matching | None:
         """None where something else connects them."""
         left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
+        present = {f.name for f in (*plan.left.columns, *plan.right.columns) if not f.nullable}
         pairs, sides = [], ([], [])  # type: ignore[var-annotated]
         for term in conjuncts(plan.condition):
+            term = _without_null(term, present)
             needed = columns_of(term)
             match term:
                 case _ if needed <= left:
@@ -101,6 +103,14 @@ class Matching:
                 case _:
                     return None
         return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]))
+
+
+def _without_null(condition: Expr, present: set[str]) -> Expr:
+    """NOT IN's `a = b OR (a = b) IS NULL` is plain equality where neither side is ever NULL."""
+    match condition:
+        case Call("or", (Call("eq", (Column(a), Column(b))) as equal, Call("is_null", (same,)))) if same == equal:
+            return equal if {a, b} <= present else condition
+    return condition
 
 
 def in_ring(build: Builder, plan: Plan) -> bool:

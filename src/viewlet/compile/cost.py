@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from viewlet.compile.calculus import Atom
 from viewlet.compile.rules import Facts
+from viewlet.compile.shape import Shape
 from viewlet.plan.expr import Call, Column, Expr
 from viewlet.plan.nodes import Plan, leaves
 from viewlet.plan.types import Field
@@ -24,21 +25,14 @@ ROWS = 1000
 class Costs:
     """Estimates for one product."""
 
-    def __init__(
-        self,
-        facts: Facts,
-        atoms: Sequence[Atom],
-        variables: Sequence[dict[int, str]],
-        fields: Sequence[dict[Expr, Field]],
-        local: Sequence[Sequence[Expr]],
-        moving: Sequence[int],
-    ) -> None:
-        self.facts, self.variables, self.moving = facts, variables, frozenset(moving)
-        self.shares = [_selectivity(local[i]) for i in range(len(atoms))]
-        self.sizes = [max(1.0, self._size(a) * share) for a, share in zip(atoms, self.shares, strict=True)]
-        self.keys = [self._key(a, fields[i]) for i, a in enumerate(atoms)]
-        total = sum(self._rate(a) for a in atoms) or 1.0
-        self.rates = [self._rate(a) / total * 100 for a in atoms]
+    def __init__(self, facts: Facts, shape: Shape) -> None:
+        self.facts, self.variables = facts, shape.variables
+        self.moving = frozenset(shape.starts(shape.everything))
+        self.shares = [_selectivity(conditions) for conditions in shape.local]
+        self.sizes = [max(1.0, self._size(a) * share) for a, share in zip(shape.atoms, self.shares, strict=True)]
+        self.keys = [self._key(a, fields) for a, fields in zip(shape.atoms, shape.fields, strict=True)]
+        total = sum(self._rate(a) for a in shape.atoms) or 1.0
+        self.rates = [self._rate(a) / total * 100 for a in shape.atoms]
 
     def _size(self, atom: Atom) -> float:
         sizes = [self.facts.rows.get(t, ROWS) for t in atom.tables]

@@ -14,23 +14,19 @@ after the factor whose statement reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from viewlet.compile.build import Builder, Kept, comparable, compute
-from viewlet.compile.calculus import Atom, Clause
+from viewlet.compile.build import Builder, Kept, compute
+from viewlet.compile.calculus import Clause
 from viewlet.compile.carry import Carry, Share
 from viewlet.compile.cost import Costs, show_choice
-from viewlet.compile.inequality import isolate
-from viewlet.plan.expr import Call, Column, Expr, Literal, columns_of, conjunction, rewrite, substitute
+from viewlet.compile.route import Before, Piece, Router, Visit, are_possible, ranks
+from viewlet.compile.shape import Atoms, Outputs, Shape
+from viewlet.plan.expr import Column, Expr, columns_of, conjunction, substitute
 from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.show import show_node
-from viewlet.plan.types import BIGINT, BOOLEAN, Field, Type
-from viewlet.program.same import identity
+from viewlet.plan.types import BIGINT, Field, Type
 from viewlet.program.sums import Sum, sum_columns
 from viewlet.program.terms import Combine, Match, Negate, Probe, Reach, Select, Term, Total
-
-Outputs = Sequence[tuple[Field, Expr]]
-Atoms = frozenset[int]
 
 
 def lower_clauses(build: Builder, clauses: Sequence[Clause], outputs: Outputs) -> tuple[Term, ...]:
@@ -68,53 +64,6 @@ def _where(term: Term, conditions: Iterable[Expr]) -> Term:
     return term if condition is None else Select(term, condition)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """`less + offset < more`, or `<=`: columns of the leaves of two factors."""
-
-    left: int
-    less: Column
-    right: int
-    more: Column
-    strict: bool
-    offset: Literal | None
-
-    def condition(self) -> Expr:
-        return Call("lt" if self.strict else "le", (self.bound(below=True), self.more), BOOLEAN)
-
-    def bound(self, *, below: bool) -> Expr:
-        """What bounds `more` from below, or `less` from above."""
-        known = self.less if below else self.more
-        if self.offset is None:
-            return known
-        return Call("add" if below else "subtract", (known, self.offset), known.type)
-
-
-@dataclass(eq=False)
-class Piece:
-    """A map that stands for one factor, or for several joined ones."""
-
-    atoms: Atoms
-    fields: list[Field]
-    share: Share
-    indexes: list[tuple[str, ...]] = field(default_factory=list)
-    is_read: bool = False
-    kept: Kept | None = None
-    from_sums: bool = False
-    """Whether it is read straight from the map of sums behind its factor."""
-
-
-@dataclass(frozen=True)
-class Visit:
-    """One look-up of a statement."""
-
-    piece: Piece
-    on: tuple[Match, ...]
-    ranges: tuple[tuple[Range, bool], ...] = ()
-    """Inequalities that the look-up answers; whether the piece is on the left of each."""
-    adds: bool = False
-
-
 class Product:
     """One clause on its way to maps and statements."""
 
@@ -126,262 +75,65 @@ class Product:
         summed: tuple[tuple[Sum, ...], dict[str, Expr]] | None = None,
     ) -> None:
         self.build, self.sign = build, clause.sign
-        # In an order that does not depend on how the join was written, so that maps are found to be the same.
-        self.atoms = sorted(clause.atoms, key=lambda a: (not self._is_static(a), repr(identity(a.terms, ()))))
-        self.home = {f.name: i for i, a in enumerate(self.atoms) for f in a.columns}
-        self.local: list[list[Expr]] = [[] for _ in self.atoms]
-        self.fields: list[dict[Expr, Field]] = [{} for _ in self.atoms]
-        self.variables: list[dict[int, str]] = []
-        self.null_safe: list[tuple[int, str, int, str]] = []
-        self.ranges: list[Range] = []
-        self.residual: list[Expr] = []
-        self._conditions(clause.conditions)
-        self.outputs = [(f, self._localized(e)) for f, e in outputs]
-        self.carry = None if summed is None else Carry.of(build, self.home, *summed)
-        self.shown = frozenset(n for _, e in self.outputs for n in columns_of(e))
-        self.leaves = [self._leaf(i) for i in range(len(self.atoms))]
-        moving = self._starts(frozenset(range(len(self.atoms))))
-        self.costs = Costs(build.facts, self.atoms, self.variables, self.fields, self.local, moving)
-        self.components: dict[Atoms, Piece] = {}
-        self.uses: set[tuple[int, Atoms]] = set()
+        self.shape = Shape(build, clause, outputs)
+        self.atoms = self.shape.atoms
+        self.carry = None if summed is None else Carry.of(build, self.shape.home, *summed)
+        self.leaves = [self._piece(frozenset([i])) for i in range(len(self.atoms))]
+        self.costs = Costs(build.facts, self.shape)
+        self.router = Router(self.shape, self.costs, self.leaves)
         self.rank = list(range(len(self.atoms)))
 
-    def _is_static(self, atom: Atom) -> bool:
-        return bool(atom.tables) and atom.tables <= self.build.facts.static
-
-    # -- what each factor must keep ------------------------------------------------------------------------------
-
-    def _conditions(self, conditions: Iterable[Expr]) -> None:
-        equal: list[tuple[int, Expr, int, Expr]] = []
-        for condition in conditions:
-            homes = self._homes(condition)
-            match condition:
-                case _ if len(homes) <= 1:
-                    self.local[min(homes, default=0)].append(condition)
-                case Call("eq" | "eq_null_safe" as function, (a, b)) if len(self._homes(a)) == len(self._homes(b)) == 1:
-                    (i,), (j,) = self._homes(a), self._homes(b)
-                    if function == "eq":
-                        equal.append((i, comparable(a), j, comparable(b)))
-                    else:
-                        self.null_safe.append((i, self._field(i, comparable(a)), j, self._field(j, comparable(b))))
-                case _ if (found := isolate(self.build, self.home, condition)) is not None:
-                    less = Column(self._field(found.left, found.less), found.less.type)
-                    more = Column(self._field(found.right, found.more), found.more.type)
-                    self.ranges.append(Range(found.left, less, found.right, more, found.strict, found.offset))
-                case _:
-                    self.residual.append(condition)
-        self._unify(equal)
-        self.residual = [self._localized(c) for c in self.residual]
-
-    def _unify(self, equal: list[tuple[int, Expr, int, Expr]]) -> None:
-        """Columns that are equal are one variable; two of one factor are compared within it."""
-        groups: list[set[tuple[int, Expr]]] = []
-        for i, a, j, b in equal:
-            met = [g for g in groups if (i, a) in g or (j, b) in g]
-            groups = [g for g in groups if g not in met] + [{(i, a), (j, b)}.union(*met)]
-        for group in groups:
-            variable: dict[int, str] = {}
-            for i, e in sorted(group, key=repr):
-                if i in variable:
-                    first = next(k for k, f in self.fields[i].items() if f.name == variable[i])
-                    self.local[i].append(Call("eq", (first, e), BOOLEAN))
-                else:
-                    variable[i] = self._field(i, e)
-            self.variables.append(variable)
-
-    def _homes(self, expr: Expr) -> frozenset[int]:
-        return frozenset(self.home[n] for n in columns_of(expr))
-
-    def _field(self, i: int, expr: Expr) -> str:
-        """The column of a leaf that holds an expression."""
-        fields = self.fields[i]
-        if expr not in fields:
-            name = expr.name if isinstance(expr, Column) else self.build.fresh("e")
-            fields[expr] = Field(name, expr.type)
-        return fields[expr].name
-
-    def _localized(self, expr: Expr) -> Expr:
-        """An expression over leaves' columns: what reads a single factor is computed there."""
-
-        def local(e: Expr) -> Expr | None:
-            homes = self._homes(e)
-            if len(homes) != 1 or isinstance(e, Literal):
-                return None
-            return Column(self._field(min(homes), e), e.type)
-
-        return rewrite(expr, local)
-
-    def _leaf(self, i: int) -> Piece:
-        share = Share({}, {}, self.build.fresh("w")) if self.carry is None else self.carry.leaf(i)
-        return Piece(frozenset([i]), list(self.fields[i].values()), share)
-
-    # -- which maps to keep --------------------------------------------------------------------------------------
+    def _piece(self, atoms: Atoms) -> Piece:
+        if self.carry is None:
+            share = Share({}, {}, self.build.fresh("w"))
+        else:
+            share = self.carry.leaf(min(atoms)) if len(atoms) == 1 else self.carry.component(atoms)
+        fields = list(self.shape.fields[min(atoms)].values()) if len(atoms) == 1 else self.shape.exported(atoms)
+        return Piece(atoms, fields, share)
 
     def terms(self) -> tuple[Term, ...]:
         """The statements, one for each factor that can change."""
-        everything = frozenset(range(len(self.atoms)))
+        everything, starts = self.shape.everything, self.shape.starts
         if self.build.rules.higher_order:
-            self._decide(everything)
-        starts = self._starts(everything)
-        routes = [self._route(i, everything) for i in starts]
-        inner = {c: [(i, self._route(i, c)) for i in self._starts(c)] for c in self.components}
+            self._decide()
+        routes = [(i, self.router.route(i, everything)) for i in starts(everything)]
+        components = self.router.components
+        inner = {c: [(i, self.router.route(i, c)) for i in starts(c)] for c in components}
         for i in everything:
             self._keep_leaf(i)
-        for atoms in sorted(self.components, key=len):
+        for atoms in sorted(components, key=len):
             self._keep_component(atoms, inner[atoms])
-        return tuple(self._statement(i, route, everything) for i, route in zip(starts, routes, strict=True))
+        return tuple(self._statement(i, route, everything) for i, route in routes)
 
-    def _is_settled(self, piece: Atoms, atoms: Atoms) -> bool:
-        """Whether no statement for some factors starts from a piece of them, because it is static; then old is new."""
-        starts = self._starts(atoms)
-        return not any(i in starts for i in piece)
-
-    def _starts(self, atoms: Atoms) -> list[int]:
-        moving = [i for i in sorted(atoms) if not self._is_static(self.atoms[i])]
-        return moving or sorted(atoms)
-
-    def _decide(self, everything: Atoms) -> None:
+    def _decide(self) -> None:
         """Which components to keep, by what is estimated to pay, and the order of factors that this takes."""
-        costs = self.costs
         wanted: dict[Atoms, list[int]] = {}
-        for i in self._starts(everything):
-            for part in self._parts(everything - {i}, i):
+        for i in self.shape.starts(self.shape.everything):
+            for part in self.shape.parts(self.shape.everything - {i}, i):
                 if len(part) > 1:
                     wanted.setdefault(part, []).append(i)
-        orders: list[tuple[Atoms, Atoms]] = []
-        for part in sorted(wanted, key=lambda c: (-costs.gain(c, wanted[c]), sorted(c))):
-            gain, upkeep = costs.gain(part, wanted[part]), costs.upkeep(part, len(self._exported(part)))
-            pays = gain > upkeep and len(orders) < 64
-            users = []
-            for i in wanted[part] if pays else ():
-                one = frozenset([i])
-                before = next((o for o in ((one, part), (part, one)) if _is_order([*orders, o], len(self.atoms))), None)
-                if before is not None:
-                    orders.append(before)
-                    users.append(i)
-            self.build.choices.append(
-                show_choice([self.atoms[k].label for k in sorted(part)], gain, upkeep, bool(users))
-            )
+        orders: list[Before] = []
+        for part in sorted(wanted, key=lambda c: (-self.costs.gain(c, wanted[c]), sorted(c))):
+            gain = self.costs.gain(part, wanted[part])
+            upkeep = self.costs.upkeep(part, len(self.shape.exported(part)))
+            users = self._users(part, wanted[part], orders) if gain > upkeep else []
+            labels = [self.atoms[k].label for k in sorted(part)]
+            self.build.choices.append(show_choice(labels, gain, upkeep, bool(users)))
             if users:
-                self.components[part] = self._component(part)
-                self.uses |= {(i, part) for i in users}
-        self.rank = _ranks(orders, len(self.atoms))
+                self.router.components[part] = self._piece(part)
+                self.router.uses |= {(i, part) for i in users}
+        self.rank = ranks(orders, len(self.atoms))
 
-    def _parts(self, rest: Atoms, start: int) -> list[Atoms]:
-        """What a delta of one factor leaves of the others, in connected parts."""
-        if not self.build.rules.decomposition:
-            return [rest]
-        groups = [frozenset(v) & rest for v in self.variables if start not in v]
-        groups += [frozenset([i, j]) & rest for i, _, j, _ in self.null_safe]
-        groups += [frozenset([r.left, r.right]) & rest for r in self.ranges]
-        groups += [self._of(c) & rest for c in self.residual if start not in self._of(c)]
-        parts: list[Atoms] = [frozenset([i]) for i in rest]
-        for group in groups:
-            met = [p for p in parts if p & group]
-            parts = [p for p in parts if p not in met] + ([frozenset().union(*met)] if met else [])
-        return sorted(parts, key=sorted)
-
-    def _of(self, condition: Expr) -> Atoms:
-        """The factors whose leaves' columns a condition reads."""
-        owner = {f.name: i for i, fields in enumerate(self.fields) for f in fields.values()}
-        return frozenset(owner[n] for n in columns_of(condition))
-
-    def _component(self, atoms: Atoms) -> Piece:
-        assert self.leaves
-        share = Share({}, {}, self.build.fresh("w")) if self.carry is None else self.carry.component(atoms)
-        return Piece(atoms, self._exported(atoms), share)
-
-    def _exported(self, atoms: Atoms) -> list[Field]:
-        """The columns of a component that the rest needs."""
-        needed = set(self.shown)
-        for variable in self.variables:
-            inside = [n for i, n in variable.items() if i in atoms]
-            if inside and not set(variable) <= atoms:
-                needed.add(inside[0])
-        for i, a, j, b in self.null_safe:
-            needed |= {n for k, n, other in ((i, a, j), (j, b, i)) if k in atoms and other not in atoms}
-        for r in self.ranges:
-            if not {r.left, r.right} <= atoms:
-                needed |= {r.less.name, r.more.name}
-        for condition in self.residual:
-            if not self._of(condition) <= atoms:
-                needed |= columns_of(condition)
-        return [f for i in sorted(atoms) for f in self.fields[i].values() if f.name in needed]
-
-    # -- in which order a statement looks things up --------------------------------------------------------------
-
-    def _route(self, start: int, atoms: Atoms) -> list[Visit]:
-        """The look-ups of a statement, those first that are bound the most."""
-        todo: list[Piece] = []
-        for part in self._parts(atoms - {start}, start):
-            if (start, part) in self.uses and part != atoms:
-                todo.append(self.components[part])
-            else:
-                todo += [self.leaves[i] for i in sorted(part)]
-        bound = {f.name for f in self.leaves[start].fields}
-        done: set[int] = {start}
-        route: list[Visit] = []
-        while todo:
-            visits = [self._visit(p, bound, done, todo) for p in todo]
-            best = min(
-                visits, key=lambda v: (not v.on, not v.ranges, self.costs.visit(frozenset(done), v.piece.atoms)[1])
-            )
-            route.append(best)
-            todo.remove(best.piece)
-            bound |= {f.name for f in best.piece.fields}
-            done |= best.piece.atoms
-            self._index(best)
-        return route
-
-    def _index(self, visit: Visit) -> None:
-        piece, index = visit.piece, tuple(m.map_column for m in visit.on)
-        piece.is_read = True
-        if not visit.ranges and index not in piece.indexes:
-            piece.indexes.append(index)
-
-    def _visit(self, piece: Piece, bound: set[str], done: set[int], todo: list[Piece]) -> Visit:
-        own = {f.name for f in piece.fields}
-        on: dict[str, Match] = {}
-        for variable in self.variables:
-            here = next((n for i, n in variable.items() if n in own), None)
-            there = next((n for i, n in variable.items() if n in bound and i in done), None)
-            if here is not None and there is not None:
-                on[here] = Match(there, here)
-        for i, a, j, b in self.null_safe:
-            for k, mine, other, theirs in ((i, a, j, b), (j, b, i, a)):
-                if k in piece.atoms and other in done and mine not in on:
-                    on[mine] = Match(theirs, mine, null_safe=True)
-        ranges = self._reachable(piece, done)
-        if not ranges:
-            return Visit(piece, tuple(on.values()))
-        order = {(r.less if left else r.more).name for r, left in ranges}
-        rest = own - set(on) - order
-        again = self._asked_again(order, [r for r, _ in ranges], done | piece.atoms)
-        adds = not rest and not again
-        if not adds and on:
-            return Visit(piece, tuple(on.values()))
-        return Visit(piece, tuple(on.values()), tuple(ranges), adds)
-
-    def _reachable(self, piece: Piece, done: set[int]) -> list[tuple[Range, bool]]:
-        """The inequalities between what is bound and one column of a piece: at most a lower and an upper bound."""
-        found = [(r, True) for r in self.ranges if r.left in piece.atoms and r.right in done]
-        found += [(r, False) for r in self.ranges if r.right in piece.atoms and r.left in done]
-        if not found:
-            return []
-        column = found[0][0].less if found[0][1] else found[0][0].more
-        same = [(r, left) for r, left in found if (r.less if left else r.more) == column]
-        sides = {left: (r, left) for r, left in reversed(same)}
-        return list(sides.values())
-
-    def _asked_again(self, order: set[str], answered: list[Range], done: set[int]) -> bool:
-        """Whether the column of a range that was added up is needed later on."""
-        later = set(self.shown).union(*(columns_of(c) for c in self.residual))
-        later |= {n for r in self.ranges if r not in answered for n in (r.less.name, r.more.name)}
-        later |= {n for v in self.variables if not set(v) <= done for n in v.values()}
-        later |= {n for _, a, _, b in self.null_safe for n in (a, b)}
-        return bool(order & later)
-
-    # -- maps and statements -------------------------------------------------------------------------------------
+    def _users(self, part: Atoms, wanted: list[int], orders: list[Before]) -> list[int]:
+        """The factors whose statements can read a component as a whole; `orders` is extended by what that takes."""
+        users = []
+        for i in wanted:
+            for order in ((frozenset([i]), part), (part, frozenset([i]))):
+                if are_possible([*orders, order], len(self.atoms)):
+                    orders.append(order)
+                    users.append(i)
+                    break
+        return users
 
     def _keep_leaf(self, i: int) -> None:
         piece, atom = self.leaves[i], self.atoms[i]
@@ -391,9 +143,9 @@ class Product:
             for index in piece.indexes:
                 self.build.index(atom.sums.kept.name, tuple(atom.sums.own(n) for n in index))
             return
-        keys = [(f, e) for e, f in self.fields[i].items()]
+        keys = [(f, e) for e, f in self.shape.fields[i].items()]
         arguments = [] if self.carry is None else self.carry.arguments(i)
-        terms = [_where(t, self.local[i]) for t in atom.terms]
+        terms = [_where(t, self.shape.local[i]) for t in atom.terms]
         if self.carry is None or not self.carry.sums_of(i):
             terms = [compute(t, keys) for t in terms]
             sums: tuple[str, ...] = ()
@@ -408,10 +160,10 @@ class Product:
     def _reads_sums(self, i: int) -> bool:
         """Whether a nested aggregate needs no map but that of its sums: it is looked up by its keys, unfiltered."""
         atom, piece = self.atoms[i], self.leaves[i]
-        if atom.sums is None or self.local[i] or (self.carry is not None and self.carry.sums_of(i)):
+        if atom.sums is None or self.shape.local[i] or (self.carry is not None and self.carry.sums_of(i)):
             return False
-        plain = all(isinstance(e, Column) for e in self.fields[i])
-        ranged = any(i in (r.left, r.right) for r in self.ranges)
+        plain = all(isinstance(e, Column) for e in self.shape.fields[i])
+        ranged = any(i in (r.left, r.right) for r in self.shape.ranges)
         return plain and not ranged and all(n in atom.sums.keys for index in piece.indexes for n in index)
 
     def _kept(self, piece: Piece, terms: Sequence[Term], sums: tuple[str, ...], meaning: str) -> Kept:
@@ -421,7 +173,7 @@ class Product:
         return self.build.keep(terms, key, indexes=tuple(others), sums=sums, meaning=text, stored=piece.is_read)
 
     def _keep_component(self, atoms: Atoms, routes: list[tuple[int, list[Visit]]]) -> None:
-        piece = self.components[atoms]
+        piece = self.router.components[atoms]
         parts = () if self.carry is None else self.carry.parts_of(atoms)
         sums = tuple(c for p in parts for c in p)
         terms = [self._statement(i, route, atoms) for i, route in routes]
@@ -432,24 +184,27 @@ class Product:
         """What a delta of one factor means for the product of some, or for the whole clause."""
         first = self.leaves[start]
         term, met = self._start(start), [first]
-        pending = [c for c in self.residual if self._of(c) <= atoms]
-        ranges = [r for r in self.ranges if {r.left, r.right} <= atoms]
+        pending = [c for c in self.shape.residual if self.shape.of(c) <= atoms]
+        ranges = [r for r in self.shape.ranges if {r.left, r.right} <= atoms]
         for visit in route:
             inside = visit.piece.atoms
-            pending = [c for c in pending if not self._of(c) <= inside]
+            pending = [c for c in pending if not self.shape.of(c) <= inside]
             answered = [r for r, _ in visit.ranges]
             ranges = [r for r in ranges if r not in answered and not {r.left, r.right} <= inside]
             term = self._look_up(term, start, visit, atoms)
             met.append(visit.piece)
             there = frozenset(f.name for f in term.columns)
-            ready = [c for c in (*pending, *(r.condition() for r in ranges)) if columns_of(c) <= there]
+            ready = [*visit.tests]
+            ready += [c for c in (*pending, *(r.condition() for r in ranges)) if columns_of(c) <= there]
             term = _where(term, ready)
             pending = [c for c in pending if c not in ready]
             ranges = [r for r in ranges if r.condition() not in ready]
         whole = len(atoms) == len(self.atoms)
         if whole:
             term = _signed(term, self.sign)
-        outputs = self.outputs if whole else [(f, Column(f.name, f.type)) for f in self.components[atoms].fields]
+        outputs = (
+            self.shape.outputs if whole else [(f, Column(f.name, f.type)) for f in self.router.components[atoms].fields]
+        )
         if self.carry is None:
             return compute(term, outputs)
         shares = [p.share for p in met]
@@ -474,7 +229,8 @@ class Product:
     def _look_up(self, term: Term, start: int, visit: Visit, atoms: Atoms) -> Term:
         piece = visit.piece
         atom = min(piece.atoms)
-        version = "new" if self._is_settled(piece.atoms, atoms) or self.rank[atom] < self.rank[start] else "old"
+        settled = not piece.atoms & set(self.shape.starts(atoms))  # static: no statement starts there, old is new
+        version = "new" if settled or self.rank[atom] < self.rank[start] else "old"
         weight = piece.share.weight if self.carry is not None else None
         last = () if weight is None else (Field(weight, BIGINT, False),)
         if piece.from_sums:
@@ -528,22 +284,3 @@ def _label(plan: Plan) -> str:
 
 def _type_of(term: Term, name: str) -> Type:
     return next(f.type for f in term.columns if f.name == name)
-
-
-def _is_order(orders: list[tuple[Atoms, Atoms]], count: int) -> bool:
-    """Whether factors can be put in an order in which all of each first set come before all of the second."""
-    return len(_sorted(orders, count)) == count
-
-
-def _ranks(orders: list[tuple[Atoms, Atoms]], count: int) -> list[int]:
-    placed = _sorted(orders, count)
-    return [placed.index(i) for i in range(count)]
-
-
-def _sorted(orders: list[tuple[Atoms, Atoms]], count: int) -> list[int]:
-    placed: list[int] = []
-    while True:
-        free = [i for i in range(count) if i not in placed and all(a <= set(placed) for a, b in orders if i in b)]
-        if not free:
-            return placed
-        placed.append(free[0])

@@ -13,13 +13,19 @@ from collections.abc import Callable
 
 from viewlet.compile.build import Builder, change_of, comparable, compute, passing
 from viewlet.plan.expr import Column, Expr
-from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, map_children, origin_of
+from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, column, map_children, origin_of
 from viewlet.plan.show import show_node
-from viewlet.plan.types import BIGINT, Field
-from viewlet.program.terms import KEY, Change, Grouped, Regroup, Term
+from viewlet.plan.types import BIGINT, BOOLEAN, Field
+from viewlet.program.terms import KEY, Change, Grouped, Leading, Regroup, Select, Term
 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 Keys = tuple[Expr, ...]
+
+MOST_LEADING = 100_000
+"""A LIMIT that needs more rows than this reads all of its input."""
+RESERVE = 64
+"""Rows that a LIMIT has in reserve, besides as many as it needs: every epoch reads them, and so many rows have to
+leave before the input is read again. So each of these costs a share of that reading, however small the LIMIT."""
 
 
 def lower_keyed(
@@ -99,8 +105,46 @@ def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple
 
 
 def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term, ...]:
-    """A global LIMIT has no key."""
-    return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", lower, top=top)
+    """A global LIMIT has no key: it is recomputed, from its input's first rows where these can be kept."""
+    needed = plan.offset + (plan.limit or 0)
+    function = with_inputs(plan, (plan.rows,))
+    if not plan.limit or needed > MOST_LEADING or build.abilities.groups(function) is not None:
+        return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", lower, top=top)
+    assert isinstance(function, Top)
+    above = _row_wise_above(build, top, plan)
+    kept = 2 * needed + RESERVE
+    why = f"LIMIT over everything: kept as the first {needed:,} rows with {kept - needed:,} in reserve; "
+    build.note(plan, "recompute", why + "reads its input again only when the reserve runs out")
+    whole = _keep_whole(build, plan.rows, lower)
+    target, mark = build.next_map(), Field(build.fresh("first"), BOOLEAN, False)
+    term = Leading(whole, function, kept, target, (*plan.columns, mark))
+    meaning = f"the first rows of {whole}, with a reserve"
+    first = build.keep((term,), tuple(f.name for f in term.columns), meaning=meaning, name=target)
+    return (above(compute(Select(change_of(first), column(mark)), passing(plan.columns))),)
+
+
+def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], Term]:
+    """The filters and projections above an operator, as steps that follow it."""
+    if top is base:
+        return lambda term: term
+    assert isinstance(top, Filter | Project)
+    build.note(top, "ring")
+    build.depth += 1
+    below = _row_wise_above(build, top.rows, base)
+    if isinstance(top, Filter):
+        return lambda term: Select(below(term), top.condition)
+    results = [(f, r.expr) for f, r in zip(top.columns, top.results, strict=True)]
+    return lambda term: compute(below(term), results)
+
+
+def _keep_whole(build: Builder, plan: Plan, lower: Lower) -> str:
+    """The name of a map of all of a plan's rows, each found by itself."""
+    terms = lower(build, plan)
+    passing_by = [s.map.name for s in build.steps if not s.map.stored]
+    if len(terms) == 1 and isinstance(term := terms[0], Change) and term.bag not in passing_by:
+        return term.bag  # it is kept already
+    columns, names = passing(plan.columns), tuple(f.name for f in plan.columns)
+    return build.keep([compute(t, columns) for t in terms], names, meaning=show_node(plan)).name
 
 
 def lower_sealed(build: Builder, plan: Sealed, lower: Lower) -> tuple[Term, ...]:

@@ -19,6 +19,7 @@ from viewlet.columns.limbs import combine
 from viewlet.columns.rows import Rows, Weights, group, same
 from viewlet.columns.sums import decode, encode
 from viewlet.columns.types import arrow_type
+from viewlet.engine.leading import compile_leading
 from viewlet.engine.local import compile_plan
 from viewlet.program.sums import Sum, sum_columns
 from viewlet.program.terms import (
@@ -30,6 +31,7 @@ from viewlet.program.terms import (
     Compute,
     Constant,
     Grouped,
+    Leading,
     Match,
     Native,
     Negate,
@@ -72,6 +74,8 @@ def compile_term(term: Term) -> Run:
             return _answer(term)
         case Regroup():
             return _regroup(term)
+        case Leading():
+            return compile_leading(term)
         case Select() | Compute() | Spread() | Native() | Negate() | Probe() | Reach() | Combine() | Total():
             return _then(compile_term(term.rows), compile_step(term))
         case _:

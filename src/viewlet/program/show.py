@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from viewlet.plan.expr import Column, Named
-from viewlet.plan.show import show_expr
+from viewlet.plan.show import show_expr, show_order
 from viewlet.program.program import Map, Program, Step
 from viewlet.program.sums import Part
 from viewlet.program.terms import (
@@ -19,6 +19,7 @@ from viewlet.program.terms import (
     Combine,
     Compute,
     Constant,
+    Leading,
     Native,
     Negate,
     Probe,
@@ -65,6 +66,9 @@ def show_term(term: Term) -> str:
             return f"answer[{', '.join(keys)}](Δ{name})"
         case Regroup():
             return _regroup(term)
+        case Leading():
+            by = ", ".join(map(show_order, term.limit.order))
+            return f"leading[{by}](Δ{term.map}, {term.needed} + {term.kept - term.needed})"
 
 
 def _inside(rows: Term) -> Term:

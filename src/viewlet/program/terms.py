@@ -6,9 +6,9 @@ changed bag and goes through row-wise steps and look-ups in maps, so that its co
     Change → (Select | Compute | Spread | Native | Probe | Reach | Negate)* → Total | Combine
 
 `Answer` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
-that this means for a result which is not a sum. A look-up says which state it reads: `old`, as the epoch
-found it, or `new`, with the epoch's own changes. That is all the product rule needs:
-Δ(a·b) = Δa·b_old + a_new·Δb.
+that this means for a result which is not a sum; so does `Leading`, for an order in place of keys. A look-up
+says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
+the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewlet.plan.expr import Expr, Named
-from viewlet.plan.nodes import Plan
+from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.types import Field
 from viewlet.program.sums import Part, Sum
 
@@ -201,8 +201,41 @@ class Regroup:
         return bool(self.inputs) and bool(self.inputs[0].key)
 
 
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The first rows of a map in the order of a LIMIT, as the target: those that the LIMIT needs and some in reserve.
+
+    The target is always all that does not sort after its own last row, so that what changes behind that row does not
+    concern it. The map is read only where fewer rows than needed are left: the target then begins anew, with the
+    first `kept` ones. A last column marks the rows that the LIMIT, a `Top` over an `Input`, lets through.
+    """
+
+    map: str
+    limit: Top
+    kept: int
+    target: str
+    columns: tuple[Field, ...]
+
+    @property
+    def needed(self) -> int:
+        return self.limit.offset + (self.limit.limit or 0)
+
+
 Term = (
-    Change | Constant | Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | Total | Answer | Regroup
+    Change
+    | Constant
+    | Select
+    | Compute
+    | Spread
+    | Native
+    | Negate
+    | Probe
+    | Reach
+    | Combine
+    | Total
+    | Answer
+    | Regroup
+    | Leading
 )
 Then = Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | Total
 """Steps that follow another."""
@@ -234,7 +267,7 @@ def changes_read(term: Term) -> tuple[str, ...]:
     match source(term):
         case Change(bag):
             return (bag,)
-        case Answer(map=name):
+        case Answer(map=name) | Leading(map=name):
             return (name,)
         case Regroup(inputs):
             return tuple(dict.fromkeys(i.map for i in inputs))
@@ -254,6 +287,8 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
             case Regroup():
                 found += [(i.map, "new") for i in step.inputs]
                 found.append((step.target, "old"))
+            case Leading():
+                found += [(step.map, "new"), (step.target, "old")]
             case _:
                 pass
     return tuple(dict.fromkeys(found))

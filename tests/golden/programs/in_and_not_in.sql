@@ -20,10 +20,10 @@ maps
   v [_key] := Join anti (s = name_2 OR (s = name_2) IS NULL)
 on customers
   v.m1 += Sum[cust_2](1 · Δcustomers)
-  v.m3 += π(id, s)(answer[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2′)
+  v.m3 += π(id, s)(answer[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2)
   v.m4 += π(name_2)(Δcustomers)
   v += project(all of v.m3′, v.m4′) − v
 on orders
   v.m2 += π(cust, id, s)(Δorders)
-  v.m3 += π(id, s)(Δv.m2 ⋈[cust = cust_2] answer(v.m1))
+  v.m3 += π(id, s)(Δv.m2 ⋈[cust = cust_2] answer(v.m1′))
   v += project(all of v.m3′, v.m4′) − v

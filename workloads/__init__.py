@@ -1,0 +1,1 @@
+"""Workloads that are known from elsewhere: their tables, queries, data and streams of changes."""
