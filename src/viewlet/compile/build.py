@@ -159,6 +159,10 @@ class Builder:
         if own not in (there.key, *there.indexes):
             self.steps[at] = Step(replace(there, indexes=(*there.indexes, own)), self.steps[at].terms)
 
+    def is_stored(self, bag: str) -> bool:
+        """Whether a table, view or map is kept, rather than just its delta passed on."""
+        return all(step.map.stored for step in self.steps if step.map.name == bag)
+
     def netted(self, terms: tuple[Term, ...], exprs: Iterable[Expr]) -> tuple[Term, ...]:
         """Terms on whose rows some expressions can be evaluated without fear.
 

@@ -71,7 +71,7 @@ def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
 def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped:
     """The input's rows as a map, by group."""
     terms = lower(build, plan)
-    if not keys and len(terms) == 1 and isinstance(terms[0], Change):
+    if not keys and len(terms) == 1 and isinstance(terms[0], Change) and build.is_stored(terms[0].bag):
         return Grouped(terms[0].bag, (), plan.columns)  # it is kept already
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
@@ -140,8 +140,7 @@ def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], T
 def _keep_whole(build: Builder, plan: Plan, lower: Lower) -> str:
     """The name of a map of all of a plan's rows, each found by itself."""
     terms = lower(build, plan)
-    passing_by = [s.map.name for s in build.steps if not s.map.stored]
-    if len(terms) == 1 and isinstance(term := terms[0], Change) and term.bag not in passing_by:
+    if len(terms) == 1 and isinstance(term := terms[0], Change) and build.is_stored(term.bag):
         return term.bag  # it is kept already
     columns, names = passing(plan.columns), tuple(f.name for f in plan.columns)
     return build.keep([compute(t, columns) for t in terms], names, meaning=show_node(plan)).name
