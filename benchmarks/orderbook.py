@@ -55,7 +55,7 @@ class TooLong(Exception):
 
 
 class NotBuilt(Exception):
-    """A view was not filled within the time limit, so that there was nothing to refresh."""
+    """A view was not filled within a limit, which is named, so that there was nothing to refresh."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class Measured:
     why: str = "–"
     least: float = 0
     """Milliseconds that a refresh takes at the least, where the time limit stopped it."""
+    is_checked: bool = False
+    """Whether the view was compared with Spark SQL after its last epoch."""
 
     def rate(self, size: int, per: int = 1) -> str:
         """Refreshes a second; `per` messages each: messages a second."""
@@ -190,13 +192,12 @@ def maintain(spark: Any, live: int, query: str, way: str, limits: Limits) -> Mea
                 create(db, query, way, limits)
                 for size in EPOCHS:
                     measured.ms[size] = median_refresh(db, book, size, query, limits)
-        except NotBuilt:
-            measured.why = f"not built in {limits.building} s"
+        except NotBuilt as error:
+            measured.why = str(error)
         except (TooLong, MemoryError) as error:
             end = stopped(error, limits)
             measured.why, measured.least = end.why, end.least
-        if measured.ms:
-            check(db, query, limits)
+        measured.is_checked = bool(measured.ms) and check(db, query, limits)
         db.close()
     return measured
 
@@ -207,7 +208,9 @@ def create(db: viewlet.Database, query: str, way: str, limits: Limits) -> None:
         with within(limits.building, interrupt):
             WAYS[way](db, query, QUERIES[query])
     except TooLong as error:
-        raise NotBuilt from error
+        raise NotBuilt(f"not built in {limits.building} s") from error
+    except MemoryError as error:
+        raise NotBuilt(f"not built in {limits.gigabytes} GB") from error
 
 
 def median_refresh(db: viewlet.Database, book: Book, size: int, query: str, limits: Limits) -> float:
@@ -221,15 +224,16 @@ def median_refresh(db: viewlet.Database, book: Book, size: int, query: str, limi
     return statistics.median(spent)
 
 
-def check(db: viewlet.Database, query: str, limits: Limits) -> None:
-    """Stop here if the view is wrong; say so if Spark SQL takes too long to tell."""
+def check(db: viewlet.Database, query: str, limits: Limits) -> bool:
+    """Stop here if the view is wrong; whether Spark SQL could tell in time."""
     try:
         with within(limits.seconds, db.session.sparkContext.cancelAllJobs):
             bad = db.check(query)
     except TooLong:
         say(f"{query}: not checked, Spark SQL takes longer than {limits.seconds} s")
-    else:
-        assert bad.num_rows == 0, f"{query} is wrong: {bad.slice(0, 5).to_pylist()}"
+        return False
+    assert bad.num_rows == 0, f"{query} is wrong: {bad.slice(0, 5).to_pylist()}"
+    return True
 
 
 def recompute_with_spark(spark: Any, directory: Path, query: str, limits: Limits) -> Measured:
@@ -343,8 +347,17 @@ def page(results: dict[int, dict[str, dict[str, Measured]]], limits: Limits) -> 
     parts = [INTRODUCTION.format(**vars(limits))]
     for live, queries in results.items():
         rows = [line for query, found in queries.items() for line in lines(query, found)]
-        parts.append(f"## {live:,} live orders\n\n{table([HEADINGS, *rows])}\n")
+        parts.append(f"## {live:,} live orders\n\n{table([HEADINGS, *rows])}\n\n{checks(queries)}\n")
     return "\n".join([*parts, COMPARISON, table(compared(results)), ""])
+
+
+def checks(queries: dict[str, dict[str, Measured]]) -> str:
+    """Which of the maintained views were compared with Spark SQL, and which were not."""
+    kept = [(f"{query.upper()} ({way})", found[way]) for query, found in queries.items() for way in WAYS]
+    done = [name for name, measured in kept if measured.is_checked]
+    left = [name for name, measured in kept if measured.ms and not measured.is_checked]
+    text = f"Equal to Spark SQL after their last epoch: {', '.join(done) or 'none'}."
+    return text + (f" Not compared, as Spark SQL took too long: {', '.join(left)}." if left else "")
 
 
 def say(text: str) -> None:

@@ -38,17 +38,17 @@ def create(names: list[str], path: Path, spark: Any, engine: Engine) -> Shop:
     return shop
 
 
-def change(shop: Shop, names: list[str], path: Path, spark: Any, engine: Engine, epochs: int) -> None:
-    """Every view is right after every epoch, and says something at some time."""
+def change(shop: Shop, names: list[str], path: Path, spark: Any, engine: Engine, epochs: int, every: int = 1) -> None:
+    """Every view is right after every so many epochs, and says something at some time."""
     with Database(path, spark=spark, engine=engine) as db:
         speaking = {name for name in names if says_something(db, name)}
-        for _ in range(epochs):
+        for number in range(1, epochs + 1):
             with db.epoch() as epoch:
                 for change in shop.epoch():
                     getattr(epoch, change.action)(change.table, change.rows)
             assert db.history()[-1]["engine"] == engine
-            assert not {name: wrong for name in names if (wrong := db.check(name).to_pylist())}
             speaking |= {name for name in names if says_something(db, name)}
+            assert number % every or not {name: wrong for name in names if (wrong := db.check(name).to_pylist())}
     assert speaking == set(names)
 
 
@@ -61,7 +61,7 @@ def says_something(db: Database, name: str) -> bool:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_views_stay_right(shard: int, spark: Any, tmp_path: Path) -> None:
     names = [name for name in QUERIES if name not in LATER][shard::SHARDS]
-    change(create(names, tmp_path, spark, "inproc"), names, tmp_path, spark, "inproc", epochs=1)
+    change(create(names, tmp_path, spark, "inproc"), names, tmp_path, spark, "inproc", epochs=2, every=2)
 
 
 @pytest.mark.spark
@@ -105,7 +105,7 @@ def test_all_views_stay_right_over_the_official_data(spark: Any, tmp_path: Path)
         with db.epoch() as epoch:
             for name, rows in filled.items():
                 epoch.insert(name, rows)
-        for name in QUERIES.keys() - {"q12"}:
+        for name in sorted(QUERIES.keys() - {"q12"}):
             db.create_view(name, QUERIES[name])
         for action in ("delete", "insert"):
             with db.epoch() as epoch:

@@ -31,7 +31,6 @@ RECOMPUTED = {
     "q03": ["Top 10"],
     "q10": ["Top 20"],
     "q15": ["Aggregate [] max"],
-    "q16": ["Join anti"],
     "q18": ["Top 100"],
     "q21": ["Top 100"],
 }

@@ -7,7 +7,9 @@ the hashes of its rows. A table declared TRUSTED, or append-only without a key, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,20 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
-from viewlet.columns.rows import Rows, add_up, group
+from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
 from viewlet.store import Contents, Layout
+from viewlet.store.adding import add_together
+from viewlet.store.layout import Names
+from viewlet.store.probing import Pairs, Sorted
 
 HASHES = ("_h1", "_h2")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """An input that changes."""
 
@@ -37,27 +42,27 @@ class Table:
     static: bool = False
     """Whether it stays as it is once a view reads it."""
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         return Layout(columns=self.names, key=self.names, form="table", feed=True)
 
-    @property
+    @cached_property
     def index(self) -> str | None:
         """The bag that tells whether a row is there."""
         unchecked = (self.trusted or self.append_only) and not self.primary_key
         return None if unchecked else f"{self.name}.index"
 
-    @property
+    @cached_property
     def index_layout(self) -> Layout:
         if self.primary_key:
             return Layout(columns=self.names, key=self.primary_key)
         return Layout(columns=HASHES, key=HASHES[:1])
 
-    @property
+    @cached_property
     def types(self) -> dict[str, pa.DataType]:
         return {f.name: arrow_type(f.type) for f in self.fields}
 
@@ -85,38 +90,34 @@ class TableChanges:
 
     table: Table
     index: Contents | None
-    pending: list[Rows] = field(default_factory=list)
+    pending: list[Sorted] = field(default_factory=list)
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
-        rows = self._normalized(rows)
+        given = self._sorted(rows)
         if self.table.primary_key:
-            self._refuse_null_keys(rows)
-            self._refuse_repeated_keys(rows)
-            there = self._with_key_of(rows)
-            if len(there):
-                self._reject_row(
-                    rows, self._in(rows, there), "its key is already there", hint="use upsert to replace rows"
-                )
-        self._take(rows)
+            self._refuse_bad_keys(given)
+            taken = self._count(given, self.table.primary_key) > 0
+            if taken.any():
+                self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
+        self._take(given)
 
     def delete(self, rows: Rows) -> None:
         """Take whole rows away, one copy for each row given."""
         self._refuse_append_only("delete")
-        rows = self._normalized(rows)
-        if self.table.index is not None:
-            self._refuse_missing(rows)
-        self._take(rows.negated())
+        given = self._sorted(rows)
+        if self.index is not None:
+            self._refuse_missing(given)
+        self._take(given.negated())
 
     def delete_keys(self, keys: Rows) -> None:
         """Take away the rows with these primary keys."""
         self._refuse_append_only("delete")
-        keys = self._normalized(keys)
-        self._refuse_null_keys(keys)
-        self._refuse_repeated_keys(keys)
-        there = self._with_key_of(keys)
+        given = self._sorted(keys)
+        self._refuse_bad_keys(given)
+        there = self._with_key_of(given)
         if len(there) < len(keys):
-            self._reject_row(keys, ~self._in(keys, there), "it is not there")
+            self._reject_row(given.rows, self._count(given, self.table.primary_key) < 1, "it is not there")
         self._take(there.negated())
 
     def upsert(self, rows: Rows) -> None:
@@ -127,25 +128,39 @@ class TableChanges:
                 hint="declare PRIMARY KEY (…), or delete and insert",
             )
         self._refuse_append_only("upsert")
-        rows = self._normalized(rows)
-        self._refuse_null_keys(rows)
-        self._refuse_repeated_keys(rows)
-        self._take(self._with_key_of(rows).negated())
-        self._take(rows)
+        given = self._sorted(rows)
+        self._refuse_bad_keys(given)
+        self._take(self._with_key_of(given).negated())
+        self._take(given)
 
     def delta(self) -> Rows:
         """The net change."""
-        return Rows.concat(self.pending).consolidate() if self.pending else self.table.empty()
+        if not self.pending:
+            return self.table.empty()
+        changed = Sorted.concat(self.pending) if len(self.pending) > 1 else _owned(self.pending[0])
+        return self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
 
     def index_delta(self, delta: Rows) -> Rows:
         """What the net change means for the index."""
-        return delta if self.table.primary_key else row_hashes(delta).consolidate()
+        return delta if self.table.primary_key else row_hashes(delta)
 
-    def _take(self, rows: Rows) -> None:
+    def _sorted(self, rows: Rows) -> Sorted:
+        """Rows by the key of the index, beside what it keeps of them."""
+        if self.index is None:
+            return Sorted.by((), rows)
+        rows = self._normalized(rows) if self.table.primary_key else rows.with_columns(row_hashes(rows).columns)
+        return Sorted.by(self.index.layout.key, rows)
+
+    def _netted(self, changed: Sorted) -> Rows:
+        """Rows in the order of their keys' hashes, without those that cancel: only such that share a key can."""
+        rows = changed.rows
+        return add_together(rows, rows.hashes(changed.key), self.table.index_layout, changed.order)[0]
+
+    def _take(self, changed: Sorted) -> None:
         """Note a change; small ones are put together as they double, so that many cost little more than one."""
-        self.pending.append(rows)
+        self.pending.append(changed)
         while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
-            self.pending[-2:] = [Rows.concat(self.pending[-2:])]
+            self.pending[-2:] = [Sorted.concat(self.pending[-2:])]
 
     def _normalized(self, rows: Rows) -> Rows:
         """Keys as Spark compares them: −0.0 is 0.0."""
@@ -153,62 +168,76 @@ class TableChanges:
         fixed = {f.name: compile_expr(Call("normalize_float", (Column(f.name, f.type),), f.type))(rows) for f in floats}
         return rows.with_columns(fixed) if fixed else rows
 
-    def _with_key_of(self, rows: Rows) -> Rows:
-        """The rows of the table, as changed so far, whose key is among those of the given rows."""
+    def _candidates(self, given: Sorted, wanted: Names) -> Iterator[Pairs]:
+        """Rows of the index, as changed so far, that share the hash of the key with given ones, and with which."""
         assert self.index is not None
-        key = self.table.primary_key
-        hashes = np.unique(rows.hashes(key))
-        _, found = self.index.lookup(key, hashes)
-        parts = [found, *(p.filter(np.isin(p.hashes(key), hashes)) for p in self.pending)]
-        there = Rows.concat([p.select(self.table.names) for p in parts]).consolidate()
-        return there.filter(self._in(there, rows)) if len(there) else there
+        yield from given.find_in_map(self.index, wanted)
+        for part in self.pending:
+            yield from given.find_in(part, wanted)
 
-    def _in(self, rows: Rows, others: Rows) -> Mask:
-        """Which rows have a key that is among the others'."""
-        key = self.table.primary_key
-        both = Rows.concat([rows.select(key), others.select(key)])
-        first, groups = group(list(both.columns.values()), len(both))
-        seen = np.zeros(len(first), dtype=np.bool_)
-        seen[groups[len(rows) :]] = True
-        return seen[groups[: len(rows)]]
+    def _count(self, given: Sorted, wanted: Names) -> Weights:
+        """How often the index, as changed so far, has a row that is the same as each given one in some columns."""
+        counts = np.zeros(len(given), dtype=np.int64)
+        rows = given.rows.select(wanted)
+        for which, found in self._candidates(given, wanted):
+            np.add.at(counts, which, found.weights * alike(rows.take(which), found))
+        return counts
+
+    def _with_key_of(self, given: Sorted) -> Sorted:
+        """The rows of the table, as changed so far, whose key is among those of the given rows."""
+        keys = given.rows.select(given.key)
+        parts = [self.table.empty()]
+        for which, found in self._candidates(given, self.table.names):
+            parts.append(found.filter(alike(keys.take(which), found)))
+        there = Sorted.by(given.key, Rows.concat(parts))
+        return Sorted.by(given.key, self._netted(there))
 
     def _refuse_append_only(self, what: str) -> None:
         if self.table.append_only:
             raise RejectedEpoch(f"table {self.table.name} is append-only: {what} is not possible")
 
-    def _refuse_null_keys(self, rows: Rows) -> None:
-        for name in self.table.primary_key:
+    def _refuse_bad_keys(self, given: Sorted) -> None:
+        """A key has no NULL in it, and occurs once."""
+        rows, key = given.rows, given.key
+        for name in key:
             if rows[name].null_count:
                 self._reject_row(rows, ~valid_mask(rows[name]), f"NULL in the primary key column {name}")
-
-    def _refuse_repeated_keys(self, rows: Rows) -> None:
-        first, groups = group([rows[k] for k in self.table.primary_key], len(rows))
+        if given.are_distinct():
+            return
+        first, groups = group([rows[k] for k in key], len(rows), rows.hashes(key))
         if len(first) < len(rows):
             again = np.ones(len(rows), dtype=np.bool_)
             again[first] = False
             self._reject_row(rows, again, f"the same key as row {int(first[groups[np.flatnonzero(again)[0]]]) + 1}")
 
-    def _refuse_missing(self, rows: Rows) -> None:
+    def _refuse_missing(self, given: Sorted) -> None:
         """Every row that is to go must be there, as often as it is given."""
         assert self.index is not None
-        wanted = row_hashes(rows.weighted(np.ones(len(rows), dtype=np.int64)))
-        if self.table.primary_key:
-            there = row_hashes(self._with_key_of(rows))
-        else:
-            hashes = np.unique(wanted.hashes(HASHES[:1]))
-            _, found = self.index.lookup(HASHES[:1], hashes)
-            there = Rows.concat([found.select(HASHES), *(row_hashes(p) for p in self.pending)])
-        both = Rows.concat([wanted.negated(), there])
-        first, groups = group(list(both.columns.values()), len(both))
-        left = add_up(both.weights, groups, len(first))
-        if (left[groups[: len(rows)]] < 0).any():
-            self._reject_row(rows, left[groups[: len(rows)]] < 0, "it is not there, or not that often")
+        told_apart = self.index.layout.columns
+        missing = self._count(given, told_apart) < _copies(given, told_apart)
+        if missing.any():
+            self._reject_row(given.rows.select(self.table.names), missing, "it is not there, or not that often")
 
     def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
         at = int(np.flatnonzero(bad)[0])
         raise RejectedEpoch(
             f"table {self.table.name}, row {at + 1} ({_show_row(rows, at, self.table)}): {reason}", hint=hint
         )
+
+
+def _owned(part: Sorted) -> Sorted:
+    """The same rows in memory of our own: what a user gives may be a piece of something large."""
+    rows = part.rows
+    columns = {name: pa.concat_arrays([array, array[:0]]) for name, array in rows.columns.items()}
+    return replace(part, rows=Rows(columns, rows.weights, rows._hashes))
+
+
+def _copies(given: Sorted, told_apart: Names) -> Weights:
+    """How often each row is given."""
+    if given.are_distinct():
+        return np.ones(len(given), dtype=np.int64)
+    _, groups = group([given.rows[name] for name in told_apart], len(given))
+    return np.bincount(groups)[groups]
 
 
 def _show_row(rows: Rows, at: int, table: Table) -> str:

@@ -6,11 +6,13 @@ functions are the same only if they compute the same.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.functions import in_mode
 from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
-from viewlet.plan.expr import Expr, Literal, Reduce
+from viewlet.plan.expr import Expr, Literal, Over, Reduce
+from viewlet.plan.types import decimal
 
 if TYPE_CHECKING:
     from viewlet.catalyst.expressions import Expressions
@@ -39,6 +41,19 @@ def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
     where = expressions.decode(call.parts[1]) if len(call.parts) > 1 else None
     name, args = decode_function(expressions, function)
     return Reduce(name, args, function.type, bool(call.data["isDistinct"]), where)
+
+
+def decode_short_sum(expressions: Expressions, made: Tree) -> Reduce | Over | None:
+    """The sum of short decimals, which Spark adds up as integers: MakeDecimal(sum(UnscaledValue(e)), p, s)."""
+    call = made.parts[0]
+    function = call.parts[0].parts[0] if call.kind == "WindowExpression" else call.parts[0] if call.parts else call
+    if function.kind != "Sum" or function.parts[0].kind != "UnscaledValue" or made.data["nullOnOverflow"]:
+        return None
+    argument, decoded = expressions.decode(function.parts[0].parts[0]), expressions.decode(call)
+    if not isinstance(decoded, Reduce | Over) or decoded.function != "sum" or argument.type.name != "decimal":
+        return None
+    precision, scale = argument.type.args
+    return replace(decoded, args=(argument,), type=made.type) if made.type == decimal(precision + 10, scale) else None
 
 
 def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from viewlet.catalyst import functions
-from viewlet.catalyst.aggregates import decode_reduce
+from viewlet.catalyst.aggregates import decode_reduce, decode_short_sum
 from viewlet.catalyst.jvm import items
 from viewlet.catalyst.literals import NoPythonValue, literal_value, python_value
 from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, fingerprint, mode_of
@@ -52,6 +52,8 @@ class Expressions:
             return decode_reduce(self, tree)
         if kind == "WindowExpression":
             return decode_over(self, tree)
+        if kind == "MakeDecimal" and (total := decode_short_sum(self, tree)) is not None:
+            return total
         if kind in _SUBQUERIES:
             raise Undecodable("a subquery that may give more than one row is evaluated by Spark alone")
         return (self.known(tree) if self.plain_strings else None) or self.opaque(tree)

@@ -53,13 +53,10 @@ def offsets_of(array: pa.Array) -> Positions:
     return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array) + 1)[array.offset :].astype(np.int64)
 
 
-def data_bytes(array: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The bytes of a string or binary array, with room to read eight from any of them."""
-    buffer = array.buffers()[2]
-    size = 0 if buffer is None else buffer.size
-    padded = np.zeros(size + 8, dtype=np.uint8)
-    if size:
-        padded[:size] = np.frombuffer(buffer, dtype=np.uint8)
+def data_bytes(array: pa.Array, start: int, stop: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Some bytes of a string or binary array, with room to read eight from any of them."""
+    padded = np.zeros(stop - start + 8, dtype=np.uint8)
+    padded[: stop - start] = np.frombuffer(array.buffers()[2], dtype=np.uint8)[start:stop]
     return padded
 
 
@@ -75,6 +72,8 @@ def from_numpy(values: np.ndarray[Any, Any], kind: pa.DataType, valid: Mask | No
 def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One array for a column that may come in chunks."""
     if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks == 1:
+            return column.chunk(0)
         combined = column.combine_chunks()
         return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
     return column

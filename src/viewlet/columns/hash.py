@@ -24,7 +24,9 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _NULL = np.uint64(0x5BD1E9955BD1E995)
 _SHIFT, _ROTATE = np.uint64(33), np.uint64(29)
-_TAIL = np.array([(1 << (8 * i)) - 1 for i in range(8)], dtype=np.uint64)
+_UNROTATE = np.uint64(64) - _ROTATE
+_FIRST = np.array([(1 << (8 * i)) - 1 for i in range(9)], dtype=np.uint64)
+"""Masks for the first bytes of a word."""
 _NAN = {np.dtype(np.float32): np.uint64(0x7FC00000), np.dtype(np.float64): np.uint64(0x7FF8000000000000)}
 
 
@@ -32,18 +34,25 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
     """The hash of each row of some columns; of no columns, the hash of nothing."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for column in columns:
-        result = mix((result << _ROTATE | result >> (np.uint64(64) - _ROTATE)) * _PRIME ^ hash_array(column, seed))
+        turned = result << _ROTATE
+        turned |= result >> _UNROTATE
+        turned *= _PRIME
+        turned ^= hash_array(column, seed)
+        result = mix(turned)
     return result
 
 
 def mix(x: Hashes) -> Hashes:
     """Spread every bit of each number over all 64."""
-    x = x ^ (x >> _SHIFT)
-    x = x * _MIX1
-    x ^= x >> _SHIFT
-    x *= _MIX2
-    x ^= x >> _SHIFT
-    return x
+    mixed = x >> _SHIFT
+    mixed ^= x
+    mixed *= _MIX1
+    high = mixed >> _SHIFT
+    mixed ^= high
+    mixed *= _MIX2
+    np.right_shift(mixed, _SHIFT, out=high)
+    mixed ^= high
+    return mixed
 
 
 def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
@@ -60,7 +69,7 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     elif _is_bytes(kind):
         hashes = _hash_bytes(array, seed)
     else:
-        hashes = mix(_bits(array, seed) + _salt(seed))
+        hashes = mix(_bits(array, seed) + _salt(seed) if seed else _bits(array, seed))
     if array.null_count:
         hashes = np.where(valid_mask(array), hashes, _NULL)
     return hashes
@@ -84,7 +93,7 @@ def _bits(array: pa.Array, seed: int) -> Hashes:
     """The bits of fixed-width values, as unsigned 64-bit numbers; wider ones folded, by the seed."""
     kind = array.type
     if pa.types.is_boolean(kind):
-        return truth_of(pc.fill_null(array, False)).astype(np.uint64)
+        return truth_of(array).astype(np.uint64)
     width = kind.bit_width // 8
     raw = array.buffers()[1]
     if raw is None:
@@ -101,7 +110,7 @@ def _bits(array: pa.Array, seed: int) -> Hashes:
         nan = np.isnan(values)
         return np.where(nan, _NAN[values.dtype], bits) if nan.any() else bits
     values = np.frombuffer(raw, dtype=f"i{width}", count=array.offset + len(array))[array.offset :]
-    return values.astype(np.int64).view(np.uint64)
+    return values.astype(np.int64, copy=False).view(np.uint64)
 
 
 def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
@@ -111,18 +120,24 @@ def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
     if array.null_count:
         lengths = np.where(valid_mask(array), lengths, 0)
     result = mix(lengths.astype(np.uint64) + _salt(seed + 1))
-    longest = int(lengths.max(initial=0))
-    if not longest:
+    if not lengths.any():
         return result
-    words = np.ndarray(shape=(len(data := data_bytes(array)) - 7,), dtype="<u8", buffer=data, strides=(1,))
-    rows = np.flatnonzero(lengths)
-    for at in range(0, longest, 8):
-        rows = rows[lengths[rows] > at] if at else rows
-        left = lengths[rows] - at
-        word = words[starts[rows] + at]
-        word = np.where(left < 8, word & _TAIL[np.minimum(left, 7)], word)
-        result[rows] = mix(result[rows] * _PRIME ^ word)
-    return result
+    base, end = int(offsets[0]), int(offsets[-1])
+    data = data_bytes(array, base, end)
+    words = np.ndarray(shape=(end - base + 1,), dtype="<u8", buffer=data, strides=(1,))
+    rows: Any = slice(None) if lengths.all() else np.flatnonzero(lengths)
+    at, left = starts[rows] - base, lengths[rows]
+    while True:
+        folded = result[rows] * _PRIME
+        folded ^= words[at] & _FIRST[np.minimum(left, 8)]
+        result[rows] = mix(folded)
+        longer = left > 8
+        if not longer.any():
+            return result
+        if not longer.all():
+            rows = np.flatnonzero(longer) if isinstance(rows, slice) else rows[longer]
+            at, left = at[longer], left[longer]
+        at, left = at + 8, left - 8
 
 
 def _hash_lists(array: pa.Array, elements: Hashes, *, ordered: bool) -> Hashes:

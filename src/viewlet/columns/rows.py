@@ -158,6 +158,21 @@ def add_up(values: Weights, groups: Positions, count: int) -> Weights:
     return sums
 
 
+def alike(left: Rows, right: Rows) -> Mask:
+    """Whether the rows at the same places of two bags have the same contents, in the columns of the first."""
+    result = np.ones(len(left), dtype=np.bool_)
+    for name, column in left.columns.items():
+        other = right.columns[name]
+        if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
+            result &= hash_array(column) == hash_array(other)
+        elif not column.equals(other):
+            valid, other_valid = valid_mask(column), valid_mask(other)
+            result &= np.where(valid & other_valid, truth_of(pc.equal(column, other)), valid == other_valid)
+            if not result.any():
+                break
+    return result
+
+
 def same(left: Sequence[pa.Array], at: Positions, right: Sequence[pa.Array], to: Positions) -> Mask:
     """Whether rows at given positions have the same contents; NULL is the same as NULL, NaN as NaN."""
     result = np.ones(len(at), dtype=np.bool_)
@@ -177,11 +192,11 @@ def _same_values(a: pa.Array, at: Positions, b: pa.Array, to: Positions) -> Mask
         width = f"i{a.type.bit_width // 8}"
         equal = values_of(a, width)[at] == values_of(b, width)[to]
     else:
-        picked, other = a.take(pa.array(at)), b.take(pa.array(to))
+        picked, other = a.take(from_numpy(at, pa.int64())), b.take(from_numpy(to, pa.int64()))
         if pa.types.is_floating(a.type):
             equal = hash_array(picked) == hash_array(other)
         else:
-            equal = truth_of(pc.fill_null(pc.equal(picked, other), False))
+            equal = truth_of(pc.equal(picked, other))
     if a.null_count or b.null_count:
         valid, other_valid = valid_mask(a)[at], valid_mask(b)[to]
         equal = np.where(valid & other_valid, equal, valid == other_valid)

@@ -7,6 +7,7 @@ value to name where something is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,16 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import combine, from_numpy, offsets_of, valid_mask, values_of
 from viewlet.columns.rows import group
 from viewlet.columns.types import arrow_type, spark_type
-from viewlet.plan.types import Field, Type
+from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.source.refusal import Wrong, refuse_null, refuse_value
 from viewlet.source.values import converter
 
 _DAYS = (-719162, 2932896)
 _MICROS = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 """The years 1 to 9999: what Spark's dates and timestamps hold."""
+
+
+_arrow_type = lru_cache(maxsize=1024)(arrow_type)
 
 
 def from_values(table: str, field: Field, values: list[Any]) -> pa.Array:
@@ -33,13 +37,16 @@ def from_values(table: str, field: Field, values: list[Any]) -> pa.Array:
             converted.append(convert(value))
         except Wrong as wrong:
             raise refuse_value(table, row, field.name, value, str(wrong)) from None
-    return checked(table, field, pa.array(converted, type=arrow_type(field.type)))
+    return checked(table, field, pa.array(converted, type=_arrow_type(field.type)))
 
 
 def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """An Arrow column as an array of the table's column type."""
-    array = _decoded(combine(column))
-    kind = arrow_type(field.type)
+    array = combine(column)
+    kind = _arrow_type(field.type)
+    if field.type.name in _AS_IT_IS and array.type == kind and _is_valid(array):
+        return _without_nulls(table, field, array)
+    array = _decoded(array)
     try:
         array.validate(full=True)
         converted = array if array.type == kind else _cast(array, field.type, kind)
@@ -50,12 +57,29 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     return checked(table, field, converted)
 
 
+_AS_IT_IS = frozenset({*INTEGRAL, "boolean", "string", "binary", "decimal"})
+"""Types of which every valid Arrow value is one of Spark's."""
+
+
+def _is_valid(array: pa.Array) -> bool:
+    try:
+        array.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
+
+
 def checked(table: str, field: Field, array: pa.Array) -> pa.Array:
     """The array with every NaN the same, if it has no NULL where none may be."""
+    return one_nan(_without_nulls(table, field, array))
+
+
+def _without_nulls(table: str, field: Field, array: pa.Array) -> pa.Array:
+    """The array, if it has no NULL where none may be."""
     if array.null_count and not field.nullable:
         row = int(np.flatnonzero(~valid_mask(array))[0]) + 1
         raise refuse_null(table, row, field)
-    return one_nan(array)
+    return array
 
 
 def _decoded(array: pa.Array) -> pa.Array:

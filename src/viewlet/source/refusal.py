@@ -36,6 +36,8 @@ def refuse_row(table: str, row: int, reason: str, hint: str | None = None) -> Re
 
 def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> list[int]:
     """Where each wanted column is among the given ones; upper and lower case count only where both occur."""
+    if [field.name for field in wanted] == list(given):
+        return list(range(len(wanted)))
     found = [_place(field.name, given) for field in wanted]
     if not_there := [f.name for f, at in zip(wanted, found, strict=True) if at < 0]:
         raise RejectedEpoch(f"{where}: column {not_there[0]} is missing", hint=f"given: {_listed(given)}")

@@ -11,13 +11,17 @@ import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes
-from viewlet.columns.rows import Rows, Weights, add_up, group
+from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.store.layout import Layout
 
 
-def add_together(rows: Rows, hashes: Hashes, layout: Layout) -> tuple[Rows, Hashes]:
-    """The bag with each row once, sorted by hash (that of the layout's key, given), and the hashes so sorted."""
-    order = np.argsort(hashes, kind="stable")
+def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | None = None) -> tuple[Rows, Hashes]:
+    """The bag with each row once, sorted by hash (that of the layout's key, given), and the hashes so sorted.
+
+    `order` says how to sort them, where that is known.
+    """
+    if order is None:
+        order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     repeated = _has_equal_neighbour(ordered)
     if repeated.any():
@@ -42,22 +46,42 @@ def _add_repeated(
     rows: Rows, hashes: Hashes, layout: Layout, alone: Positions, others: Positions
 ) -> tuple[Rows, Hashes]:
     """Add up the rows at `others`, which share hashes; those `alone` stay as they are."""
-    part = rows.select(layout.plain).take(others)
-    known = hashes[others] if layout.key == layout.plain else None
-    first, groups = group(list(part.columns.values()), len(part), known)
+    order, starts = _gather(rows.select(layout.plain).take(others), hashes[others])
+    others = others[order]
 
     def total(values: Weights) -> Weights:
-        return np.concatenate([values[alone], add_up(values[others], groups, len(first))])
+        return np.concatenate([values[alone], np.add.reduceat(values[others], starts)])
 
     weights = total(rows.weights)
     sums = {name: total(values_of(rows[name], "i8")) for name in layout.sums}
-    picked = np.concatenate([alone, others[first]])
+    picked = np.concatenate([alone, others[starts]])
     alive = np.flatnonzero(_is_alive(weights, list(sums.values())))
     at = alive[np.argsort(hashes[picked[alive]], kind="stable")]
     result = rows.take(picked[at]).weighted(weights[at])
     if sums:
         result = result.with_columns({name: from_numpy(values[at], rows[name].type) for name, values in sums.items()})
     return result, hashes[picked[at]]
+
+
+def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
+    """An order of some rows, given by hash, in which those that are the same are together, and where each kind begins.
+
+    Where all rows that share a hash are the same, or are just two, it is enough to compare neighbours.
+    """
+    again = hashes[1:] == hashes[:-1]
+    before, after = ({n: c.slice(at, len(rows) - 1) for n, c in rows.columns.items()} for at in (0, 1))
+    same = again & alike(Rows(before, rows.weights[1:]), Rows(after, rows.weights[1:]))
+    broken = again & ~same
+    if not ((broken[1:] & again[:-1]) | (broken[:-1] & again[1:])).any():
+        return np.arange(len(rows)), _starts(~same)
+    _, groups = group(list(rows.columns.values()), len(rows))
+    order = np.argsort(groups, kind="stable")
+    return order, _starts(np.diff(groups[order]) != 0)
+
+
+def _starts(is_new: Mask) -> Positions:
+    """Where pieces begin, given for each place but the first whether one does."""
+    return np.flatnonzero(np.concatenate([[True], is_new]))
 
 
 def _is_alive(weights: Weights, sums: list[Weights]) -> Mask:

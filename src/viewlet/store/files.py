@@ -20,15 +20,19 @@ class GoneFile(CorruptFile):
     """A file that a record names is missing: lost, or superseded and removed since a reader looked."""
 
 
-def checksum(data: Any) -> int:
-    return zlib.crc32(data)
+def checksum(*pieces: Any) -> int:
+    """The checksum of bytes, which may come in pieces."""
+    crc = 0
+    for piece in pieces:
+        crc = zlib.crc32(piece, crc)
+    return crc
 
 
-def write_file(path: Path, data: Any) -> None:
+def write_file(path: Path, pieces: Iterable[Any]) -> None:
     """A new file with these bytes; not yet durable."""
     try:
         with open(path, "xb") as file:
-            file.write(data)
+            file.writelines(pieces)
     except OSError as reason:
         remove(path)
         raise StoreError(f"{path} could not be written: {reason}", hint="make room on the disk") from reason

@@ -58,11 +58,17 @@ def check_head(data: memoryview, name: str) -> None:
 
 def encode_frame(header: dict[str, Any], blobs: list[Any]) -> tuple[bytes, int]:
     """The bytes of a frame, and where in them the blob begins."""
+    parts, blob = frame_parts(header, blobs)
+    return b"".join(parts), blob
+
+
+def frame_parts(header: dict[str, Any], blobs: list[Any]) -> tuple[list[Any], int]:
+    """The bytes of a frame in pieces, of which the blobs are not copied, and where among them the blob begins."""
     text = json.dumps(header, separators=(",", ":")).encode()
-    blob = b"".join(blobs)
-    prefix = _PREFIX.pack(_FRAME_MARK, len(text), len(blob), checksum(text), checksum(blob), 0)[:-4]
+    size = sum(map(len, blobs))
+    prefix = _PREFIX.pack(_FRAME_MARK, len(text), size, checksum(text), checksum(*blobs), 0)[:-4]
     prefix += struct.pack("<I", checksum(prefix))
-    return b"".join((prefix, text, blob, _END_MARK)), _PREFIX.size + len(text)
+    return [prefix + text, *blobs, _END_MARK], _PREFIX.size + len(text)
 
 
 def read_frames(data: memoryview, start: int, name: str) -> tuple[list[Frame], int]:

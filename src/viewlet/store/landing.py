@@ -30,21 +30,37 @@ class Draft:
 
 @dataclass(slots=True)
 class Placement:
-    """Where each run of a draft goes: inline ones to the blob, the others to files."""
+    """Where each run of a draft goes: inline ones to the blob, the others to files. Runs of the same bytes share a place."""
 
-    inline: list[Run]
-    filed: dict[int, Run]
-    offsets: dict[int, int]
+    inline: list[Run] = field(default_factory=list)
+    filed: dict[int, Run] = field(default_factory=dict)
+    blobs: list[Any] = field(default_factory=list)
+    used: int = 0
+    offsets: dict[int, int] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
 
-    @property
-    def blobs(self) -> list[Any]:
-        return [run.ref.data for run in self.inline]
+    def add(self, run: Run, room: int) -> None:
+        """Give a run its place, inline if there is room."""
+        ref, data = run.ref, id(run.ref.data)
+        if ref.data is None:
+            self.filed[id(run)] = run
+        elif data in self.files:
+            self.filed[id(run)] = run.moved(ref.at(self.files[data], 0))
+        elif data in self.offsets:
+            self.inline.append(run)
+        elif ref.kind == "parquet" or self.used + ref.size > room:
+            self.filed[id(run)] = saved = save(run)
+            self.files[data] = saved.ref.file
+        else:
+            self.inline.append(run)
+            self.blobs += ref.data
+            self.offsets[data] = self.used
+            self.used += ref.size
 
     def ref(self, run: Run) -> RunRef:
         """The run as the record names it."""
-        if id(run) in self.offsets:
-            return run.ref.at("", self.offsets[id(run)])
-        return self.filed[id(run)].ref
+        filed = self.filed.get(id(run))
+        return filed.ref if filed is not None else run.ref.at("", self.offsets[id(run.ref.data)])
 
     def change(self, draft: Draft) -> Change:
         def refs(runs: dict[str, list[Run]]) -> dict[str, list[RunRef]]:
@@ -53,19 +69,9 @@ class Placement:
         return replace(draft.change, add=refs(draft.add), feed=refs(draft.feed))
 
 
-def place(runs: Iterable[Run], inline_bytes: int) -> Placement:
+def place(runs: Iterable[Run], room: int) -> Placement:
     """Keep the small runs inline, as long as they fit together, and write files of the others."""
-    inline: list[Run] = []
-    filed: dict[int, Run] = {}
-    offsets: dict[int, int] = {}
-    used = 0
+    made = Placement()
     for run in sorted(runs, key=lambda run: run.ref.size):
-        if run.ref.data is None:
-            filed[id(run)] = run
-        elif run.ref.kind == "parquet" or (used + run.ref.size > inline_bytes and run.ref.kind == "map"):
-            filed[id(run)] = save(run)
-        else:
-            inline.append(run)
-            offsets[id(run)] = used
-            used += run.ref.size
-    return Placement(inline, filed, offsets)
+        made.add(run, room)
+    return made

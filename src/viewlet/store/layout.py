@@ -49,6 +49,8 @@ class Layout:
 
     def serves(self, other: Layout) -> bool:
         """Whether a bag of this layout can be used as one of the other: it may have further lookups."""
+        if self == other:
+            return True
         return replace(self, indexes=()) == replace(other, indexes=()) and set(other.indexes) <= set(self.indexes)
 
     def with_lookups(self, more: Iterable[Names]) -> Layout:

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 class Limits:
     """Thresholds of the store, with defaults for two cores and a local disk."""
 
-    inline_bytes: int = 256 << 10  # runs of an epoch that together stay below this go into its record
-    segment_bytes: int = 32 << 20  # a log segment larger than this is followed by a new one
+    inline_bytes: int = 256 << 10  # a run up to this goes into its epoch's record, a larger one to a file,
+    inline_most: int = 8 << 20  # except up to this where its bag is larger still: it will be merged away soon
+    record_bytes: int = 16 << 20  # runs that together exceed this go to files, too, the largest first
+    segment_bytes: int = 128 << 20  # a log segment larger than this is followed by a new one
     live_share: float = 0.25  # inline runs are carried out of a segment of which less than this is alive
     fan: int = 4  # so many runs of one size become one of the next
     first_level_rows: int = 256  # runs up to this count as one size
-    commit_merge_rows: int = 8_192  # merges up to this happen within the commit, larger ones in the background
-    recent_rows: int = 65_536  # rows of a table beyond this move from Arrow to Parquet
-    recent_bytes: int = 8 << 20
+    commit_merge_rows: int = 8_192  # merges up to this, and inline, are part of the commit, others in the background
+    recent_runs: int = 64  # so many of the smallest runs of a table's recent rows become one
+    recent_rows: int = 131_072  # rows of a table beyond this are in Parquet, not in Arrow
+    recent_bytes: int = 32 << 20
     gone_share: float = 0.2  # a table is rewritten when more than this share of its rows was taken away
     largest_run: int = 512 << 20  # runs of this many bytes are not merged further
     grace_seconds: float = 60.0  # superseded files stay this long for readers in other processes

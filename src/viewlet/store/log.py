@@ -15,7 +15,9 @@ from typing import Any
 
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.files import LOG, opened, remove, sync
-from viewlet.store.frames import SEGMENT_HEAD, Frame, check_head, encode_frame, read_frames, segment_head
+from viewlet.store.frames import SEGMENT_HEAD, Frame, check_head, encode_frame, frame_parts, read_frames, segment_head
+
+_MOST = 512  # pieces that are written at once: systems take 1,024
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,12 @@ class LogWriter:
         """Write a frame, synced if it is to be durable now; the place of its blob in the segment."""
         if self.broken:
             raise StoreError(f"{self.path} could not be written", hint="close the warehouse and open it again")
-        data, blob = encode_frame({**header, "synced": self.synced}, blobs)
+        parts, blob = frame_parts({**header, "synced": self.synced}, blobs)
         start = self.end
         try:
-            self._write(data)
-            self.end = start + len(data)
+            for some in range(0, len(parts), _MOST):
+                self._write(parts[some : some + _MOST])
+            self.end = start + sum(map(len, parts))
             if durable:
                 self._sync()
         except OSError as reason:
@@ -105,10 +108,15 @@ class LogWriter:
             raise StoreError(f"{self.path} could not be written: {reason}", hint="make room on the disk") from reason
         return start + blob
 
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+    def _write(self, parts: list[Any]) -> None:
+        """Write all of some pieces, as one as far as the system lets us."""
+        left = [memoryview(part) for part in parts]
+        while left:
+            written = os.writev(self._descriptor, left)
+            while left and written >= len(left[0]):
+                written -= len(left.pop(0))
+            if left:
+                left[0] = left[0][written:]
 
     def _take_back(self, start: int) -> None:
         """Cut off a frame that failed. Where that fails, or earlier frames may be lost, nothing more is written."""

@@ -20,7 +20,7 @@ from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.tablerun import net, read_hashes, read_rows, with_sign
-from viewlet.store.writing import make_map_run, make_parquet_runs, make_runs
+from viewlet.store.writing import make_map_run, make_parquet_runs, make_recent_run
 
 Runs = Sequence[Run]
 
@@ -46,11 +46,11 @@ class Merge:
 
 def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
     """A merge that is quick enough to happen within a commit, if one is due."""
-    kind = "map" if layout.form == "map" else "recent"
-    picked = _of_one_size([run for run in runs if run.ref.kind == kind], limits.first_level_rows, limits)
-    merge = Merge(picked, merge_map if kind == "map" else merge_recent)
-    small = merge.rows <= limits.commit_merge_rows and (kind == "map" or merge.bytes <= limits.inline_bytes)
-    return merge if picked and small else None
+    if layout.form == "table":
+        return None  # nobody looks rows up in a table, so its runs need not be few
+    merge = Merge(_of_one_size(runs, limits.first_level_rows, limits), merge_map)
+    small = merge.rows <= limits.commit_merge_rows and merge.bytes <= limits.inline_bytes
+    return merge if merge.inputs and small else None
 
 
 def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[RunRef] = frozenset()) -> Merge | None:
@@ -58,17 +58,26 @@ def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[Ru
     if layout.form == "map":
         picked = _of_one_size(runs, limits.first_level_rows, limits)
         return Merge(picked, merge_map) if picked else None
-    return _choose_rewrite(runs, limits, stuck) or _choose_move(runs, limits) or _choose_files(runs, limits)
+    return (
+        _choose_rewrite(runs, limits, stuck)
+        or _choose_move(runs, limits)
+        or _choose_files(runs, limits)
+        or _choose_recent(runs, limits)
+    )
 
 
-def _of_one_size(runs: Runs, base: int, limits: Limits) -> tuple[Run, ...]:
-    """All runs up to the smallest size of which there are too many; none if there is no such size."""
+def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = None) -> tuple[Run, ...]:
+    """All runs up to the smallest size of which there are too many; none if there is no such size.
+
+    `smallest` says how many runs of the smallest size are too many: merging them can cost more than it saves.
+    """
+    smallest = smallest or 2 * limits.fan
     if len(runs) < limits.fan:
         return ()
     open_ones = sorted((run for run in runs if run.ref.size < limits.largest_run), key=lambda run: run.ref.rows)
     levels = [_level(run.ref.rows, base, limits.fan) for run in open_ones]
     for level in sorted(set(levels)):
-        if levels.count(level) >= limits.fan * (1 if level else 2):  # merging the smallest costs more than it saves
+        if levels.count(level) >= (limits.fan if level else smallest):
             return _at_most(open_ones[: len(levels) - levels[::-1].index(level)], 3 * limits.largest_run)
     return ()
 
@@ -99,6 +108,13 @@ def _choose_move(runs: Runs, limits: Limits) -> Merge | None:
     return Merge(tuple(recent), move_recent) if many else None
 
 
+def _choose_recent(runs: Runs, limits: Limits) -> Merge | None:
+    """Make larger runs of a table's recent rows when they are in many."""
+    recent = [run for run in runs if run.ref.kind == "recent"]
+    picked = _of_one_size(recent, limits.first_level_rows, limits, limits.recent_runs)
+    return Merge(picked, merge_recent) if picked else None
+
+
 def _choose_files(runs: Runs, limits: Limits) -> Merge | None:
     """Make large files of small ones."""
     for sign in (1, -1):
@@ -125,7 +141,7 @@ def merge_map(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
 def merge_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """One run of recent rows for several."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
-    return runs, make_runs(root, rows, layout, inline_bytes=1 << 62)
+    return runs, make_recent_run(root, rows, layout)
 
 
 def move_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:

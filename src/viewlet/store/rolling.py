@@ -23,27 +23,26 @@ _NO_LAYOUT = Layout((), ())
 
 def roll(log: LogWriter, state: State, handles: Handles, limits: Limits) -> State:
     """Begin a new segment; the state with its carried runs where they are now."""
-    carried = _to_carry(log.root, state, limits)
     moves: dict[RunRef, RunRef] = {}
     blobs: list[Any] = []
     used = 0
-    for ref in carried:
-        moves[ref] = ref.at("", used)
-        blobs.append(Run(log.root, ref, _NO_LAYOUT).data())
-        used += ref.size
+    for refs in _to_carry(log.root, state, limits):
+        moves |= {ref: ref.at("", used) for ref in refs}
+        blobs.append(Run(log.root, refs[0], _NO_LAYOUT).data())
+        used += refs[0].size
     header = encode_state(relocate(state, moves, Handles(log.root)))
     blob = log.follow(header, blobs)
     return relocate(state, {ref: place_ref(moved, log.name, blob) for ref, moved in moves.items()}, handles)
 
 
-def _to_carry(root: Path, state: State, limits: Limits) -> list[RunRef]:
-    """The inline runs of segments of which too little is alive."""
-    alive: dict[str, set[RunRef]] = defaultdict(set)
-    for ref in state.refs():
+def _to_carry(root: Path, state: State, limits: Limits) -> list[list[RunRef]]:
+    """The inline runs of segments of which too little is alive, those together that share their bytes."""
+    alive: dict[str, dict[int, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
+    for ref in dict.fromkeys(state.refs()):
         if ref.file.startswith(f"{LOG}/"):
-            alive[ref.file].add(ref)
+            alive[ref.file][ref.offset].append(ref)
     carried = []
-    for file, refs in alive.items():
-        if sum(ref.size for ref in refs) < limits.live_share * size_of(root / file):
-            carried += sorted(refs, key=lambda ref: ref.offset)
+    for file, runs in alive.items():
+        if sum(refs[0].size for refs in runs.values()) < limits.live_share * size_of(root / file):
+            carried += [runs[offset] for offset in sorted(runs)]
     return carried

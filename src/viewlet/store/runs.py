@@ -6,7 +6,7 @@ when it is first needed, after checking every byte. As long as somebody holds a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
@@ -21,11 +21,12 @@ from viewlet.store.maprun import MapBody
 
 Kind = Literal["map", "recent", "parquet"]
 Place = tuple[str, int]
+Pieces = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """Where a run is and how to know that it is whole; `data` holds the bytes of one that is nowhere yet."""
+    """Where a run is and how to know that it is whole; `data` holds the bytes of one that is nowhere yet, in pieces."""
 
     kind: Kind
     file: str
@@ -34,7 +35,7 @@ class RunRef:
     crc: int
     rows: int
     sign: int = 1
-    data: pa.Buffer | None = field(default=None, compare=False, repr=False)
+    data: Pieces | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> Place:
@@ -83,7 +84,7 @@ class Run:
         """The bytes of the run, checked."""
         ref = self.ref
         if ref.data is not None:
-            return ref.data
+            return pa.py_buffer(b"".join(ref.data))
         return read_checked(self.path, ref.offset, ref.size, ref.crc)
 
     def _open(self) -> Any:
@@ -94,11 +95,24 @@ class Run:
             batch = pa.ipc.open_stream(data).read_next_batch()
         except pa.ArrowInvalid as reason:
             raise CorruptFile(f"{self.path} is not a run: {reason}") from reason
-        return MapBody(batch, self.layout) if self.ref.kind == "map" else batch
+        body = MapBody(batch, self.layout) if self.ref.kind == "map" else None
+        return body or _without_hashes(batch, self.layout)
 
     def moved(self, ref: RunRef) -> Run:
         """A handle of the same run at another place; what is open stays open."""
         return Run(self.root, ref, self.layout, self._body)
+
+    def as_recent(self, layout: Layout) -> Run:
+        """A map's run as recent rows of a table with the same columns: the same bytes serve both."""
+        assert self.layout.columns == layout.columns and not self.layout.indexes, f"{self} has other columns"
+        return Run(self.root, replace(self.ref, kind="recent"), layout, self.map.rows)
+
+
+def _without_hashes(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
+    """The columns and the weight; before them there are hashes where the bytes are those of a map's run, too."""
+    last = batch.num_columns
+    first = last - len(layout.columns) - 1
+    return batch.select(list(range(first, last))) if first else batch
 
 
 class Handles:
@@ -130,18 +144,53 @@ class Handles:
 _handles: dict[Path, Handles] = {}
 
 
+_SMALL = 8_192  # values that are copied sooner than handed on in pieces
+
+
+class _Pieces:
+    """Takes what Arrow writes as it comes: the buffers of the columns themselves, not copies."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def write(self, data: Any) -> None:
+        self.made.append(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
     """A run of Arrow rows as bytes that are nowhere yet."""
+    pieces = _in_pieces(batch) if batch.num_rows * batch.num_columns > _SMALL else [_in_one(batch)]
+    return _made(kind, pieces, batch.num_rows)
+
+
+def _in_one(batch: pa.RecordBatch) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as out:
         out.write_batch(batch)
-    data = sink.getvalue()
-    return RunRef(kind, "", 0, data.size, checksum(data), batch.num_rows, data=data)
+    return sink.getvalue()
+
+
+def _in_pieces(batch: pa.RecordBatch) -> list[Any]:
+    pieces = _Pieces()
+    with pa.ipc.new_stream(pa.PythonFile(pieces, "w"), batch.schema) as out:
+        out.write_batch(batch)
+    return pieces.made
 
 
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
     """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=1 << 18)
-    data = sink.getvalue()
-    return RunRef("parquet", "", 0, data.size, checksum(data), table.num_rows, sign, data)
+    return _made("parquet", [sink.getvalue()], table.num_rows, sign)
+
+
+def _made(kind: Kind, pieces: list[Any], rows: int, sign: int = 1) -> RunRef:
+    return RunRef(kind, "", 0, sum(map(len, pieces)), checksum(*pieces), rows, sign, tuple(pieces))

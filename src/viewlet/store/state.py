@@ -6,6 +6,7 @@ readers and in recovery alike, so that what is recovered is what was there.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -151,8 +152,8 @@ def _counted(state: State, change: Change, retain: int) -> State:
 def _trimmed(bag: Bag, floor: int) -> Bag:
     if not bag.feed.entries or bag.feed.entries[0].epoch > floor:
         return bag
-    kept = tuple(entry for entry in bag.feed.entries if entry.epoch > floor)
-    return replace(bag, feed=Feed(max(floor, bag.feed.floor), kept))
+    first = bisect_right(bag.feed.entries, floor, key=lambda entry: entry.epoch)
+    return replace(bag, feed=Feed(max(floor, bag.feed.floor), bag.feed.entries[first:]))
 
 
 def relocate(state: State, moves: Mapping[RunRef, RunRef], handles: Handles) -> State:

@@ -35,7 +35,8 @@ def net(rows: Rows) -> Rows:
 
 def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
     """Rows of weight +1 and −1 as a batch with their weights; None if there are none."""
-    signed = rows if (rows.weights == 1).all() else Rows.concat([with_sign(rows, 1), with_sign(rows, -1).negated()])
+    once = bool((np.abs(rows.weights) == 1).all())
+    signed = rows if once else Rows.concat([with_sign(rows, 1), with_sign(rows, -1).negated()])
     if not len(signed):
         return None
     arrays: list[Any] = [*(signed[name] for name in layout.columns), from_numpy(signed.weights, pa.int64())]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
@@ -21,7 +22,7 @@ from viewlet.store.files import remove
 from viewlet.store.layout import Layout
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.state import State
-from viewlet.store.writing import make_runs, save
+from viewlet.store.writing import are_many, make_runs, save
 
 if TYPE_CHECKING:
     from viewlet.store.writer import Writer
@@ -34,6 +35,8 @@ class Edit:
     drop: bool = False
     create: tuple[Layout, Types] | None = None
     runs: list[Run] = field(default_factory=list)
+    rows: list[tuple[Rows, Layout]] = field(default_factory=list)
+    """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
 
 
 class Transaction:
@@ -69,10 +72,42 @@ class Transaction:
         """Add rows to a bag, which is made if it is not there; even no rows make it."""
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
         layout = self.layout(bag) or layout
-        limit = self._writer.limits.inline_bytes
-        for run in make_runs(self._writer.root, rows.select(layout.columns), layout, limit):
-            large = run.ref.kind == "parquet" or (run.ref.kind == "map" and run.ref.size > limit)
-            self._edit(bag).runs.append(self._writer.handles.put(save(run)) if large else run)
+        if layout.form == "table":
+            self._edit(bag).rows.append((rows, layout))
+            return
+        runs = self._make(bag, rows, layout)
+        self._edit(bag).runs += runs
+        self._share(rows, layout, runs)
+
+    def _make(self, bag: str, rows: Rows, layout: Layout) -> list[Run]:
+        """Runs of rows; large ones are written to files at once."""
+        made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
+        return [run if self._is_small(bag, run) else self._writer.handles.put(save(run)) for run in made]
+
+    def _is_small(self, bag: str, run: Run) -> bool:
+        """Whether a run may go into the record: all small ones, and larger ones that are but a part of their bag."""
+        limits, size = self._writer.limits, run.ref.size
+        if run.ref.kind == "parquet" or size > max(limits.inline_bytes, limits.inline_most):
+            return False
+        there = self._state.bags[bag].runs if bag in self._state.bags else ()
+        return size <= limits.inline_bytes or size <= sum(run.ref.size for run in there)
+
+    def _share(self, rows: Rows, layout: Layout, runs: list[Run]) -> None:
+        """Let a table that was given the very same rows have the run of its index."""
+        if len(runs) != 1 or layout.indexes or are_many(len(rows), runs[0].ref.size, self._writer.limits):
+            return
+        for edit in self.edits.values():
+            for waiting in edit.rows:
+                same = waiting[0] is rows and waiting[1].columns == layout.columns and len(rows) == runs[0].ref.rows
+                if same and (np.abs(rows.weights) == 1).all():
+                    edit.rows.remove(waiting)
+                    edit.runs.append(runs[0].as_recent(waiting[1]))
+                    return
+
+    def _finish(self, bag: str, edit: Edit) -> None:
+        """Make runs of the rows that are in none yet."""
+        while edit.rows:
+            edit.runs += self._make(bag, *edit.rows.pop(0))
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout) -> None:
         """Add runs that tasks wrote with `write_runs`."""
@@ -105,6 +140,7 @@ class Transaction:
         if shape is None:
             raise StoreError(f"there is no bag `{bag}`")
         edit = self.edits.get(bag, Edit())
+        self._finish(bag, edit)
         old = () if edit.drop or bag not in self._state.bags else self._state.bags[bag].runs
         return make_contents(shape[0], (*old, *edit.runs), shape[1])
 
@@ -128,6 +164,8 @@ class Transaction:
         """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""
         assert self._open, "the transaction has ended"
         try:
+            for bag, edit in self.edits.items():
+                self._finish(bag, edit)
             return self._writer.commit(self, json.loads(json.dumps(record or {})))
         except BaseException:
             if self._open:
@@ -138,8 +176,8 @@ class Transaction:
         """Forget it, with the files that it wrote."""
         assert self._open, "the transaction has ended"
         if not self._writer.doubtful:
-            for edit in self.edits.values():
-                self._discard(edit)
+            while self.edits:
+                self._discard(self.edits.popitem()[1])
         self.end()
 
     def end(self) -> None:
@@ -162,8 +200,10 @@ class Transaction:
         return self.edits.setdefault(bag, Edit())
 
     def _discard(self, edit: Edit) -> None:
+        """Remove the files of an edit that no other one shares."""
+        shared = {run.ref.file for other in self.edits.values() for run in other.runs}
         for run in edit.runs:
-            if run.ref.file:
+            if run.ref.file and run.ref.file not in shared:
                 remove(run.path)
 
 

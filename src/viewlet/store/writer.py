@@ -98,7 +98,8 @@ class Writer:
 
     def _merged_small(self, bag: Bag, runs: list[Run]) -> list[Run]:
         while True:
-            merge = choose_small(bag.layout, [run for run in runs if run.ref not in self._merging], self.limits)
+            free = [run for run in runs if run.ref not in self._merging] if self._merging else runs
+            merge = choose_small(bag.layout, free, self.limits)
             if merge is None:
                 return runs
             gone, made = merge.run(self.root, bag.layout)
@@ -106,9 +107,9 @@ class Writer:
 
     def _land(self, draft: Draft, *, durable: bool) -> None:
         """Write the files, then the record, then take the next state."""
-        placement = place(draft.runs(), self.limits.inline_bytes)
+        placement = place(draft.runs(), self.limits.record_bytes)
         with _disk_errors(self.root):
-            sync_files(run.path for run in placement.filed.values())
+            sync_files({run.path for run in placement.filed.values()})
         change = placement.change(draft)
         blob = self._append(encode_change(change), placement.blobs, durable=durable)
         # Handles are held weakly: these must live until the state holds them.

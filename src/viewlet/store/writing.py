@@ -13,18 +13,30 @@ from viewlet.columns.rows import Rows
 from viewlet.store import maprun
 from viewlet.store.files import DATA, sync, write_file
 from viewlet.store.layout import Layout
+from viewlet.store.limits import Limits
 from viewlet.store.runs import Run, RunRef, encode, encode_parquet
 from viewlet.store.tablerun import parquet_table, recent_batch, with_sign
 
-SUFFIX = {"map": ".arrows", "parquet": ".parquet"}
+SUFFIX = {"map": ".arrows", "recent": ".arrows", "parquet": ".parquet"}
+_KEPT_OPEN = 16 << 20  # bytes up to which a run that was just made stays in memory, as it will be read soon
 
 
-def make_runs(root: Path, rows: Rows, layout: Layout, inline_bytes: int) -> list[Run]:
-    """Runs in memory that hold these rows; a table's go to Parquet if there are many."""
+def make_runs(root: Path, rows: Rows, layout: Layout, limits: Limits) -> list[Run]:
+    """Runs in memory that hold these rows; a table's are Parquet if there are many."""
     if layout.form == "map":
         return make_map_run(root, rows, layout)
-    if sum(array.nbytes for array in rows.columns.values()) > inline_bytes:
+    if are_many(len(rows), sum(array.nbytes for array in rows.columns.values()), limits):
         return make_parquet_runs(root, rows, layout)
+    return make_recent_run(root, rows, layout)
+
+
+def are_many(rows: int, size: int, limits: Limits) -> bool:
+    """Whether so many rows of a table, of so many bytes, are too many to be kept as recent ones."""
+    return rows > limits.recent_rows or size > limits.recent_bytes
+
+
+def make_recent_run(root: Path, rows: Rows, layout: Layout) -> list[Run]:
+    """The run of recent rows of a table; none if there are none."""
     batch = recent_batch(rows, layout)
     return [] if batch is None else [Run(root, encode("recent", batch), layout, batch)]
 
@@ -47,7 +59,8 @@ def save(run: Run, name: str | None = None) -> Run:
     assert ref.data is not None, f"{run} is in a file already"
     file = f"{DATA}/{name or uuid4().hex}{SUFFIX[ref.kind]}"
     write_file(run.root / file, ref.data)
-    return Run(run.root, ref.at(file, 0), run.layout)
+    saved = ref.at(file, 0)
+    return run.moved(saved) if ref.size <= _KEPT_OPEN and ref.kind != "parquet" else Run(run.root, saved, run.layout)
 
 
 def write_runs(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:

@@ -269,15 +269,16 @@ def _compile_frames(over: Over) -> Callable[[list[pa.Array], Positions, Position
     reduce = collect_in_order(call) if over.function == "collect_list" else compile_reduce(call)
 
     def apply(args: list[pa.Array], low: Positions, high: Positions) -> pa.Array:
-        pairs = low * (int(high.max(initial=0)) + 1) + high
-        _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+        new = np.ones(len(low), dtype=np.bool_)
+        new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])  # both only ever grow, so equal ranges are neighbours
+        first, count = np.flatnonzero(new), len(low)
         low, high = low[first], high[first]
         sizes = high - low
         if running is not None and int(sizes.sum()) > 4 * len(first) + 64:
             found = running(args, low, high)
         else:
             found = _reduce_ranges(reduce, args, low, sizes)
-        return found.take(pa.array(number, type=pa.int64()))
+        return found if len(first) == count else found.take(pa.array(np.cumsum(new) - 1))
 
     return apply
 

@@ -40,7 +40,10 @@ def compile_running(over: Over) -> Running | None:
 
 
 def _running(values: np.ndarray[Any, Any]) -> Positions:
-    return np.append(np.int64(0), np.cumsum(values, dtype=np.int64))
+    """The sum of the values before each position, and of all."""
+    sums = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums
 
 
 def _valid(args: Sequence[pa.Array], length: int) -> Mask:

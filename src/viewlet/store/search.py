@@ -1,0 +1,70 @@
+"""Finding hashes among sorted ones.
+
+Hashes are spread evenly, so the place of one can be told from its value: of n sorted hashes, the one that lies
+a fraction f of the way from the first to the last is near place f·n, at a distance of about √n, and every
+further look from there takes the root of the distance again. What is not bracketed then is searched by halving,
+so that the answer never depends on the spread.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewlet.columns.arrays import Positions
+from viewlet.columns.hash import Hashes
+
+_FEW, _SMALL, _DENSE = 64, 1 << 17, 16  # few probes, few hashes, few hashes for each probe: halving is as quick
+_SPREAD = 2.0**60
+_LOOKS = 3
+_REACH = 8  # hashes on each side of the place that is told
+_STEPS = (8, 4, 2, 1)
+
+
+def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
+    """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
+    if not len(hashes):
+        return None
+    first = places(hashes, probes)
+    which = (hashes.take(first, mode="clip") == probes).nonzero()[0]
+    if not len(which):
+        return None
+    if len(which) < len(probes):
+        first, probes = first[which], probes[which]
+    again = (hashes[1:].take(first, mode="clip") == probes).nonzero()[0] if len(hashes) > 1 else which[:0]
+    if not len(again):
+        return which, first
+    counts = np.ones(len(which), dtype=np.int64)
+    counts[again] = hashes.searchsorted(probes[again], "right") - first[again]
+    ends = np.cumsum(counts)
+    return np.repeat(which, counts), np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
+
+
+def places(hashes: Hashes, probes: Hashes) -> Positions:
+    """Where each probe would be put in, before those that are equal: `hashes.searchsorted(probes)`."""
+    few = len(probes) < _FEW or len(hashes) < max(_SMALL, _DENSE * len(probes))
+    if few or float(hashes[-1]) - float(hashes[0]) < _SPREAD:
+        return hashes.searchsorted(probes)
+    below = _tell(hashes, probes)
+    below -= _REACH
+    np.maximum(below, 0, out=below)
+    np.minimum(below, len(hashes) - 2 * _REACH - 1, out=below)
+    lost = ((hashes.take(below) >= probes) | (hashes.take(below + 2 * _REACH) < probes)).nonzero()[0]
+    for step in _STEPS:
+        below += step * (hashes.take(below + step) < probes)
+    below += 1
+    if len(lost):
+        below[lost] = hashes.searchsorted(probes[lost])
+    return below
+
+
+def _tell(hashes: Hashes, probes: Hashes) -> Positions:
+    """About where each probe is, from how the hashes are spread."""
+    low, high = float(hashes[0]), float(hashes[-1])
+    scale = (len(hashes) - 1) / (high - low)
+    wanted = probes.astype(np.float64)
+    place = ((wanted - low) * scale).astype(np.int64)
+    for _ in range(_LOOKS):
+        off = wanted - hashes.take(place, mode="clip")
+        off *= scale
+        place += off.astype(np.int64)
+    return place
