@@ -13,6 +13,7 @@ from viewlet.compile.build import Builder
 from viewlet.compile.distinct import split_distinct
 from viewlet.compile.lower import lower_view
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
+from viewlet.compile.running import running_sums
 from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
 from viewlet.plan.types import Field
 from viewlet.program.program import Program, Step, check
@@ -23,6 +24,7 @@ Stage = Callable[[Plan, Abilities], Plan]
 STAGES: tuple[tuple[str, Stage], ...] = (
     # First, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
     ("split distinct aggregates", split_distinct),
+    ("sums up to a bound as running sums", running_sums),
 )
 
 
