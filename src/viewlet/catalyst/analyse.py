@@ -111,7 +111,7 @@ def _analysed_frame(definition: DataFrame) -> Node:
 def _optimized(jvm: Jvm, plan: Node) -> Node:
     """Spark's optimizer, without the rules that only serve one execution."""
     # The optimizer takes its settings from the active session, which another one may have become.
-    jvm.spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
+    jvm.java.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
     conf = jvm.spark.conf
     before = conf.get(_EXCLUDED, None)
     conf.set(_EXCLUDED, ",".join((*filter(None, [before]), *_RULES_LEFT_OUT)))

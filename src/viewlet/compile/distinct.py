@@ -48,4 +48,4 @@ def _over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
         return columns[e] if e in plan.keys else None
 
     results = tuple(Named(r.name, rewrite(r.expr, over)) for r in plan.results)
-    return Aggregate(inner, tuple(columns[k] for k in plan.keys), results, plan.columns)
+    return Aggregate(inner, tuple(columns[k] for k in plan.keys), results, plan.columns, origin=plan.origin)
