@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench lock clean
+.PHONY: help setup demo test test-all check format bench bench-tpch bench-orderbook lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 help: ## list these commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv with the locked dependencies; install Java where that is possible
 
@@ -47,6 +47,12 @@ format: $(READY) ## rewrite the sources as the formatter wants them
 
 bench: $(READY) ## measure refreshes beside recomputation, at 1, 10 and 100 times the data
 	$(BIN)/python -m benchmarks
+
+bench-tpch: $(READY) ## measure the 22 queries of TPC-H beside Spark SQL and DuckDB, at scale 1 (half an hour)
+	$(BIN)/python -m benchmarks.tpch
+
+bench-orderbook: $(READY) ## measure the six order-book queries beside first-order maintenance and recomputation
+	$(BIN)/python -m benchmarks.orderbook
 
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock

@@ -139,7 +139,7 @@ REFUSALS = [
     ("CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES b)", "FOREIGN is not something"),
     ("CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0))", "CHECK is not something"),
     ("CREATE TABLE t (a INT) USING parquet", "found USING.*hint: Viewlet keeps tables in its own files"),
-    ("CREATE TABLE t (a INT) WITH (color = true)", "expected append_only or trusted, found color"),
+    ("CREATE TABLE t (a INT) WITH (color = true)", "expected append_only or trusted or static, found color"),
     ("CREATE TABLE t (a INT) WITH (trusted = maybe)", "expected true or false for trusted, found maybe"),
     ("CREATE TABLE a.t (x INT)", "expected one name for the table"),
     ("CREATE TABLE 'a' (x INT)", "expected the name of the table, found 'a'"),

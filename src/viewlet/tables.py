@@ -2,7 +2,7 @@
 
 A change is checked before anything runs, against the table as the epoch found it and what the epoch has
 changed so far. What is needed for that is an index: for a table with a primary key its rows by key, else
-the hashes of its rows. A table declared TRUSTED, or append-only without a key, keeps none.
+the hashes of its rows. A table declared TRUSTED, whose key is believed, or append-only without a key, keeps none.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Table:
     @cached_property
     def index(self) -> str | None:
         """The bag that tells whether a row is there."""
-        unchecked = (self.trusted or self.append_only) and not self.primary_key
+        unchecked = self.trusted or (self.append_only and not self.primary_key)
         return None if unchecked else f"{self.name}.index"
 
     @cached_property
@@ -95,7 +95,7 @@ class TableChanges:
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
         given = self._sorted(rows)
-        if self.table.primary_key:
+        if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
             taken = self._count(given, self.table.primary_key) > 0
             if taken.any():
@@ -113,6 +113,7 @@ class TableChanges:
     def delete_keys(self, keys: Rows) -> None:
         """Take away the rows with these primary keys."""
         self._refuse_append_only("delete")
+        self._refuse_unindexed("delete by key")
         given = self._sorted(keys)
         self._refuse_bad_keys(given)
         there = self._with_key_of(given)
@@ -128,6 +129,7 @@ class TableChanges:
                 hint="declare PRIMARY KEY (…), or delete and insert",
             )
         self._refuse_append_only("upsert")
+        self._refuse_unindexed("upsert")
         given = self._sorted(rows)
         self._refuse_bad_keys(given)
         self._take(self._with_key_of(given).negated())
@@ -146,10 +148,11 @@ class TableChanges:
 
     def _sorted(self, rows: Rows) -> Sorted:
         """Rows by the key of the index, beside what it keeps of them."""
+        if self.table.primary_key:
+            return Sorted.by(self.table.primary_key, self._normalized(rows))
         if self.index is None:
             return Sorted.by((), rows)
-        rows = self._normalized(rows) if self.table.primary_key else rows.with_columns(row_hashes(rows).columns)
-        return Sorted.by(self.index.layout.key, rows)
+        return Sorted.by(self.index.layout.key, rows.with_columns(row_hashes(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
         """Rows in the order of their keys' hashes, without those that cancel: only such that share a key can."""
@@ -195,6 +198,13 @@ class TableChanges:
     def _refuse_append_only(self, what: str) -> None:
         if self.table.append_only:
             raise RejectedEpoch(f"table {self.table.name} is append-only: {what} is not possible")
+
+    def _refuse_unindexed(self, what: str) -> None:
+        if self.index is None:
+            raise RejectedEpoch(
+                f"table {self.table.name} is TRUSTED, and keeps no index of its keys: {what} is not possible",
+                hint="delete whole rows, and insert",
+            )
 
     def _refuse_bad_keys(self, given: Sorted) -> None:
         """A key has no NULL in it, and occurs once."""

@@ -77,3 +77,9 @@ def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         combined = column.combine_chunks()
         return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
     return column
+
+
+def columns_of(table: pa.Table | pa.RecordBatch) -> list[pa.Array]:
+    """The columns of a table, each as one array."""
+    batches = table.to_batches() if isinstance(table, pa.Table) else [table]
+    return batches[0].columns if len(batches) == 1 else [combine(column) for column in table.columns]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Mask, Positions, combine, from_numpy, truth_of, valid_mask, values_of
+from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_array, hash_rows
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
@@ -53,7 +53,7 @@ class Rows:
     @staticmethod
     def of(table: pa.Table | pa.RecordBatch, weights: Weights | None = None) -> Rows:
         """The rows of an Arrow table, each of weight one unless weights are given."""
-        columns = {name: combine(table.column(i)) for i, name in enumerate(table.schema.names)}
+        columns = dict(zip(table.schema.names, columns_of(table), strict=True))
         return Rows(columns, np.ones(table.num_rows, dtype=np.int64) if weights is None else weights)
 
     @staticmethod

@@ -45,7 +45,7 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     array = combine(column)
     kind = _arrow_type(field.type)
     if field.type.name in _AS_IT_IS and array.type == kind and _is_valid(array):
-        return _without_nulls(table, field, array)
+        return array if field.nullable else _without_nulls(table, field, array)
     array = _decoded(array)
     try:
         array.validate(full=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet.columns.arrays import columns_of
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.types import INTEGRAL, Field, Type
@@ -54,7 +55,8 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
 
 def _from_tables(table: str, wanted: Sequence[Field], data: pa.Table | pa.RecordBatch) -> list[pa.Array]:
     at = place_columns(f"table {table}", wanted, data.schema.names)
-    return [from_arrow(table, field, data.column(place)) for field, place in zip(wanted, at, strict=True)]
+    columns = columns_of(data)
+    return [from_arrow(table, field, columns[place]) for field, place in zip(wanted, at, strict=True)]
 
 
 def _from_pandas(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:

@@ -111,7 +111,7 @@ def _choose_move(runs: Runs, limits: Limits) -> Merge | None:
 def _choose_recent(runs: Runs, limits: Limits) -> Merge | None:
     """Make larger runs of a table's recent rows when they are in many."""
     recent = [run for run in runs if run.ref.kind == "recent"]
-    picked = _of_one_size(recent, limits.first_level_rows, limits, limits.recent_runs)
+    picked = _of_one_size(recent, limits.recent_rows // limits.fan, limits, limits.recent_runs)
     return Merge(picked, merge_recent) if picked else None
 
 

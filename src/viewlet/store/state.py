@@ -124,13 +124,13 @@ def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, B
     for name in {**change.gone, **change.add}:
         bag = bags[name]
         gone = set(change.gone.get(name, ()))
-        kept = [run for run in bag.runs if run.ref.place not in gone]
+        kept = [run for run in bag.runs if run.ref.place not in gone] if gone else bag.runs
         assert len(kept) + len(gone) == len(bag.runs), f"a merge of `{name}` replaces runs that are not there"
         added = [handles.get(ref, bag.layout) for ref in change.add.get(name, ())]
-        bags[name] = replace(bag, runs=(*kept, *added))
+        bags[name] = Bag(bag.layout, bag.types, (*kept, *added), bag.feed)
     for name, refs in change.feed.items():
-        entry = Entry(change.epoch or 0, change.time, tuple(refs))
-        bags[name] = replace(bags[name], feed=replace(bags[name].feed, entries=(*bags[name].feed.entries, entry)))
+        bag, entry = bags[name], Entry(change.epoch or 0, change.time, tuple(refs))
+        bags[name] = Bag(bag.layout, bag.types, bag.runs, Feed(bag.feed.floor, (*bag.feed.entries, entry)))
     return bags
 
 
