@@ -197,6 +197,8 @@ def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
     small = top == (words[0].view(np.int64) >> 63)
     if total.function == "sum" and small.all() and precision >= 19:
         return _decimal_array(words[0], top, precision, scale, present)
+    if small.all() and (short := _short_result(total, words[0].view(np.int64), counts, shift)) is not None:
+        return _decimal_array(short.view(np.uint64), short >> 63, precision, scale, present)
     numbers = [int(w) + (int(t) << 64) for w, t in zip(words[0], top, strict=True)]
     _refuse_long(numbers, min(38, total.argument.args[0] + 10), "ARITHMETIC_OVERFLOW: a decimal sum")
     if total.function == "avg":
@@ -205,6 +207,22 @@ def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
     low = np.array([n & 0xFFFFFFFFFFFFFFFF for n in numbers], dtype=np.uint64)
     high = np.array([n >> 64 for n in numbers], dtype=np.int64)
     return _decimal_array(low, high, precision, scale, present)
+
+
+def _short_result(total: Sum, numbers: Ints, counts: Ints, shift: int) -> Ints | None:
+    """The same for sums that fit into 64 bits with room to spare, all at once; None where one may not."""
+    assert total.argument is not None
+    digits = min(total.type.args[0], total.argument.args[0] + 10 + shift, 18)
+    unit = 10**shift if total.function == "avg" else 1
+    limit = 10**digits // unit
+    if ((numbers >= limit) | (numbers <= -limit)).any():
+        return None
+    if total.function != "avg":
+        return numbers
+    divisors = np.maximum(counts, 1)
+    quotients, rests = np.divmod(np.abs(numbers) * unit, divisors)
+    quotients += 2 * rests >= divisors
+    return np.where(numbers < 0, -quotients, quotients)
 
 
 def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
