@@ -152,9 +152,9 @@ def test_limbs_are_carried_where_they_might_overflow(limb: int, m: int, linear: 
 def test_a_sum_of_such_products_is_linear_too(numbers: list[tuple[int, ...]]) -> None:
     rows = [dict(zip(("x_0", "x_1", "y_0", "y_1", "m"), row, strict=True)) for row in numbers]
     x, y, m = Factor("x", 2), Factor("y", 2), Factor("m")
-    found = combine(rows_of(rows), [Monomial(100, (x, m)), Monomial(-1, (y,))], 2)
+    found = combine(rows_of(rows), [Monomial(1, (x, m)), Monomial(-1, (y,))], 2)
     assert [limb.tolist() for limb in found] == [
-        [100 * row[f"x_{i}"] * row["m"] - row[f"y_{i}"] for row in rows] for i in range(2)
+        [row[f"x_{i}"] * row["m"] - row[f"y_{i}"] for row in rows] for i in range(2)
     ]
 
 

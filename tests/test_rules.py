@@ -170,3 +170,82 @@ def test_static_tables_get_no_statements(tmp_path: Path, spark: Any) -> None:
         assert len(next(s for s in steps if s.map.meaning.startswith("Sum[name]")).terms) == 1
         with pytest.raises(viewlet.RejectedEpoch, match="table shop is STATIC, and sold, towns read it"):
             db.insert("shop", [(9, 1)])
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, spark: Any) -> Iterator[viewlet.Database]:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
+        for name in ("a", "b", "c", "d"):
+            db.create_table(name, "id BIGINT NOT NULL, k BIGINT, y BIGINT, x DECIMAL(10,0), z DECIMAL(12,7), f DOUBLE")
+        db.create_table("s", "id BIGINT NOT NULL", static=True)
+        yield db
+
+
+def test_a_global_aggregate_of_nothing_has_a_row(pairs: viewlet.Database) -> None:
+    pairs.create_view("v", "SELECT a.id, (SELECT count(*) FROM b) AS n FROM a")
+    pairs.create_view("w", "SELECT a.id, t.s FROM a CROSS JOIN (SELECT sum(y) AS s FROM b) t")
+    for _ in range(2):
+        pairs.insert("a", [(1, 1, 1, 1, 1, 1.0)])
+        assert pairs.check().num_rows == 0
+        pairs.insert("b", [(1, 1, 7, 1, 1, 1.0)])
+        assert pairs.check().num_rows == 0
+
+
+def test_carried_sums_do_not_overflow_where_scales_differ(pairs: viewlet.Database) -> None:
+    pairs.create_view("v", "SELECT sum(a.x + b.z) AS s FROM a JOIN b ON a.id = b.id")
+    for table in ("a", "b"):
+        pairs.insert(table, [(i, 1, 1, 4294967295, Decimal("1.5"), 1.0) for i in range(1000)])
+    assert pairs.table("v").rows() == [(Decimal("4294967296500.0000000"),)]
+
+
+def test_a_map_of_sums_is_shared_whatever_its_sums_are_called(pairs: viewlet.Database) -> None:
+    joined = "FROM a JOIN b ON a.id = b.id GROUP BY a.k"
+    pairs.create_view("one", f"SELECT a.k, count(*) AS n, sum(b.y) AS s {joined}")
+    pairs.create_view("two", f"SELECT a.k, sum(b.y) AS s {joined}")
+    pairs.create_view("three", f"SELECT a.k, sum(b.y) AS s, count(*) AS n {joined} HAVING count(*) > 1")
+    pairs.create_view("four", "SELECT id, sum(y) AS s FROM b GROUP BY id")
+    pairs.create_view(
+        "five",
+        "SELECT c.id, t.n, t.s FROM c JOIN (SELECT id, count(*) AS n, sum(y) AS s FROM b GROUP BY id) t ON c.id = t.id",
+    )
+    for i in range(3):
+        for table in ("a", "b", "c"):
+            pairs.insert(table, [(i, 1, i, 1, 1, 1.0), (i, 2, i, 1, 1, 1.0)])
+        assert pairs.check().num_rows == 0
+
+
+def test_a_new_view_never_takes_the_map_of_another(pairs: viewlet.Database) -> None:
+    def joined(table: str) -> str:
+        return f"SELECT a.id, a.k FROM a JOIN {table} ON a.id = {table}.id"
+
+    for table in ("a", "b", "c", "d"):
+        pairs.insert(table, [(i, i + 1, 1, 1, 1, 1.0) for i in range(3)])
+    pairs.insert("s", [(1,)])
+    pairs.create_view("v1", joined("b"))
+    pairs.create_view("v2", f"{joined('s')} UNION ALL {joined('c')}")
+    pairs.create_view("v3", joined("d"))
+    pairs.drop("v1")
+    pairs.create_view("v1", "SELECT b.id, b.k FROM b JOIN d ON b.id = d.id")
+    pairs.insert("b", [(2, 9, 1, 1, 1, 1.0)])
+    pairs.insert("d", [(2, 9, 1, 1, 1, 1.0)])
+    assert pairs.check().num_rows == 0
+
+
+def test_expressions_do_not_grow_without_bound(pairs: viewlet.Database) -> None:
+    query = "SELECT id, f FROM a"
+    for _ in range(24):
+        query = f"SELECT id, f + f AS f FROM ({query})"
+    pairs.create_view("v", query)
+    ranges = " AND ".join(f"(a.x - b.x > {i} OR b.x - a.x > {i})" for i in range(5))
+    pairs.create_view("w", f"SELECT sum(a.x) AS x FROM a JOIN b ON a.id = b.id WHERE {ranges}")
+    pairs.insert("a", [(1, 1, 1, 9, 1, 1.0)])
+    pairs.insert("b", [(1, 1, 1, 1, 1, 1.0)])
+    assert pairs.check().num_rows == 0
+
+
+def test_minus_zero_is_another_constant_than_zero(pairs: viewlet.Database) -> None:
+    query = "SELECT a.f * double('0.0') AS p, a.f * double('-0.0') AS m FROM a JOIN b ON a.id = b.id"
+    pairs.create_view("v", query)
+    for table in ("a", "b"):
+        pairs.insert(table, [(1, 1, 1, 1, 1, 2.0)])
+    assert repr(pairs.table("v").rows()) == "[(0.0, -0.0)]"

@@ -176,7 +176,9 @@ class Database:
         if policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
         schemas = {n: f for n, f in self.catalog.schemas().items() if n != name}
-        given = Given(self.rules, facts_of(self), self.catalog.maps(without=name))
+        others = [v for v in self.catalog.views.values() if v.name != name]
+        taken = frozenset(m.name for v in others for m in v.program.maps)
+        given = Given(self.rules, facts_of(self), self.catalog.maps(without=name), taken)
         return define_view(self.session, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:

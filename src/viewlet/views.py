@@ -33,6 +33,8 @@ class Given:
     rules: Rules = field(default_factory=Rules)
     facts: Facts = field(default_factory=Facts)
     maps: Mapping[Identity, Step] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    """The names of all maps."""
 
 
 def facts_of(database: Database) -> Facts:
@@ -78,6 +80,7 @@ def define_view(
         rules=given.rules,
         facts=given.facts,
         known=given.maps,
+        taken=given.taken,
     )
     if policy == "INCREMENTAL STRICT":
         _refuse_recomputation(program)

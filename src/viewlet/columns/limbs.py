@@ -65,6 +65,8 @@ def _linear(numbers: Numbers, terms: Sequence[Monomial], limbs: int) -> Limbs | 
     for term in terms:
         if not term.factors or [f.limbs for f in term.factors if f.limbs > 1] != shape:
             return None
+        if limbs > 1 and abs(term.coefficient) != 1:
+            return None  # the sum of 2³¹ such limbs would not fit
         *single, whole = sorted((numbers[f] for f in term.factors), key=len)
         room -= abs(term.coefficient) * prod(map(_peak, (*single, whole)))
         if room <= 0:

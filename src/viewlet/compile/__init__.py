@@ -38,11 +38,12 @@ def compile_view(
     rules: Rules | None = None,
     facts: Facts | None = None,
     known: Mapping[Identity, Step] | None = None,
+    taken: frozenset[str] = frozenset(),
 ) -> Program:
     """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names.
 
     `full`: it is recomputed as a whole whenever something changes, because the user wants it so. `known` are the
-    maps of other views, which serve again where they hold what is needed.
+    maps of other views, which serve again where they hold what is needed; `taken` are the names of all of them.
     """
     if full:
         plan = Sealed(leaves(plan), "the whole definition", "REFRESH POLICY FULL", plan.columns, origin=origin_of(plan))
@@ -50,7 +51,7 @@ def compile_view(
         before = [f.type for f in plan.columns]
         plan = stage(plan, abilities)
         assert [f.type for f in plan.columns] == before, f"{stage.__name__} changed the schema of {view}"
-    build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {})
+    build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {}, taken)
     program = lower_view(build, plan, columns)
     check(program)
     return program

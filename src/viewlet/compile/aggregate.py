@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewlet.compile.build import Builder, SumsMap, comparable, compute
+from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
 from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
@@ -20,7 +20,7 @@ from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, 
 from viewlet.plan.nodes import Aggregate, Plan
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
-from viewlet.program.sums import Sum, is_sum, sum_columns, uses_slots
+from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
 from viewlet.program.terms import SLOT, Answer, Term, Total
 
 
@@ -78,6 +78,7 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
     terms = _totals(build, clauses, keys, arguments, sums, fields)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
     kept = build.keep(terms, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))
+    sums = tuple(_as_kept(build, kept, s) for s in sums)
     own = tuple(build.fresh("k") if n.startswith("_") else n for n in names)
     values = [build.fresh("a") for _ in sums]
     shown = (
@@ -87,6 +88,11 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
     answer = Answer(kept.name, tuple(kept.own(n) for n in names), sums, shown)
     results = tuple(r.expr for r in _results(plan, own, values))
     return answer, SumsMap(kept, own, names, sums, shown, results)
+
+
+def _as_kept(build: Builder, kept: Kept, total: Sum) -> Sum:
+    """A sum under the name that its map has for it, which may be another view's; the weight alone has none."""
+    return replace(total, name=build.fresh("n") if counts_rows(total) else kept.own(f"{total.name}_n")[: -len("_n")])
 
 
 def _totals(

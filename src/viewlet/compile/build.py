@@ -71,6 +71,8 @@ class Builder:
     facts: Facts = field(default_factory=Facts)
     known: Mapping[Identity, Step] = field(default_factory=dict)
     """Maps of other views, by what they hold."""
+    taken: frozenset[str] = frozenset()
+    """The names of all maps of other views."""
     steps: list[Step] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -188,7 +190,7 @@ class Builder:
     def next_map(self) -> str:
         """A name that no map of this view has, nor one that others took over from it."""
         at = len(self.steps) + 1
-        taken = {s.map.name for s in (*self.steps, *self.known.values())}
+        taken = self.taken | {s.map.name for s in self.steps}
         while f"{self.view}.m{at}" in taken:
             at += 1
         return f"{self.view}.m{at}"

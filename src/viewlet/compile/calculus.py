@@ -18,12 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from viewlet.compile.build import Builder, SumsMap, compute
-from viewlet.plan.expr import Call, Column, Expr, Literal, Named, columns_of, conjuncts, substitute
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, columns_of, conjuncts, substitute, walk
 from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, Union, column, names
 from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.terms import Term
 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
+MOST_NODES = 500
+"""An expression is not put into others that would grow larger than this: what it computes is passed on instead."""
 MOST_CLAUSES = 9
 """A product of more sums than this is not multiplied out: the sum is kept instead."""
 
@@ -167,7 +169,10 @@ class Expansion:
             case Filter(rows, condition):
                 return tuple(c.where(conjuncts(condition)) for c in self.of(rows))
             case Project(rows, results):
-                return tuple(c.showing({r.name: r.expr for r in results}) for c in self.of(rows))
+                clauses = self.of(rows)
+                if any(_size(r.expr, c.results) > MOST_NODES for c in clauses for r in results):
+                    clauses = (self._kept(rows, clauses),)
+                return tuple(c.showing({r.name: r.expr for r in results}) for c in clauses)
             case Union(inputs, columns):
                 return tuple(_renamed(c, rows, columns) for rows in inputs for c in self.of(rows))
             case Join(kind="inner"):
@@ -314,6 +319,12 @@ def _is_equality(plan: Join, condition: Expr) -> bool:
             here, there = columns_of(a), columns_of(b)
             return bool(here and there) and ((here <= left and there <= right) or (here <= right and there <= left))
     return False
+
+
+def _size(expr: Expr, known: dict[str, Expr]) -> int:
+    """How many nodes an expression has once its columns are replaced by what they are known to be."""
+    held = [known[part.name] for part in walk(expr) if isinstance(part, Column)]
+    return sum(1 for _ in walk(expr)) + sum(sum(1 for _ in walk(e)) for e in held)
 
 
 def _clause_of(atom: Atom) -> Clause:

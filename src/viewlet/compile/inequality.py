@@ -17,6 +17,8 @@ from viewlet.compile.calculus import Clause
 from viewlet.plan.expr import Call, Expr, Literal, columns_of
 from viewlet.plan.types import BOOLEAN, INTEGRAL, Type, decimal
 
+MOST_CHOICES = 2
+"""More disjunctions than this are tested row by row: each would make three clauses of one."""
 _TURNED = {"gt": "lt", "ge": "le"}
 _ORDERED = (*INTEGRAL, "float", "double", "date", "timestamp", "timestamp_ntz", "decimal")
 
@@ -128,7 +130,8 @@ def _roomy(*kinds: Type) -> Type | None:
 
 def split_disjunctions(build: Builder, clause: Clause) -> list[Clause]:
     """A clause whose inequalities are all conjuncts: p OR q holds as often as p, plus q, minus both."""
-    if not build.rules.expansion or len(clause.atoms) < 2:
+    choices = sum(isinstance(c, Call) and c.function == "or" for c in clause.conditions)
+    if not build.rules.expansion or len(clause.atoms) < 2 or choices > MOST_CHOICES:
         return [clause]
     home = {f.name: i for i, a in enumerate(clause.atoms) for f in a.columns}
     for at, condition in enumerate(clause.conditions):

@@ -160,7 +160,12 @@ class Product:
     def _reads_sums(self, i: int) -> bool:
         """Whether a nested aggregate needs no map but that of its sums: it is looked up by its keys, unfiltered."""
         atom, piece = self.atoms[i], self.leaves[i]
-        if atom.sums is None or self.shape.local[i] or (self.carry is not None and self.carry.sums_of(i)):
+        if (
+            atom.sums is None
+            or not atom.sums.keys
+            or self.shape.local[i]
+            or (self.carry is not None and self.carry.sums_of(i))
+        ):
             return False
         plain = all(isinstance(e, Column) for e in self.shape.fields[i])
         ranged = any(i in (r.left, r.right) for r in self.shape.ranges)

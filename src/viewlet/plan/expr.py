@@ -22,12 +22,21 @@ class Column:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant, as a Python value: int, float, Decimal, str, bytes, bool, date, datetime, or None."""
+    """A constant, as a Python value: int, float, Decimal, str, bytes, bool, date, datetime, or None.
+
+    Two are equal if they are written alike: −0.0 is not 0.0, and NaN is NaN.
+    """
 
     value: Any
     type: Type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and (self.type, repr(self.value)) == (other.type, repr(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.type, repr(self.value)))
 
 
 @dataclass(frozen=True, slots=True)
