@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from workloads.tpcds import QUERIES, SCHEMA, TABLES
 from workloads.tpcds.changes import Shop
-from workloads.tpcds.data import SCHEMAS, generator, tables
+from workloads.tpcds.data import SCHEMAS, tables
 
 from viewlet import Database
 
@@ -83,7 +83,6 @@ def test_the_queries_of_the_thesis_are_there() -> None:
     assert len(QUERIES) >= 20
 
 
-@pytest.mark.skipif(generator() is None, reason="tpcgen-cli is not installed")
 def test_the_official_data_are_as_declared(tmp_path: Path) -> None:
     names = ["store", "promotion", "reason"]
     made = tables(0.01, tmp_path, names)
@@ -94,7 +93,6 @@ def test_the_official_data_are_as_declared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.skipif(generator() is None, reason="tpcgen-cli is not installed")
 def test_all_views_stay_right_over_the_official_data(spark: Any, tmp_path: Path) -> None:
     """All but q12: at this scale the web sold one thing of a class, for nothing, and Spark refuses to divide by that."""
     filled = tables(0.01, tmp_path / "data")
