@@ -103,7 +103,7 @@ def test_views_follow_the_messages(tmp_path: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("views", [["psp"], pytest.param(list(QUERIES), marks=pytest.mark.slow)], ids=["psp", "all"])
+@pytest.mark.parametrize("views", [["axf"], pytest.param(list(QUERIES), marks=pytest.mark.slow)], ids=["axf", "all"])
 def test_views_follow_the_messages_on_spark(tmp_path: Path, spark: Any, views: list[str]) -> None:
     odd = OddBook(tmp_path, spark, seed=2)
     odd.fill()

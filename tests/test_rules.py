@@ -109,7 +109,7 @@ def test_switching_a_rule_off_changes_no_result(db: viewlet.Database) -> None:
     for variant, rules in VARIANTS.items():
         db.rules = rules
         create(db, f"_{variant}")
-    follow(db, list(VARIANTS), seed=2, epochs=6)
+    follow(db, list(VARIANTS), seed=2, epochs=4)
 
 
 def test_keeping_every_component_changes_no_result(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_keeping_every_component_changes_no_result(db: viewlet.Database, monkeyp
     create(db, "_whole")
     kept = [m.meaning for name in QUERIES for m in db.catalog.view(f"{name}_eager").program.maps]
     assert any(" ⋈ " in meaning for meaning in kept)
-    follow(db, ["eager", "whole"], seed=3, epochs=6)
+    follow(db, ["eager", "whole"], seed=3, epochs=4)
 
 
 def test_views_share_their_maps(db: viewlet.Database) -> None:

@@ -64,6 +64,7 @@ def test_views_stay_right(shard: int, spark: Any, tmp_path: Path) -> None:
     change(create(names, tmp_path, spark, "inproc"), names, tmp_path, spark, "inproc", epochs=2, every=2)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_some_views_stay_right_on_spark(spark: Any, tmp_path: Path) -> None:
     change(create(SOME, tmp_path, spark, "inproc"), SOME, tmp_path, spark, "spark", epochs=1)

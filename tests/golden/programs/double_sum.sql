@@ -9,4 +9,4 @@ maps
   v [cust, total_2, n] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0), count(*) · Δorders)
-  v += π(cust, _a1 → total_2, _a2 → n)(answer[cust](Δv.m1))
+  v += π(cust, _a2 → total_2, _a3 → n)(answer[cust](Δv.m1))

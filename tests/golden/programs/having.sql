@@ -11,4 +11,4 @@ maps
   v [cust, t] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0), count(*) · Δorders)
-  v += π(cust, _a1 → t)(σ(_a1 IS NOT NULL AND _a1 > 10.00 AND _a2 > 1)(answer[cust](Δv.m1)))
+  v += π(cust, _a2 → t)(σ(_a2 IS NOT NULL AND _a2 > 10.00 AND _a3 > 1)(answer[cust](Δv.m1)))
