@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -174,10 +174,22 @@ class Catalog:
         views = [v for v in self.views.values() if v.name != without]
         return {same: step for v in reversed(views) for same, step in v.shareable.items()}
 
-    def own_maps(self, view: View) -> list[str]:
-        """The maps of a view that no other view shares; the view itself is one."""
-        others = {m.name for v in self.views.values() if v.name != view.name for m in v.program.maps}
-        return [m.name for m in view.program.maps if m.stored and m.name not in others]
+    def map_names(self, *, without: Collection[str] = ()) -> frozenset[str]:
+        """The names of all maps of all views but some."""
+        return frozenset(m.name for v in self.views.values() if v.name not in without for m in v.program.maps)
+
+    def own_maps(self, *views: View) -> list[str]:
+        """The maps of some views that no other view shares; the views themselves are among them."""
+        others = self.map_names(without={v.name for v in views})
+        return list(dict.fromkeys(m.name for v in views for m in v.program.maps if m.stored and m.name not in others))
+
+    def static(self) -> frozenset[str]:
+        """The tables that never change once a view reads them, and the views over nothing else."""
+        found = {t.name for t in self.tables.values() if t.static}
+        for view in self.views.values():
+            if set(view.reads) <= found:
+                found.add(view.name)
+        return frozenset(found)
 
     def readers(self, name: str) -> list[str]:
         """The views that read a table or view, directly or through others, in their order."""

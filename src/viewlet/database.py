@@ -171,14 +171,12 @@ class Database:
 
     def define(self, name: str, definition: Any, *, policy: str = "AUTO") -> View:
         """Analyse and compile a definition, without creating anything."""
-        from viewlet.views import Given, define_view, facts_of
+        from viewlet.views import define_view, given_for
 
         if policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
         schemas = {n: f for n, f in self.catalog.schemas().items() if n != name}
-        others = [v for v in self.catalog.views.values() if v.name != name]
-        taken = frozenset(m.name for v in others for m in v.program.maps)
-        given = Given(self.rules, facts_of(self), self.catalog.maps(without=name), taken)
+        given = given_for(self, name)
         return define_view(self.session, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:
@@ -213,23 +211,18 @@ class Database:
             if readers and not cascade:
                 raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
             with self.store.begin() as transaction:
-                gone = [*(self.catalog.find(reader) for reader in reversed(readers)), found]
-                staying = [v for v in self.catalog.views.values() if v not in gone]
-                shared = {m.name for v in staying for m in v.program.maps}
-                for each in gone:
-                    self._drop_one(transaction, each, shared)
+                views = [self.catalog.view(reader) for reader in readers]
+                if isinstance(found, Table):
+                    transaction.remove(f"table/{found.name}")
+                    for bag, _, _ in found.bags():
+                        transaction.drop(bag)
+                else:
+                    views.append(found)
+                for bag in self.catalog.own_maps(*views):
+                    transaction.drop(bag)
+                for view in views:
+                    transaction.remove(f"view/{view.name}")
                 transaction.commit({"kind": "drop", "name": found.name})
-
-    @staticmethod
-    def _drop_one(transaction: Transaction, found: Table | View, shared: set[str]) -> None:
-        if isinstance(found, Table):
-            bags = [found.name] + ([found.index] if found.index else [])
-            transaction.remove(f"table/{found.name}")
-        else:
-            bags = [kept.name for kept in found.program.maps if kept.name not in shared]
-            transaction.remove(f"view/{found.name}")
-        for bag in bags:
-            transaction.drop(bag)
 
     # ——— changing
 

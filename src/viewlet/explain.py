@@ -11,7 +11,6 @@ from viewlet.program.show import at_first, show_map, statements
 from viewlet.screen import size
 from viewlet.store import Snapshot
 from viewlet.tables import Table
-from viewlet.views import facts_of
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -34,8 +33,7 @@ def explain(database: Database, view: View) -> str:
     ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
-    static = facts_of(database).static
-    lines += _statements(program, database.history(view.name), static)
+    lines += _statements(program, database.history(view.name), database.catalog.static())
     lines += _weighed(program)
     lines += _costs(view, database.history(view.name))
     return "\n".join(lines)

@@ -49,11 +49,13 @@ def facts_of(database: Database) -> Facts:
             changed[table] = changed.get(table, 0.0) + (counts["inserted"] + counts["deleted"]) / len(epochs)
         for view, done in record["views"].items():
             changed[view] = changed.get(view, 0.0) + (done["inserted"] + done["deleted"]) / len(epochs)
-    static = {t.name for t in catalog.tables.values() if t.static}
-    for view in catalog.views.values():
-        if set(view.reads) <= static:
-            static.add(view.name)
-    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {}, frozenset(static))
+    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {}, catalog.static())
+
+
+def given_for(database: Database, name: str) -> Given:
+    """What the definition of a view is compiled with, as the warehouse stands."""
+    catalog = database.catalog
+    return Given(database.rules, facts_of(database), catalog.maps(without=name), catalog.map_names(without={name}))
 
 
 def define_view(

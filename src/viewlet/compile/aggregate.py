@@ -47,7 +47,9 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
             return why
     if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
         return why
-    return build.abilities.expressions(r.expr for r in _results(plan, _names(plan), [f"_a{i}" for i in range(99)]))
+    return build.abilities.expressions(
+        r.expr for r in _results(plan, _names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
+    )
 
 
 def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
@@ -63,7 +65,7 @@ def _names(plan: Aggregate) -> tuple[str, ...]:
 def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
     """The results over the columns that hold keys and aggregates."""
     held: dict[Expr, Expr] = {k: Column(n, k.type) for k, n in zip(plan.keys, keys, strict=True)}
-    held |= {c: Column(n, c.type) for c, n in zip(calls_of(plan), values, strict=False)}
+    held |= {c: Column(n, c.type) for c, n in zip(calls_of(plan), values, strict=True)}
     return tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
 
 

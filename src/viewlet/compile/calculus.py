@@ -142,6 +142,7 @@ class Expansion:
     build: Builder
     lower: Lower
     sums_of: Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
+    rows_of: Callable[[Builder, Sequence[Clause], Sequence[tuple[Field, Expr]]], tuple[Term, ...]]
     stop: Callable[[Builder, Plan], bool]
     """Whether an operator is to be an atom although it is in the ring: it goes into a function over groups."""
 
@@ -194,10 +195,8 @@ class Expansion:
 
     def _kept(self, plan: Plan, clauses: tuple[Clause, ...]) -> Clause:
         """A sum as one atom."""
-        from viewlet.compile.product import lower_clauses
-
         fields = [(f, Column(f.name, f.type)) for f in plan.columns]
-        terms = tuple(t for c in clauses for t in lower_clauses(self.build, [c], fields))
+        terms = self.rows_of(self.build, clauses, fields)
         tables = frozenset(t for c in clauses for a in c.atoms for t in a.tables)
         return _clause_of(Atom(plan.columns, terms, plan, tables))
 
@@ -227,14 +226,14 @@ class Expansion:
         right, rights = self._settled(plan.right, needed=plan.kind in ("left", "right", "full"))
         lefts = lefts if len(lefts) == 1 else (self._kept(left, lefts),)
         if plan.kind in ("semi", "anti", "exists"):
-            met = self._met(lefts, right, [(f, a, b) for f, a, b in matching.pairs], matching.left, matching.right)
+            met = self._met(lefts, right, matching.pairs, matching.left, matching.right)
             return self._by_existence(plan, lefts, met)
         rights = rights if len(rights) == 1 else (self._kept(right, rights),)
         conditions = [Call(f, (a, b), BOOLEAN) for f, a, b in matching.pairs]
         clauses = list(_product(lefts, rights, [*conditions, *matching.left, *matching.right]))
         with self.build.quiet():
             if plan.kind in ("left", "full"):
-                met = self._met(lefts, right, list(matching.pairs), matching.left, matching.right)
+                met = self._met(lefts, right, matching.pairs, matching.left, matching.right)
                 clauses += _alone(lefts, met, plan.right.columns)
             if plan.kind in ("right", "full"):
                 turned = [(f, b, a) for f, a, b in matching.pairs]

@@ -114,7 +114,9 @@ def _lower(build: Builder, plan: Plan) -> Terms:
 
 
 def _expansion(build: Builder) -> Expansion:
-    return Expansion(build, lower, _sums_of, lambda build, plan: _regrouped_below(build, plan) is not None)
+    return Expansion(
+        build, lower, _sums_of, lower_clauses, lambda build, plan: _regrouped_below(build, plan) is not None
+    )
 
 
 def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:

@@ -167,18 +167,31 @@ def _probe(term: Probe) -> Callable[[Epoch, Rows], Rows]:
             at, found = _all_pairs(len(rows), found)
         else:
             keys = [rows[m.column] for m in term.on]
-            at, found = contents.lookup(index, hash_rows(keys, len(rows)))
-            equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
-            if not equal.all():
-                at, found = at[equal], found.filter(equal)
+            at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
             if term.sums is not None:
                 at, found = _met(term.sums, at, found)
-        met = rows.take(at)
-        taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
-        pairs = Rows({**met.columns, **taken}, met.weights * found.weights)
-        return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
+        return _netted(term, _paired(term, rows.take(at), found), found)
 
     return step
+
+
+def _with_own_keys(
+    keys: Sequence[pa.Array], index: Sequence[str], at: Positions, found: Rows
+) -> tuple[Positions, Rows]:
+    """Of what was found by hash, the rows whose keys are those that were looked for."""
+    equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
+    return (at, found) if equal.all() else (at[equal], found.filter(equal))
+
+
+def _paired(term: Probe | Reach, met: Rows, found: Rows) -> Rows:
+    """Rows beside what they met; weights multiply."""
+    taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
+    return Rows({**met.columns, **taken}, met.weights * found.weights)
+
+
+def _netted(term: Probe | Reach, pairs: Rows, found: Rows) -> Rows:
+    """Without the pairs of what left the map; sums that are carried on net by themselves."""
+    return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
 
 
 def _standing_for(sums: tuple[Sum, ...], state: Rows) -> Rows:
@@ -207,18 +220,10 @@ def _reach(term: Reach) -> Callable[[Epoch, Rows], Rows]:
         low, high = (None if b is None else Bound(rows[b[0]], b[1]) for b in (term.low, term.high))
         if term.adds:
             found = contents.add_within(index, term.order, keys, low, high, len(rows))
-            met = rows
-        else:
-            at, found = contents.within(index, term.order, hash_rows(keys, len(rows)), low, high)
-            equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
-            if not equal.all():
-                at, found = at[equal], found.filter(equal)
-            met = rows.take(at)
-        taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
-        pairs = Rows({**met.columns, **taken}, met.weights * found.weights)
-        if term.adds:
-            return pairs.filter(_says_something(found))
-        return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
+            return _paired(term, rows, found).filter(_says_something(found))
+        within = contents.within(index, term.order, hash_rows(keys, len(rows)), low, high)
+        at, found = _with_own_keys(keys, index, *within)
+        return _netted(term, _paired(term, rows.take(at), found), found)
 
     return step
 

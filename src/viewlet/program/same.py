@@ -17,9 +17,7 @@ from viewlet.program.terms import (
     Change,
     Combine,
     Compute,
-    Constant,
     Match,
-    Native,
     Negate,
     Probe,
     Reach,
@@ -81,7 +79,7 @@ def _identity(term: Term) -> Identity | None:
             case Total(keys=keys, sums=sums):
                 steps.append(("total", tuple(known[k] for k in keys), tuple(_sum(s, known) for s in sums)))
                 known = {k: known[k] for k in keys} | _columns(f"total {len(steps)}", step.columns[len(keys) :], None)
-            case Constant() | Native() | _:
+            case _:
                 return None
     return (tuple(steps), tuple(known[f.name] for f in term.columns))
 
