@@ -251,7 +251,7 @@ def test_a_probe_whose_hash_belongs_to_another_key_finds_nothing(monkeypatch: py
         columns = {"k": pa.array([key] * 2), "o": pa.array([1, 2]), "s": pa.array([key, 10 * key])}
         runs += make_map_run(Path(), Rows(columns, np.ones(2, np.int64)), layout)
     made = Contents(layout, runs, dict.fromkeys(layout.columns, pa.int64()))
-    assert not any(index.is_mixed for index in made._ranges(("k",), "o"))
+    assert not any(index.is_mixed for index in made._ranges(("k",), "o", np.zeros(1, np.uint64)))
     found = made.add_within(("k",), "o", [pa.array([3, 4, 1])], Bound(pa.array([1, 0, 2]), False), None, 3)
     assert (found["s"].to_pylist(), found.weights.tolist()) == ([30, 0, 0], [1, 0, 0])
 
@@ -266,6 +266,23 @@ def test_zeros_that_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch)
         made = Contents(layout, make_map_run(Path(), rows, layout), kinds)
         found = made.add_within(("k",), "o", [pa.array([other])], None, None, 1)
         assert found["s"].to_pylist() == [int(told(key) == told(other))]
+
+
+@pytest.mark.parametrize("indexes", [(), (("k",),)])
+def test_few_of_many_rows_are_sorted_by_themselves(indexes: tuple[tuple[str, ...], ...]) -> None:
+    """Nothing stays behind, and what is found is what an index of all rows finds."""
+    layout = Layout(("k", "o", "s"), ("o",) if indexes else ("k",), indexes=indexes, sums=("s",))
+    count = 1000
+    columns = {"k": pa.array([i % 50 for i in range(count)]), "o": pa.array(range(count)), "s": pa.array(range(count))}
+    runs = make_map_run(Path(), Rows(columns, np.ones(count, np.int64)), layout)
+    made = Contents(layout, runs, dict.fromkeys(layout.columns, pa.int64()))
+    some = made.add_within(("k",), "o", [pa.array([3, 77, 7])], Bound(pa.array([500] * 3), True), None, 3)
+    assert not runs[0].map.ranges
+    everything = made.add_within(("k",), "o", [pa.array(range(50))], Bound(pa.array([500] * 50), True), None, 50)
+    assert runs[0].map.ranges
+    sums, weights = everything["s"].to_pylist(), everything.weights.tolist()
+    assert (some["s"].to_pylist(), some.weights.tolist()) == ([sums[3], 0, sums[7]], [weights[3], 0, weights[7]])
+    assert (sums[3], weights[3]) == (sum(range(503, 1000, 50)), 10)
 
 
 def test_prefix_sums_may_overflow() -> None:

@@ -138,17 +138,26 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     """Number the distinct rows: the position of each one's first occurrence, and each row's number."""
     if hashes is None:
         hashes = hash_rows(columns, length)
-    _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)
+    first, numbers = distinct(hashes)
     if len(first) == length:
         return first, numbers
     strangers = np.flatnonzero(~same(columns, first[numbers], columns, np.arange(length)))
     while len(strangers):  # rows that share a hash with a different row: they are grouped among themselves
-        _, more, own = np.unique(hashes[strangers], return_index=True, return_inverse=True)
+        more, own = distinct(hashes[strangers])
         numbers[strangers] = len(first) + own
         first = np.concatenate([first, strangers[more]])
         left = ~same(columns, first[numbers[strangers]], columns, strangers)
         strangers = strangers[left]
     return first, numbers
+
+
+def distinct(numbers: Hashes) -> tuple[Positions, Positions]:
+    """Where each different number occurs first, and which of them each one is, in the order in which they come."""
+    found = from_numpy(numbers, pa.uint64()).dictionary_encode()
+    codes = values_of(found.indices, "i4").astype(np.int64)
+    first = np.empty(len(found.dictionary), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first, codes
 
 
 def add_up(values: Weights, groups: Positions, count: int) -> Weights:

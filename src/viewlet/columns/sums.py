@@ -37,7 +37,7 @@ _NAN, _PLUS, _MINUS = 120, 121, 122
 def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
     """Add up the rows of each key."""
     key_columns = [rows[k] for k in keys]
-    first, groups = group(key_columns, len(rows))
+    first, groups = group(key_columns, len(rows), rows.hashes(keys))
     columns = dict(rows.select(keys).take(first).columns) if keys else {}
     totals = add_up(rows.weights, groups, len(first))
     digits: list[tuple[Positions, Ints, Ints]] = []

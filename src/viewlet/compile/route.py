@@ -72,12 +72,13 @@ class Router:
             done |= best.piece.atoms
             best.piece.is_read = True
             index = tuple(m.map_column for m in best.on)
-            if not best.ranges and index not in best.piece.indexes:
+            if (index or not best.ranges) and index not in best.piece.indexes:
                 best.piece.indexes.append(index)
         return route
 
-    def _rank(self, visit: Visit, done: set[int]) -> tuple[bool, bool, float]:
-        return (not visit.on, not visit.ranges, self.costs.visit(frozenset(done), visit.piece.atoms)[1])
+    def _rank(self, visit: Visit, done: set[int]) -> tuple[bool, float, bool]:
+        rows = 1.0 if visit.adds else self.costs.visit(frozenset(done), visit.piece.atoms)[1]
+        return (not visit.on, rows, not visit.ranges)
 
     def _visit(self, piece: Piece, bound: set[str], done: set[int]) -> Visit:
         own = {f.name: f for f in piece.fields}

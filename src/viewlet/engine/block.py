@@ -16,7 +16,7 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, valu
 from viewlet.columns.evaluate import compile_condition, compile_expr
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.limbs import combine
-from viewlet.columns.rows import Rows, Weights, group, same
+from viewlet.columns.rows import Rows, Weights, alike, group, same
 from viewlet.columns.sums import decode, encode
 from viewlet.columns.types import arrow_type
 from viewlet.engine.leading import compile_leading
@@ -272,12 +272,13 @@ def _answer(term: Answer) -> Run:
         old = epoch.old(term.map)
         _, before = old.lookup(term.keys, _touched(delta, term.keys))
         state = before if delta is None else Rows.concat([before, delta])
-        first, groups = group([state[k] for k in term.keys], len(state))
+        first, groups = group([state[k] for k in term.keys], len(state), state.hashes(term.keys))
         count = len(first) if term.keys else 1
         keys = state.select(term.keys).take(first)
-        was = _answers(term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial)
-        now = _answers(term, names, state, groups, count, keys, not term.keys)
-        changed = Rows.concat([was.negated(), now]).consolidate()
+        there, was = _answers(term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial)
+        now_there, now = _answers(term, names, state, groups, count, keys, not term.keys)
+        stays = there & now_there & alike(was, now)
+        changed = Rows.concat([was.filter(there & ~stays).negated(), now.filter(now_there & ~stays)])
         return changed if len(changed) else None
 
     return run
@@ -285,12 +286,12 @@ def _answer(term: Answer) -> Run:
 
 def _answers(
     term: Answer, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
-) -> Rows:
-    """A row for each group that exists; `always`: it exists even without rows."""
+) -> tuple[Mask, Rows]:
+    """A row for each group, and whether it exists; `always`: it exists even without rows."""
     counts, values = decode(term.sums, state, groups, count)
     columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
     there = np.ones(count, dtype=np.bool_) if always else counts > 0
-    return Rows(columns, np.ones(count, dtype=np.int64)).filter(there)
+    return there, Rows(columns, np.ones(count, dtype=np.int64))
 
 
 def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:

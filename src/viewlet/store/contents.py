@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, values_of
+from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.store import tablerun
@@ -91,7 +91,8 @@ class Contents:
         With it comes which probe it is. Of no columns, every row has the same hash, that of nothing.
         """
         probes = make_probes(hashes, low, high, self.types[order])
-        return self._take([(index.batch, index.pairs(index.find(probes))) for index in self._ranges(columns, order)])
+        indexes = self._ranges(columns, order, hashes)
+        return self._take([(index.batch, index.pairs(index.find(probes))) for index in indexes])
 
     def add_within(
         self,
@@ -108,14 +109,14 @@ class Contents:
         like any other: who wants it to equal nothing leaves such probes out.
         """
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
-        return add_ranges(self._ranges(columns, order), probes, keys, self.layout)
+        return add_ranges(self._ranges(columns, order, probes.hashes), probes, keys, self.layout)
 
-    def _ranges(self, columns: Names, order: str) -> list[RangeIndex]:
-        """The index of each run's rows by some columns and the order of another."""
+    def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
+        """The index of each run's rows by some columns and the order of another, for some hashes."""
         strangers = {*columns, order}.difference(self.layout.plain)
         assert not strangers, f"{sorted(strangers)} do not tell rows apart: {self.layout}"
         return [
-            index_of(run.map, self.layout, columns, order, span)
+            index_of(run.map, self.layout, columns, order, span, hashes)
             for run, span in zip(self.runs, self._spans, strict=True)
         ]
 
@@ -127,7 +128,7 @@ class Contents:
         if not pairs:
             return _NOWHERE, self.nothing()
         which = [pair[0] for _, pair in pairs]
-        batches = [batch.take(pa.array(pair[1])) for batch, pair in pairs]
+        batches = [batch.take(from_numpy(pair[1], pa.int64())) for batch, pair in pairs]
         if len(pairs) == 1:
             return which[0], to_rows(batches[0], self.layout)
         return np.concatenate(which), to_rows(pa.concat_batches(batches), self.layout)

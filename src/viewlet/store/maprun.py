@@ -18,6 +18,7 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
+from viewlet.store.search import find
 
 if TYPE_CHECKING:
     from viewlet.store.ranges import RangeIndex
@@ -65,21 +66,6 @@ class MapBody:
             return which, at
         inside = (at >= start) & (at < stop)
         return (which[inside], at[inside]) if inside.any() else None
-
-
-def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
-    """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
-    if not len(hashes):
-        return None
-    first = hashes.searchsorted(probes)
-    which = np.flatnonzero(hashes[np.minimum(first, len(hashes) - 1)] == probes)
-    if not len(which):
-        return None
-    first = first[which]
-    counts = hashes.searchsorted(probes[which], "right") - first
-    if int(counts.sum()) == len(which):
-        return which, first
-    return np.repeat(which, counts), spread(first, counts)
 
 
 def spread(first: Positions, counts: Positions) -> Positions:

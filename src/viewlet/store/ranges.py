@@ -9,6 +9,7 @@ A prefix sum may overflow. It wraps around, and so does the difference, which is
 modulo 2⁶⁴, as weights are.
 
 The index is made when somebody first asks for it, in memory, and stays with the run's body, which never changes.
+Where few of the rows are asked for, by the hash that they are found by anyway, only those are sorted, each time.
 Values compare as in Spark: NaN equals itself and is greater than all else, −0.0 equals 0.0, NULL is never within.
 """
 
@@ -226,19 +227,36 @@ def _groups(ordered: Hashes) -> tuple[Positions, Hashes]:
     return np.append(starts, len(ordered)), ordered[starts]
 
 
-def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Span) -> RangeIndex:
-    """The index of a span of a run, made if nobody has asked for it before."""
-    wanted = (columns, order, span)
-    index = body.ranges.get(wanted)
-    if index is None:
-        start, stop = span
-        batch = body.rows.slice(start, stop - start)
-        if columns in layout.lookups:
-            hashes = body.hashes_by_row(layout.lookups.index(columns))[start:stop]
-        else:
-            hashes = hash_rows([batch.column(layout.columns.index(name)) for name in columns], len(batch))
-        index = body.ranges[wanted] = RangeIndex(batch, layout, columns, order, hashes)
+def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Span, wanted: Hashes) -> RangeIndex:
+    """The index of a span of a run, which serves some hashes: one that is there, or of all rows, or just of theirs."""
+    name = (columns, order, span)
+    index = body.ranges.get(name)
+    if index is not None:
+        return index
+    few = _few(body, layout, columns, span, wanted)
+    if few is not None:
+        hashes = body.hashes_by_row(layout.lookups.index(columns))[few]
+        return RangeIndex(body.rows.take(from_numpy(few, pa.int64())), layout, columns, order, hashes)
+    start, stop = span
+    batch = body.rows.slice(start, stop - start)
+    if columns in layout.lookups:
+        hashes = body.hashes_by_row(layout.lookups.index(columns))[start:stop]
+    else:
+        hashes = hash_rows([batch.column(layout.columns.index(name)) for name in columns], len(batch))
+    index = body.ranges[name] = RangeIndex(batch, layout, columns, order, hashes)
     return index
+
+
+_MANY = 8  # an index of all rows costs as much as so many of some
+
+
+def _few(body: MapBody, layout: Layout, columns: Names, span: Span, wanted: Hashes) -> Positions | None:
+    """The rows of a span that have one of some hashes, if they are a small part of it."""
+    if columns not in layout.lookups or not columns:
+        return None
+    found = body.find(layout.lookups.index(columns), np.unique(wanted), span)
+    rows = np.zeros(0, dtype=np.int64) if found is None else found[1]
+    return rows if len(rows) * _MANY < span[1] - span[0] else None
 
 
 def add_ranges(indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.Array], layout: Layout) -> Rows:

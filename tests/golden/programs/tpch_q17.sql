@@ -22,7 +22,7 @@ view v → avg_yearly
 maps
   v.m1 [l_partkey_2] := Sum[l_partkey_2](avg(l_quantity_2))
   v.m2 [l_partkey_2] := Aggregate [l_partkey_2] 0.2 * avg(l_quantity_2) AS `(0.2 * avg(l_quantity))`, l_partkey_2 → _e3, l_partkey_2
-  v.m3 [] := Sum[_e2, l_partkey](lineitem)
+  v.m3 [l_partkey] := Sum[_e2, l_partkey](lineitem)
   v.m4 [p_partkey] := part → p_partkey
   v.m5 [] := Sum[](sum(l_extendedprice))
   v [avg_yearly] := the view
