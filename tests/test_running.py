@@ -346,7 +346,14 @@ VIEWS = {
         ON x.p = y.p""",
     "itself": """SELECT sum(b1.p * b1.v) AS x FROM bids b1 WHERE 0.25 * (SELECT sum(b3.v) FROM bids b3)
         > (SELECT sum(b2.v) FROM bids b2 WHERE b2.p > b1.p)""",
+    "itself_too": """SELECT count(*) AS n, count(b1.i) AS c, sum(b1.l) + 1 AS t, sum(b1.v) FILTER (WHERE b1.i > 0) AS w
+        FROM bids b1 WHERE (SELECT count(*) FROM bids b3) > (SELECT sum(b2.i) FROM bids b2 WHERE b2.p <= b1.p)""",
+    "itself_in_doubles": "SELECT sum(f) AS x FROM bids b1 WHERE 1 < (SELECT sum(b2.i) FROM bids b2 WHERE b2.p > b1.p)",
+    "itself_and_another": """SELECT sum(b.v) AS x FROM bids b JOIN asks a ON a.id = b.id
+        WHERE 1 < (SELECT sum(b2.i) FROM bids b2 WHERE b2.p > b.p)""",
 }
+WHOLE = ("itself", "itself_too")
+"""Those that are sums over all of a running sum of their own table."""
 ROWS = st.tuples(
     st.integers(0, 3),
     st.sampled_from([None, 0, 1, 2]),
@@ -381,6 +388,17 @@ def opened(path: Path, spark: Any, views: Iterable[str]) -> viewlet.Database:
 def test_views_are_running_sums(db: viewlet.Database, name: str) -> None:
     assert "_asks" in db.explain(name)
     assert "on Spark" not in db.explain(name)
+    assert ("made together" in db.explain(name)) == (name in WHOLE)
+
+
+@pytest.mark.spark
+def test_a_sum_over_ranks_is_made_with_them(db: viewlet.Database) -> None:
+    db.create_view("ranked", "SELECT sum(v) AS x FROM (SELECT v, rank() OVER (ORDER BY p) AS r FROM bids) WHERE r < 3")
+    assert "made together" in db.explain("ranked")
+    with db.epoch() as e:
+        e.insert("bids", [(1, 1, Decimal(p), Decimal(p * p), p, p, 0.5, None, "a") for p in (1, 2, 2, 3)])
+    assert db.check("ranked").to_pylist() == []
+    db.drop("ranked")
 
 
 @pytest.mark.spark
@@ -422,7 +440,7 @@ def test_views_stay_equal_on_spark(tmp_path: Path, spark: Any) -> None:
     def row(g: int | None, p: int | None, v: int) -> tuple[Any, ...]:
         return (1, g, None if p is None else Decimal(p), Decimal(v), v, v, 0.5, None, "a")
 
-    with opened(tmp_path, spark, ["above", "grouped"]) as db:
+    with opened(tmp_path, spark, ["above", "grouped", *WHOLE]) as db:
         asks = [row(g, p, 10 * p - g) for g in (1, 2) for p in (1, 1, 2, 3)] + [row(1, None, 5), row(None, 2, 6)]
         with db.epoch() as e:
             e.insert("asks", asks)

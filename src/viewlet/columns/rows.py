@@ -17,6 +17,8 @@ from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, trut
 from viewlet.columns.hash import Hashes, hash_array, hash_rows
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
+Known = dict[tuple[int, tuple[str, ...]], Hashes]
+"""Hashes by their seed and the names of the columns."""
 
 
 class Rows:
@@ -31,7 +33,7 @@ class Rows:
         self,
         columns: Mapping[str, pa.Array],
         weights: Weights,
-        hashes: dict[tuple[int, tuple[str, ...]], Hashes] | None = None,
+        hashes: Known | None = None,
     ) -> None:
         self.columns = dict(columns)
         self.weights = weights

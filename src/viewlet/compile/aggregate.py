@@ -16,8 +16,9 @@ from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
 from viewlet.compile.regroup import lower_keyed
+from viewlet.compile.whole import WHY, over_window
 from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, walk
-from viewlet.plan.nodes import Aggregate, Plan
+from viewlet.plan.nodes import Aggregate, Plan, map_children
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
 from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
@@ -27,6 +28,11 @@ from viewlet.program.terms import SLOT, Answer, Term, Total
 def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion, top: Plan) -> tuple[Term, ...]:
     """The delta of an aggregate's rows."""
     why = why_not_sums(build, plan)
+    if (whole := over_window(build, plan)) is not None:
+        top = _instead(top, plan, whole.plan)
+        return lower_keyed(
+            build, whole.plan, whole.inputs, (), WHY, expansion.lower, top=top, sums_of=expansion.sums_of
+        )
     if why is not None:
         return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, expansion.lower, top=top)
     build.note(plan, "ring")
@@ -34,8 +40,15 @@ def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion, top: 
     return (compute(answer, list(zip(plan.columns, held.results, strict=True))),)
 
 
+def _instead(top: Plan, plan: Plan, other: Plan) -> Plan:
+    """What stands above a plan, above another one."""
+    return other if top is plan else map_children(top, lambda child: _instead(child, plan, other))
+
+
 def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
     """Why an aggregate is not kept as sums."""
+    if over_window(build, plan) is not None:
+        return WHY
     for call in calls_of(plan):
         if call.distinct:
             return f"{show_expr(call)} is kept group by group beside other aggregates"

@@ -11,14 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from viewlet.compile.build import Builder, change_of, comparable, compute, passing
-from viewlet.plan.expr import Column, Expr
-from viewlet.plan.nodes import Filter, Input, Plan, Project, Sealed, Top, Window, column, map_children, origin_of
+from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
+from viewlet.plan.expr import Column, Expr, Named
+from viewlet.plan.nodes import (
+    Aggregate,
+    Filter,
+    Input,
+    Plan,
+    Project,
+    Sealed,
+    Top,
+    Window,
+    column,
+    map_children,
+    origin_of,
+)
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program.terms import KEY, Change, Grouped, Leading, Regroup, Select, Term
 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
+SumsOf = Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
 Keys = tuple[Expr, ...]
 
 MOST_LEADING = 100_000
@@ -37,8 +50,12 @@ def lower_keyed(
     lower: Lower,
     *,
     top: Plan | None = None,
+    sums_of: SumsOf | None = None,
 ) -> tuple[Term, ...]:
-    """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too."""
+    """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
+
+    With `sums_of`, inputs that are aggregates are read from their maps of sums.
+    """
     if (
         keys
         and keys[0]
@@ -51,13 +68,38 @@ def lower_keyed(
     unable = build.abilities.groups(function)
     _note_row_wise(build, top, plan)
     build.note(plan, "keyed" if keyed else "recompute", why if unable is None else f"{why}; on Spark: {unable}")
-    grouped = tuple(_keep_input(build, p, k, lower) for p, k in zip(inputs, keys or ((),) * len(inputs), strict=True))
+    grouped = []
+    for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
+        held = _held(build, plan_of, sums_of)
+        if held is None:
+            grouped.append(_keep_input(build, plan_of, by, lower))
+        else:
+            grouped.append(Grouped(held.kept.name, (), held.columns, held.sums))
+            function = _answered(function, i, held)
     native = None if unable is None else _native(top, inputs)
     fields = (*top.columns, Field(KEY, BIGINT, False))
     target = build.next_map()
-    term = Regroup(grouped, function, target, fields, native)
+    term = Regroup(tuple(grouped), function, target, fields, native)
     kept = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
     return (change_of(kept, len(top.columns)),)
+
+
+def _held(build: Builder, plan: Plan, sums_of: SumsOf | None) -> SumsMap | None:
+    """The map of sums that an input is kept as, if it is."""
+    if sums_of is None or not isinstance(plan, Aggregate):
+        return None
+    build.depth += 1
+    found = sums_of(build, plan)
+    build.depth -= 1
+    return None if found is None else found[1]
+
+
+def _answered(function: Plan, index: int, held: SumsMap) -> Plan:
+    """A function one of whose inputs comes as keys and sums, of which its columns are made."""
+    if isinstance(function, Input) and function.index == index:
+        results = tuple(Named(f.name, e) for f, e in zip(function.columns, held.results, strict=True))
+        return Project(Input(index, held.columns), results, function.columns)
+    return map_children(function, lambda child: _answered(child, index, held))
 
 
 def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:

@@ -195,19 +195,28 @@ def _netted(term: Probe | Reach, pairs: Rows, found: Rows) -> Rows:
 
 
 def _standing_for(sums: tuple[Sum, ...], state: Rows) -> Rows:
-    """The rows that the contents of a map of sums stand for."""
-    return _met(sums, np.zeros(len(state), dtype=np.int64), state)[1]
+    """The rows that the contents of a map of sums stand for; without keys there always is one."""
+    keys = _keys_beside(sums, state)
+    if keys:
+        return _met(sums, np.zeros(len(state), dtype=np.int64), state)[1]
+    _, values = decode(sums, state, np.zeros(len(state), dtype=np.int64), 1)
+    return Rows({s.name: v for s, v in zip(sums, values, strict=True)}, np.ones(1, dtype=np.int64))
 
 
 def _met(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[Positions, Rows]:
     """The rows that looked-up contents of a map of sums stand for, and which probe found each."""
-    skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
-    keys = [n for n in state.names if n not in skipped]
+    keys = _keys_beside(sums, state)
     first, groups = group([from_numpy(at, pa.int64()), *(state[k] for k in keys)], len(state))
     counts, values = decode(sums, state, groups, len(first))
     columns = {**state.select(keys).take(first).columns, **{s.name: v for s, v in zip(sums, values, strict=True)}}
     there = counts > 0
     return at[first][there], Rows(columns, np.ones(len(first), dtype=np.int64)).filter(there)
+
+
+def _keys_beside(sums: tuple[Sum, ...], state: Rows) -> list[str]:
+    """The columns of a map of sums that are its keys."""
+    skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
+    return [n for n in state.names if n not in skipped]
 
 
 def _reach(term: Reach) -> Callable[[Epoch, Rows], Rows]:
@@ -275,7 +284,9 @@ def _answer(term: Answer) -> Run:
         first, groups = group([state[k] for k in term.keys], len(state), state.hashes(term.keys))
         count = len(first) if term.keys else 1
         keys = state.select(term.keys).take(first)
-        there, was = _answers(term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial)
+        there, was = _answers(
+            term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial
+        )
         now_there, now = _answers(term, names, state, groups, count, keys, not term.keys)
         stays = there & now_there & alike(was, now)
         changed = Rows.concat([was.filter(there & ~stays).negated(), now.filter(now_there & ~stays)])
@@ -334,7 +345,7 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     """The rows of the touched groups, with the group's hash as a column where there are groups."""
     names = [f.name for f in grouped.columns]
     if not grouped.key:
-        rows = contents.consolidated()
+        rows = contents.consolidated() if grouped.sums is None else _standing_for(grouped.sums, contents.scan())
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
     at, found = contents.lookup(grouped.key, touched)
     columns = dict(zip(names, found.columns.values(), strict=False))

@@ -39,6 +39,16 @@ class OpenEpoch:
         if layout is not None and bag != self._aside:
             self.transaction.append(bag, delta, layout)
 
+    def put(self, step: ReadyStep, rows: Rows) -> None:
+        """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
+        name = step.map.name
+        if step.map.stored and name != self._aside:
+            delta = self.transaction.append(name, rows, step.layout)
+        else:
+            delta = rows if step.is_netted else rows.consolidate(step.map.sums)
+        if len(delta):
+            self.changes[name] = delta
+
     def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout | None) -> None:
         """Record what changes in a bag, whose runs are written already where it has a layout to be kept in."""
         self.changes[bag] = delta

@@ -22,8 +22,5 @@ class InprocEngine:
                 continue
             epoch.done.add(step.map.name)
             parts = [rows for run in step.runs if (rows := run(epoch)) is not None]
-            if not parts:
-                continue
-            delta = parts[0] if step.is_netted else Rows.concat(parts).consolidate(step.map.sums)
-            if len(delta):
-                epoch.add(step.map.name, delta, step.layout if step.map.stored else None)
+            if parts:
+                epoch.put(step, Rows.concat(parts))

@@ -175,11 +175,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """An input of a regrouped operator: a map, and the columns that make a group of it."""
+    """An input of a regrouped operator: a map, and the columns that make a group of it.
+
+    With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
+    """
 
     map: str
     key: tuple[str, ...]
     columns: tuple[Field, ...]
+    sums: tuple[Sum, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes
-from viewlet.columns.rows import Rows
+from viewlet.columns.rows import Known, Rows
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
 from viewlet.store.search import find
@@ -43,6 +43,10 @@ class MapBody:
 
     def __len__(self) -> int:
         return len(self.hashes[0])
+
+    def as_rows(self, layout: Layout) -> Rows:
+        """All rows, in the order of their hashes, which they know."""
+        return to_rows(self.rows, layout, {(0, layout.key): self.hashes[0]})
 
     def hashes_by_row(self, lookup: int) -> Hashes:
         """The hash of each row, by the columns of a lookup."""
@@ -90,8 +94,8 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     return MapBody(pa.RecordBatch.from_arrays(arrays, names=names), layout)
 
 
-def to_rows(batch: pa.RecordBatch, layout: Layout) -> Rows:
+def to_rows(batch: pa.RecordBatch, layout: Layout, hashes: Known | None = None) -> Rows:
     """The rows of a batch of the layout's columns followed by the weight."""
     width = len(layout.columns)
     columns = {name: batch.column(i) for i, name in enumerate(layout.columns)}
-    return Rows(columns, values_of(batch.column(width), "i8"))
+    return Rows(columns, values_of(batch.column(width), "i8"), hashes)

@@ -68,20 +68,24 @@ class Transaction:
         assert there[0].serves(layout), f"`{bag}` has another layout: {there[0]}, not {layout}"
         assert there[1] == dict(types), f"`{bag}` has columns of other types: {there[1]}, not {dict(types)}"
 
-    def append(self, bag: str, rows: Rows, layout: Layout) -> None:
-        """Add rows to a bag, which is made if it is not there; even no rows make it."""
+    def append(self, bag: str, rows: Rows, layout: Layout) -> Rows:
+        """Add rows to a bag, which is made if it is not there; even no rows make it. What they come to, in a map."""
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
         layout = self.layout(bag) or layout
         if layout.form == "table":
             self._edit(bag).rows.append((rows, layout))
-            return
-        runs = self._make(bag, rows, layout)
+            return rows
+        made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
+        if not made:
+            return Rows.empty({name: rows[name].type for name in layout.columns})
+        (body,) = (run.map for run in made)
+        runs = self._placed(bag, made)
         self._edit(bag).runs += runs
         self._share(rows, layout, runs)
+        return body.as_rows(layout)
 
-    def _make(self, bag: str, rows: Rows, layout: Layout) -> list[Run]:
-        """Runs of rows; large ones are written to files at once."""
-        made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
+    def _placed(self, bag: str, made: list[Run]) -> list[Run]:
+        """Runs that were just made; large ones are written to files at once."""
         return [run if self._is_small(bag, run) else self._writer.handles.put(save(run)) for run in made]
 
     def _is_small(self, bag: str, run: Run) -> bool:
@@ -107,7 +111,9 @@ class Transaction:
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
         while edit.rows:
-            edit.runs += self._make(bag, *edit.rows.pop(0))
+            rows, layout = edit.rows.pop(0)
+            made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
+            edit.runs += self._placed(bag, made)
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout) -> None:
         """Add runs that tasks wrote with `write_runs`."""
