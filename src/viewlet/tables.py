@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
-from viewlet.columns.rows import Rows, Weights, alike, group
+from viewlet.columns.rows import Rows, Weights, alike, distinct, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.expr import Call, Column
@@ -140,6 +140,8 @@ class TableChanges:
         if not self.pending:
             return self.table.empty()
         changed = Sorted.concat(self.pending) if len(self.pending) > 1 else _owned(self.pending[0])
+        if self.index is None:
+            return net(changed.rows, self.table.primary_key)
         return self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
 
     def index_delta(self, delta: Rows) -> Rows:
@@ -147,11 +149,11 @@ class TableChanges:
         return delta if self.table.primary_key else row_hashes(delta)
 
     def _sorted(self, rows: Rows) -> Sorted:
-        """Rows by the key of the index, beside what it keeps of them."""
+        """Rows by the key of the index, beside what it keeps of them; without one, as they come."""
+        if self.index is None:
+            return Sorted.as_given(self._normalized(rows))
         if self.table.primary_key:
             return Sorted.by(self.table.primary_key, self._normalized(rows))
-        if self.index is None:
-            return Sorted.by((), rows)
         return Sorted.by(self.index.layout.key, rows.with_columns(row_hashes(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
@@ -233,6 +235,15 @@ class TableChanges:
         raise RejectedEpoch(
             f"table {self.table.name}, row {at + 1} ({_show_row(rows, at, self.table)}): {reason}", hint=hint
         )
+
+
+def net(rows: Rows, key: Names) -> Rows:
+    """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
+    first, numbers = distinct(rows.hashes(key or None))
+    if len(first) == len(rows):
+        return rows
+    alone = np.bincount(numbers)[numbers] == 1
+    return Rows.concat([rows.filter(alone), rows.filter(~alone).consolidate()])
 
 
 def _owned(part: Sorted) -> Sorted:

@@ -29,7 +29,8 @@ class Costs:
         self.facts, self.variables = facts, shape.variables
         self.moving = frozenset(shape.starts(shape.everything))
         self.shares = [_selectivity(conditions) for conditions in shape.local]
-        self.sizes = [max(1.0, self._size(a) * share) for a, share in zip(shape.atoms, self.shares, strict=True)]
+        self.unfiltered = [self._size(a) for a in shape.atoms]
+        self.sizes = [max(1.0, size * share) for size, share in zip(self.unfiltered, self.shares, strict=True)]
         self.keys = [self._key(a, fields) for a, fields in zip(shape.atoms, shape.fields, strict=True)]
         total = sum(self._rate(a) for a in shape.atoms) or 1.0
         self.rates = [self._rate(a) / total * 100 for a in shape.atoms]
@@ -64,7 +65,7 @@ class Costs:
             return self.shares[i]
         distinct = 1.0
         for name, variable in own.items():
-            partners = [self.sizes[k] for k in variable if k != i and self.keys[k] == frozenset([variable[k]])]
+            partners = [self.unfiltered[k] for k in variable if k != i and self.keys[k] == frozenset([variable[k]])]
             distinct *= min(partners, default=self.sizes[i] ** 0.5) if key != frozenset([name]) else self.sizes[i]
         return max(self.sizes[i] / min(distinct, self.sizes[i]), 0.01)
 
