@@ -56,6 +56,26 @@ def test_a_view_follows_its_table(db: viewlet.Database) -> None:
     assert db.check().num_rows == 0
 
 
+def test_groups_that_are_gone_leave_no_state(db: viewlet.Database) -> None:
+    """Products of sums are taken away in other portions than they came in."""
+    db.sql("CREATE TABLE rates (cust BIGINT, rate DECIMAL(12,6))")
+    text = "SELECT o.cust, sum(o.total * r.rate) AS x FROM orders o JOIN rates r ON o.cust = r.cust GROUP BY o.cust"
+    db.create_view("earned", text)
+    rows = [(i, i % 3, Decimal(9_999_999_999 - i * 7919) / 100) for i in range(30)]
+    for i in range(0, 30, 10):
+        db.insert("orders", rows[i : i + 10])
+        db.insert("rates", [(i // 10, Decimal(999_999 - i) / 1_000_000), (1, Decimal("-0.5"))])
+    assert db.check("earned").num_rows == 0
+    with db.epoch() as e:
+        e.delete("orders", rows[5:])
+        e.delete("rates", db.table("rates").arrow())
+    db.delete("orders", rows[:5])
+    snapshot = db.store.snapshot()
+    assert {m.name: len(snapshot.contents(m.name).consolidated()) for m in db.catalog.views["earned"].program.maps} == {
+        m.name: 0 for m in db.catalog.views["earned"].program.maps
+    }
+
+
 def test_a_dataframe_defines_a_view(db: viewlet.Database) -> None:
     from pyspark.sql import functions as F
 

@@ -91,6 +91,16 @@ def test_lookup_of_nothing_has_typed_columns(store: Store) -> None:
     assert len(store.snapshot().contents("m").scan()) == len(store.snapshot().contents("m").consolidated()) == 0
 
 
+def test_limbs_that_come_to_nothing_are_nothing(store: Store) -> None:
+    layout = Layout(("k", "x_0", "x_1", "x_n"), ("k",), sums=("x_0", "x_1", "x_n"))
+    assert layout.numbers == (("x_0", "x_1"), ("x_n",))
+    commit(store, "m", make(k=[1, 2, 3], x_0=[5, 5, 1 << 32], x_1=[0, 0, 0], x_n=[1, 1, 1]), layout)
+    less = make(k=[1, 2, 3], x_0=[(1 << 32) - 5, -5, 0], x_1=[-1, 0, -1], x_n=[-1, -1, 0])
+    commit(store, "m", less.negated(), layout)
+    left = store.snapshot().contents("m").consolidated()
+    assert left["k"].to_pylist() == [3]  # 5 + (2³² − 5) − 2³² = 0; of the third key, one value of zero is left
+
+
 def test_many_probes_keep_their_positions(store: Store) -> None:
     keys = np.random.default_rng(5).permutation(1000)
     commit(store, "m", make(k=keys, v=[str(k) for k in keys]), MAP)

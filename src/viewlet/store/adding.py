@@ -2,10 +2,13 @@
 
     (x, w₁, s₁) + (x, w₂, s₂) = (x, w₁ + w₂, s₁ + s₂)        (x, 0, 0) = nothing
 
-Sums are integers modulo 2⁶⁴, as weights are, so that adding is exact in any order.
+Sums are integers modulo 2⁶⁴, as weights are, so that adding is exact in any order. Limbs may hold zero in many ways,
+as 2³² − 1·2³² for one: a number is nothing where its limbs come to nothing once they are carried.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +29,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     repeated = _has_equal_neighbour(ordered)
     if repeated.any():
         return _add_repeated(rows, hashes, layout, order[~repeated], order[repeated])
-    alive = _is_alive(rows.weights, [values_of(rows[name], "i8") for name in layout.sums])
+    alive = _is_alive(rows.weights, {name: values_of(rows[name], "i8") for name in layout.sums}, layout)
     if not alive.all():
         order = order[alive[order]]
         ordered = hashes[order]
@@ -55,7 +58,7 @@ def _add_repeated(
     weights = total(rows.weights)
     sums = {name: total(values_of(rows[name], "i8")) for name in layout.sums}
     picked = np.concatenate([alone, others[starts]])
-    alive = np.flatnonzero(_is_alive(weights, list(sums.values())))
+    alive = np.flatnonzero(_is_alive(weights, sums, layout))
     at = alive[np.argsort(hashes[picked[alive]], kind="stable")]
     result = rows.take(picked[at]).weighted(weights[at])
     if sums:
@@ -84,8 +87,24 @@ def _starts(is_new: Mask) -> Positions:
     return np.flatnonzero(np.concatenate([[True], is_new]))
 
 
-def _is_alive(weights: Weights, sums: list[Weights]) -> Mask:
+def _is_alive(weights: Weights, sums: Mapping[str, Weights], layout: Layout) -> Mask:
     alive = weights != 0
-    for values in sums:
-        alive |= values != 0
+    if not sums or alive.all():
+        return alive
+    at = np.flatnonzero(~alive)
+    for limbs in layout.numbers:
+        alive[at] |= _is_something([sums[name][at] for name in limbs])
     return alive
+
+
+def _is_something(limbs: Sequence[Weights]) -> Mask:
+    """Whether numbers are not zero, given by their limbs."""
+    rest, *others = limbs
+    found = np.zeros(len(rest), dtype=np.bool_)
+    for limb in others:
+        found |= (rest & _LIMB) != 0
+        rest = limb + (rest >> _BITS)
+    return found | (rest != 0)
+
+
+_BITS, _LIMB = 32, np.int64(0xFFFFFFFF)

@@ -63,6 +63,16 @@ class Layout:
         """The columns that tell rows apart: all but the sums."""
         return tuple(name for name in self.columns if name not in self.sums)
 
+    @property
+    def numbers(self) -> tuple[Names, ...]:
+        """The sums that are limbs of one number, x_0 + 2³²·x_1 + …, and those that are numbers by themselves."""
+        found: dict[str, Names] = {}
+        for name in self.sums:
+            number, _, limb = name.rpartition("_")
+            number = number if limb.isdigit() else name
+            found[number] = (*found.get(number, ()), name)
+        return tuple(found.values())
+
     def to_json(self) -> dict[str, Any]:
         return {
             "columns": list(self.columns),
