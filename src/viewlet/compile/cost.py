@@ -29,7 +29,7 @@ class Costs:
         self.facts, self.variables = facts, shape.variables
         self.moving = frozenset(shape.starts(shape.everything))
         self.shares = [_selectivity(conditions) for conditions in shape.local]
-        self.unfiltered = [self._size(a) for a in shape.atoms]
+        self.unfiltered = [max(1.0, self._size(a)) for a in shape.atoms]
         self.sizes = [max(1.0, size * share) for size, share in zip(self.unfiltered, self.shares, strict=True)]
         self.keys = [self._key(a, fields) for a, fields in zip(shape.atoms, shape.fields, strict=True)]
         total = sum(self._rate(a) for a in shape.atoms) or 1.0
