@@ -15,12 +15,11 @@ from decimal import Decimal
 from viewlet.compile.build import Builder
 from viewlet.compile.calculus import Clause
 from viewlet.plan.expr import Call, Expr, Literal, columns_of
-from viewlet.plan.types import BOOLEAN, INTEGRAL, Type, decimal
+from viewlet.plan.types import BOOLEAN, Type, decimal
 
 MOST_CHOICES = 2
 """More disjunctions than this are tested row by row: each would make three clauses of one."""
 _TURNED = {"gt": "lt", "ge": "le"}
-_ORDERED = (*INTEGRAL, "float", "double", "date", "timestamp", "timestamp_ntz", "decimal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def isolate(build: Builder, home: Mapping[str, int], condition: Expr) -> Sides |
     match condition:
         case Call("gt" | "ge" as function, (a, b)):
             return isolate(build, home, Call(_TURNED[function], (b, a), BOOLEAN))
-        case Call("lt" | "le" as function, (a, b)) if a.type.name in _ORDERED and a.type == b.type:
+        case Call("lt" | "le" as function, (a, b)) if a.type.is_ordered and a.type == b.type:
             left, right = ({home[n] for n in columns_of(e)} for e in (a, b))
             if len(left) == len(right) == 1 and left != right:
                 return Sides(min(left), a, min(right), b, function == "lt")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
-from viewlet.plan.expr import Column, Expr, Named
+from viewlet.plan.expr import Column, Expr, Named, Reduce, walk
 from viewlet.plan.nodes import (
     Aggregate,
     Filter,
@@ -67,12 +67,16 @@ def lower_keyed(
     function = with_inputs(top, inputs)
     unable = build.abilities.groups(function)
     _note_row_wise(build, top, plan)
-    build.note(plan, "keyed" if keyed else "recompute", why if unable is None else f"{why}; on Spark: {unable}")
+    first = _first_read(plan) if unable is None else ()
+    why = f"{why}; only the first rows of a group are read, in order" if first else why
+    build.note(
+        plan, "keyed" if keyed or first else "recompute", why if unable is None else f"{why}; on Spark: {unable}"
+    )
     grouped = []
     for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
         held = _held(build, plan_of, sums_of)
         if held is None:
-            grouped.append(_keep_input(build, plan_of, by, lower))
+            grouped.append(_keep_input(build, plan_of, by, lower, first))
         else:
             grouped.append(Grouped(held.kept.name, (), held.columns, held.sums))
             function = _answered(function, i, held)
@@ -110,10 +114,27 @@ def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
         top = top.rows
 
 
-def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped:
+def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
+    """The columns of which an operator needs only the least value of a group, or the greatest; none if it needs more."""
+    calls = (
+        {e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)} if isinstance(plan, Aggregate) else ()
+    )
+    found: dict[tuple[str, bool], None] = {}
+    for call in calls:
+        match call:
+            case Reduce("min" | "max" as function, (Column(name, kind),), where=None) if kind.is_ordered:
+                found[name, function == "max"] = None
+            case _:
+                return ()
+    return tuple(sorted(found))
+
+
+def _keep_input(
+    build: Builder, plan: Plan, keys: Keys, lower: Lower, first: tuple[tuple[str, bool], ...] = ()
+) -> Grouped:
     """The input's rows as a map, by group."""
     terms = lower(build, plan)
-    if not keys and len(terms) == 1 and isinstance(terms[0], Change) and build.is_stored(terms[0].bag):
+    if not keys and not first and len(terms) == 1 and isinstance(terms[0], Change) and build.is_stored(terms[0].bag):
         return Grouped(terms[0].bag, (), plan.columns)  # it is kept already
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
@@ -122,7 +143,8 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower) -> Grouped
     terms = build.netted(terms, plain)
     meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
     kept = build.keep([compute(t, columns) for t in terms], by, meaning=meaning)
-    return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns)
+    orders = tuple((kept.own(name), descending) for name, descending in first)
+    return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns, first=orders)
 
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:

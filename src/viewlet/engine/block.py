@@ -344,12 +344,22 @@ def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     """The rows of the touched groups, with the group's hash as a column where there are groups."""
     names = [f.name for f in grouped.columns]
-    if not grouped.key:
+    if not grouped.key and not grouped.first:
         rows = contents.consolidated() if grouped.sums is None else _standing_for(grouped.sums, contents.scan())
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
-    at, found = contents.lookup(grouped.key, touched)
+    at, found = _found(contents, grouped, touched)
     columns = dict(zip(names, found.columns.values(), strict=False))
-    return Rows({**columns, KEY: pa.array(touched[at].view(np.int64))}, found.weights).consolidate()
+    if grouped.key:
+        columns[KEY] = pa.array(touched[at].view(np.int64))
+    return Rows(columns, found.weights).consolidate()
+
+
+def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
+    """The rows of the touched groups, or of each just those that come first in some orders."""
+    if not grouped.first:
+        return contents.lookup(grouped.key, touched)
+    parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
+    return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:

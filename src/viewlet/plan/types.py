@@ -43,6 +43,11 @@ class Type:
         return self.name in INTEGRAL or self.name in FRACTIONAL or self.name == "decimal"
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether rows can be kept in the order of such values: numbers, dates and times."""
+        return self.is_numeric or self.name in ("date", "timestamp", "timestamp_ntz")
+
+    @property
     def is_nested(self) -> bool:
         return self.name in ("array", "map", "struct", "variant")
 

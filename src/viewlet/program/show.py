@@ -110,6 +110,8 @@ def _regroup(term: Regroup) -> str:
     what = type(term.function).__name__.lower()
     inputs = ", ".join(f"{i.map}′" for i in term.inputs)
     where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
+    if any(i.first for i in term.inputs):
+        where = f"the first of {where}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"
 
 

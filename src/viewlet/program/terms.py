@@ -178,12 +178,14 @@ class Grouped:
     """An input of a regrouped operator: a map, and the columns that make a group of it.
 
     With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
+    With `first`, columns of the map and whether the greatest value is meant, only the rows that come first are read.
     """
 
     map: str
     key: tuple[str, ...]
     columns: tuple[Field, ...]
     sums: tuple[Sum, ...] | None = None
+    first: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

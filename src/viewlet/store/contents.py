@@ -19,6 +19,7 @@ from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.store import tablerun
 from viewlet.store.adding import add_together
+from viewlet.store.first import first_rows
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import Span, to_rows
 from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
@@ -110,6 +111,18 @@ class Contents:
         """
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
         return add_ranges(self._ranges(columns, order, probes.hashes), probes, keys, self.layout)
+
+    def first(self, columns: Names, hashes: Hashes, order: str, *, descending: bool) -> tuple[Positions, Rows]:
+        """Of the rows whose hash over some columns is among the given ones, those of each with the least value.
+
+        Or with the greatest one. Groups whose values are all NULL, or that share a hash, come as a whole.
+        """
+        found = first_rows(self._ranges(columns, order, hashes), columns, hashes, self.layout, descending)
+        others = np.arange(len(hashes)) if found is None else np.setdiff1d(np.arange(len(hashes)), found[0])
+        at, rows = self.lookup(columns, hashes[others])
+        if found is None:
+            return others[at], rows
+        return np.concatenate([found[0], others[at]]), Rows.concat([found[1], rows])
 
     def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
         """The index of each run's rows by some columns and the order of another, for some hashes."""

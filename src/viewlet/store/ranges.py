@@ -26,9 +26,9 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows, same
-from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import MapBody, Span, spread, to_rows
+from viewlet.store.search import find
 
 Values = np.ndarray[Any, Any]
 Totals = np.ndarray[Any, np.dtype[np.int64]]
@@ -36,11 +36,6 @@ Totals = np.ndarray[Any, np.dtype[np.int64]]
 
 _SHORT = 18  # digits of a decimal that fit into 64 bits
 _SIGN = np.uint64(1 << 63)
-
-
-def can_order(kind: Type) -> bool:
-    """Whether a column of this type can be the ordered one."""
-    return kind.name in (*INTEGRAL, *FRACTIONAL, "decimal", "date", "timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +126,10 @@ class RangeIndex:
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, columns: Names, order: str, hashes: Hashes) -> None:
         self.batch, self._layout, self._columns = batch, layout, columns
-        column = batch.column(layout.columns.index(order))
+        self._column = column = batch.column(layout.columns.index(order))
         values = _comparable(column)
         by_value = np.argsort(values)
+        self._given = hashes
         if column.null_count:
             by_value = by_value[valid_mask(column)[by_value]]
         self._values, hashes = values[by_value], hashes[by_value]
@@ -163,6 +159,23 @@ class RangeIndex:
         for i, values in enumerate(self._counted):
             np.cumsum(values[self.at], out=result[1:, i])
         return result
+
+    @cached_property
+    def _nulls(self) -> tuple[Hashes, Positions]:
+        """The hashes of the rows whose value is NULL, in order, and which rows these are."""
+        at = np.flatnonzero(~valid_mask(self._column)) if self._column.null_count else self.at[:0]
+        order = np.argsort(self._given[at], kind="stable")
+        return self._given[at[order]], at[order]
+
+    def without_value(self, hashes: Hashes) -> tuple[Positions, Rows] | None:
+        """The rows whose value is NULL, and which of some hashes each has; None if there are none."""
+        found = find(self._nulls[0], hashes)
+        return None if found is None else (found[0], self._rows.take(self._nulls[1][found[1]]))
+
+    @cached_property
+    def ordered(self) -> Values:
+        """The value of each row, in order."""
+        return _comparable(self._column)[self.at]
 
     @cached_property
     def is_mixed(self) -> bool:
@@ -247,16 +260,17 @@ def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Sp
     return index
 
 
-_MANY = 8  # an index of all rows costs as much as so many of some
+_MANY, _LARGE = 8, 64  # an index of all rows costs as much as so many of some; rows of a group that is worth one
 
 
 def _few(body: MapBody, layout: Layout, columns: Names, span: Span, wanted: Hashes) -> Positions | None:
-    """The rows of a span that have one of some hashes, if they are a small part of it."""
+    """The rows of a span that have one of some hashes, if they are a small part of it, and few of each."""
     if columns not in layout.lookups or not columns:
         return None
     found = body.find(layout.lookups.index(columns), np.unique(wanted), span)
     rows = np.zeros(0, dtype=np.int64) if found is None else found[1]
-    return rows if len(rows) * _MANY < span[1] - span[0] else None
+    is_small = len(rows) * _MANY < span[1] - span[0] and len(rows) <= _LARGE * len(wanted)
+    return rows if is_small else None
 
 
 def add_ranges(indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.Array], layout: Layout) -> Rows:
