@@ -32,7 +32,7 @@ class View:
     definition: str | None
     """The SQL text; None where the view was defined by a DataFrame."""
     fragments: Mapping[str, bytes] = field(default_factory=dict)
-    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text is."""
+    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text says it."""
     inputs: tuple[str, ...] = ()
     """The tables and views that `whole` reads, in its order."""
     is_stabilized: bool = False
