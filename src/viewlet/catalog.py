@@ -191,6 +191,11 @@ class Catalog:
                 found.add(view.name)
         return frozenset(found)
 
+    def growing(self) -> frozenset[str]:
+        """The tables and views that rows are only added to."""
+        tables = {t.name for t in self.tables.values() if t.append_only or t.static}
+        return frozenset(tables | {v.name for v in self.views.values() if v.program.grows})
+
     def readers(self, name: str) -> list[str]:
         """The views that read a table or view, directly or through others, in their order."""
         found = {name}

@@ -218,7 +218,7 @@ def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool = Fals
 def technique(program: Program) -> str:
     """The costliest tier among a program's operators."""
     tiers = {note.tier for note in program.notes}
-    return next((t for t in ("recompute", "keyed", "ring") if t in tiers), "ring")
+    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
 
 
 def _counts(delta: Rows) -> dict[str, int]:

@@ -48,7 +48,7 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
     if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
         return why
     return build.abilities.expressions(
-        r.expr for r in _results(plan, _names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
+        r.expr for r in results_over(plan, key_names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
     )
 
 
@@ -57,12 +57,12 @@ def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
     return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
 
 
-def _names(plan: Aggregate) -> tuple[str, ...]:
+def key_names(plan: Aggregate) -> tuple[str, ...]:
     """The names of the key columns: a key that is a column keeps its own."""
     return tuple(k.name if isinstance(k, Column) else f"_k{i}" for i, k in enumerate(plan.keys))
 
 
-def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
+def results_over(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
     """The results over the columns that hold keys and aggregates."""
     held: dict[Expr, Expr] = {k: Column(n, k.type) for k, n in zip(plan.keys, keys, strict=True)}
     held |= {c: Column(n, c.type) for c, n in zip(calls_of(plan), values, strict=True)}
@@ -72,7 +72,7 @@ def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple
 def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, SumsMap]:
     """The map of an aggregate's sums, and the term that answers from it for the keys that are touched."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
-    names = _names(plan)
+    names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan)
     fields = _map_fields([f for f, _ in keys], sums)
@@ -88,7 +88,7 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
         *(Field(n, s.type) for n, s in zip(values, sums, strict=True)),
     )
     answer = Answer(kept.name, tuple(kept.own(n) for n in names), sums, shown)
-    results = tuple(r.expr for r in _results(plan, own, values))
+    results = tuple(r.expr for r in results_over(plan, own, values))
     return answer, SumsMap(kept, own, names, sums, shown, results)
 
 

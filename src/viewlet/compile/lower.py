@@ -15,6 +15,8 @@ from typing import assert_never
 from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
 from viewlet.compile.calculus import Expansion, in_ring
+from viewlet.compile.fold import lower_fold, lower_split, split_sums, why_not_fold
+from viewlet.compile.growth import grows
 from viewlet.compile.join import lower_join
 from viewlet.compile.product import lower_clauses
 from viewlet.compile.regroup import lower_sealed, lower_top, lower_window, with_inputs
@@ -53,7 +55,8 @@ def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Progra
         build.steps[-1] = _as_view(build.steps[-1], build.view)
     else:
         build.keep(terms, names, meaning="the view", name=build.view)
-    return Program(build.view, columns, names, tuple(build.steps), tuple(build.notes), tuple(build.choices))
+    steps, notes, choices = tuple(build.steps), tuple(build.notes), tuple(build.choices)
+    return Program(build.view, columns, names, steps, notes, choices, grows(plan, build.growing))
 
 
 def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
@@ -102,7 +105,7 @@ def _lower(build: Builder, plan: Plan) -> Terms:
         case Join():
             return lower_join(build, plan, lower, plan)
         case Aggregate():
-            return lower_aggregate(build, plan, _expansion(build), plan)
+            return _lower_aggregate(build, plan, plan)
         case Window() | Top():
             return _lower_regrouped(build, plan, plan)
         case Sealed():
@@ -117,6 +120,22 @@ def _expansion(build: Builder) -> Expansion:
     return Expansion(
         build, lower, _sums_of, lower_clauses, lambda build, plan: _regrouped_below(build, plan) is not None
     )
+
+
+def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
+    """An aggregate as sums, as states, as both, or group by group."""
+    if why_not_sums(build, plan) is not None:
+        if why_not_fold(build, plan) is None:
+            return lower_fold(build, plan, lower)
+        if (halves := split_sums(build, plan)) is not None:
+            return lower_split(build, plan, halves, lower)
+    return lower_aggregate(build, plan, _expansion(build), top)
+
+
+def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
+    """Whether an aggregate is kept neither as sums nor as states."""
+    can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
+    return not can and split_sums(build, plan) is None
 
 
 def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
@@ -143,7 +162,7 @@ def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
             pass
         case Join() if base.kind != "inner" and not in_ring(build, base):
             pass
-        case Aggregate() if why_not_sums(build, base) is not None:
+        case Aggregate() if _is_regrouped(build, base):
             pass
         case _:
             return None
@@ -162,7 +181,7 @@ def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
             case Join():
                 return lower_join(build, base, lower, top)
             case Aggregate():
-                return lower_aggregate(build, base, _expansion(build), top)
+                return _lower_aggregate(build, base, top)
             case _:
                 raise AssertionError(f"{show_node(base)} is not regrouped")
     finally:
