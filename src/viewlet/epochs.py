@@ -124,6 +124,12 @@ def apply_epoch(
     }
 
 
+def summary(record: dict[str, Any]) -> str:
+    """An epoch's record in a line."""
+    tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
+    return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"
+
+
 def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
     """The views that some changes can reach, in the order of their dependencies."""
     reached, found = set(changed), []

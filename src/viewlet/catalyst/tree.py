@@ -106,10 +106,13 @@ def mode_of(tree: Tree) -> str:
     return str(tree.jvm.evalMode().toString())
 
 
+def code_of(tree: Tree) -> bytes:
+    """The pickled function of a Python function of a user."""
+    return bytes(b & 0xFF for b in items(tree.jvm.func().command()))
+
+
 def fingerprint(tree: Tree) -> str:
     """What tells apart two functions of users with the same name: their code."""
-    if tree.kind in ("PythonUDF", "PythonUDAF"):
-        code = bytes(b & 0xFF for b in items(tree.jvm.func().command()))
-    else:
-        code = str(tree.jvm.getClass().getName()).encode()
+    is_python = tree.kind in ("PythonUDF", "PythonUDAF")
+    code = code_of(tree) if is_python else str(tree.jvm.getClass().getName()).encode()
     return hashlib.sha256(code).hexdigest()[:8]

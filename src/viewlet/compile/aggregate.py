@@ -1,4 +1,4 @@
-"""Aggregates: sums are kept as sums; what is not a sum is regrouped.
+"""Aggregates that are sums, kept as sums; others are states (fold.py) or regrouped.
 
     S[k] += Sum[k](ΔQ)          γ[k](Q) = answer(S[k])
 
@@ -15,20 +15,16 @@ from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
 from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
-from viewlet.compile.regroup import lower_keyed
 from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, walk
-from viewlet.plan.nodes import Aggregate, Plan
+from viewlet.plan.nodes import Aggregate
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
 from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
 from viewlet.program.terms import SLOT, Answer, Term, Total
 
 
-def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion, top: Plan) -> tuple[Term, ...]:
-    """The delta of an aggregate's rows."""
-    why = why_not_sums(build, plan)
-    if why is not None:
-        return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, expansion.lower, top=top)
+def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, ...]:
+    """The delta of an aggregate that is kept as sums."""
     build.note(plan, "ring")
     answer, held = keep_sums(build, plan, expansion)
     return (compute(answer, list(zip(plan.columns, held.results, strict=True))),)

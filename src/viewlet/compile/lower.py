@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
+from viewlet.compile.aggregate import calls_of, keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
 from viewlet.compile.calculus import Expansion, in_ring
 from viewlet.compile.fold import lower_fold, lower_split, split_sums, why_not_fold
 from viewlet.compile.growth import grows
 from viewlet.compile.join import lower_join
 from viewlet.compile.product import lower_clauses
-from viewlet.compile.regroup import lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
 from viewlet.plan.expr import Column
 from viewlet.plan.nodes import (
     Aggregate,
@@ -124,12 +124,18 @@ def _expansion(build: Builder) -> Expansion:
 
 def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
     """An aggregate as sums, as states, as both, or group by group."""
-    if why_not_sums(build, plan) is not None:
-        if why_not_fold(build, plan) is None:
-            return lower_fold(build, plan, lower)
-        if (halves := split_sums(build, plan)) is not None:
-            return lower_split(build, plan, halves, lower)
-    return lower_aggregate(build, plan, _expansion(build), top)
+    if why_not_sums(build, plan) is None:
+        return lower_aggregate(build, plan, _expansion(build))
+    if (why := why_not_fold(build, plan)) is None:
+        return lower_fold(build, plan, lower)
+    if (halves := split_sums(build, plan)) is not None:
+        return lower_split(build, plan, halves, lower)
+    return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), lower, top=top)
+
+
+def _reason(build: Builder, plan: Aggregate, why: str) -> str:
+    """Why an aggregate is regrouped: what keeps a user's function from being a state, or a built-in one from a sum."""
+    return why if any(c.handlers for c in calls_of(plan)) else why_not_sums(build, plan) or why
 
 
 def _is_regrouped(build: Builder, plan: Aggregate) -> bool:

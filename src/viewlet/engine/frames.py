@@ -80,7 +80,7 @@ class ReadingSession:
 
     def query(self, text: str) -> DataFrame:
         """A query over the last committed epoch."""
-        from viewlet.catalyst.shared import share_functions
+        from viewlet.catalyst.users import share_functions
 
         snapshot, words = self._database.store.snapshot(), set(re.findall(r"\w+", text.lower()))
         for name in set(self._shown) - set(self._database.catalog.names()):
