@@ -214,6 +214,51 @@ def test_states_survive(db: viewlet.Database, spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("db", ["inproc"], indirect=True)
+def test_many_epochs(db: viewlet.Database) -> None:
+    """Against plain Python after each epoch, and against Spark after the last."""
+    names = {"squares": "x", "longest": "s", "chained": "x, '!'", "weighted": "x, w", "highest": "x"}
+    for name, args in names.items():
+        db.create_view(f"v_{name}", f"SELECT k, {name}({args}) AS y FROM t GROUP BY k")
+    random, there = np.random.default_rng(11), list[Any]()
+    for epoch in range(60):
+        gone = [there.pop(int(random.integers(len(there)))) for _ in range(min(len(there), int(random.integers(6))))]
+        come = rows_of(epoch, int(random.integers(5)))
+        there += come
+        with db.epoch() as e:
+            e.delete("t", gone)
+            e.insert("t", come)
+        for name in names:
+            assert dict(db.table(f"v_{name}").rows()) == in_python(name, there), f"{name} in epoch {epoch}"
+    assert db.check().to_pylist() == []
+
+
+def in_python(name: str, rows: list[Any]) -> dict[Any, Any]:
+    """What an aggregate says of the rows of each key, told without it."""
+    groups: dict[Any, list[Any]] = {row[0]: [r for r in rows if r[0] == row[0]] for row in rows}
+    return {k: PLAIN[name](group) for k, group in groups.items()}
+
+
+def _mean(rows: list[Any]) -> float | None:
+    pairs = [(x, w) for _, x, w, _ in rows if x is not None and w is not None]
+    return sum(x * w for x, w in pairs) / sum(w for _, w in pairs) if pairs else None
+
+
+def _numbers(rows: list[Any]) -> list[int]:
+    return [x for _, x, _, _ in rows if x is not None]
+
+
+PLAIN: dict[str, Any] = {
+    "squares": lambda rows: sum(x * x for x in _numbers(rows)) if _numbers(rows) else None,
+    "longest": lambda rows: min((s for *_, s in rows if s is not None), key=lambda s: (-len(s), s), default=None),
+    "chained": lambda rows: "".join(
+        f"-{x}!" for x in sorted((x for _, x, _, _ in rows), key=lambda x: (x is not None, x or 0))
+    ),
+    "weighted": _mean,
+    "highest": lambda rows: max(_numbers(rows), default=-1000),
+}
+
+
+@pytest.mark.parametrize("db", ["inproc"], indirect=True)
 def test_what_is_kept_and_why(db: viewlet.Database) -> None:
     for table in ("t", "grown"):
         for name in ("v_squares", "v_highest", "v_chained"):
@@ -228,6 +273,29 @@ def test_what_is_kept_and_why(db: viewlet.Database) -> None:
         db.insert("t", [(i % 5, at * i, 1, "s") for i in range(300)])
     states = [m for m in db.catalog.view("t_v_squares").program.maps if m.stored]
     assert sum(len(db.store.snapshot().contents(m.name).consolidated()) for m in states) == 10
+    assert db.check().to_pylist() == []
+
+
+BESIDE = {
+    "counted": "SELECT k, count(*) AS n, squares(x) AS y, avg(w) AS m FROM {} GROUP BY k HAVING count(*) > 1",
+    "highs": "SELECT k + 1 AS k1, max(x) - k AS high, longest(s) AS y FROM {} WHERE x > 0 GROUP BY k, k + 1",
+    "listed": "SELECT k, s, chained(x, '') AS y, sum(x) AS total FROM {} GROUP BY k, s",
+    "in_all": "SELECT count(*) AS n, max(x) AS high, highest(x) AS y FROM {}",
+}
+
+
+def test_beside_built_in_functions(db: viewlet.Database) -> None:
+    for name in BESIDE if db.engine == "inproc" else ("counted",):
+        for table in ("t", "grown"):
+            db.create_view(f"{name}_{table}", BESIDE[name].format(table))
+    assert db.check().to_pylist() == []
+    first = rows_of(7, 12)
+    with db.epoch() as e:
+        e.insert("t", first)
+        e.insert("grown", first)
+    assert db.check().to_pylist() == []
+    db.delete("t", first[:8])
+    db.insert("grown", rows_of(8, 5))
     assert db.check().to_pylist() == []
 
 

@@ -1,6 +1,6 @@
 """A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
 
-    analysed by Spark → refused or accepted → stabilized → optimized by Spark → lifted → normalized → decoded
+    analysed by Spark → refused or accepted → stabilized → separated → optimized by Spark → lifted → normalized → decoded
 
 A stage takes one of Spark's plans and gives one with the same columns.
 """
@@ -25,6 +25,7 @@ from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
 from viewlet.catalyst.refuse import refuse, refuse_command
+from viewlet.catalyst.separate import separate_users
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
@@ -83,7 +84,7 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
     columns = tuple(f for _, f in output_of(jvm, analysed))
     _refuse_duplicates(columns)
     stable = stabilize(jvm, analysed)
-    prepared = spread_pivots(jvm, count_instead(jvm, stable))
+    prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
     final = normalize(jvm, lift(jvm, _optimized(jvm, prepared)))
     decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
