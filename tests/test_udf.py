@@ -186,6 +186,10 @@ with viewlet.connect(sys.argv[1], engine="inproc") as db:
             db.insert(table, [(2,)])
         except viewlet.EvaluationError as error:
             print(error)
+    try:
+        db.check("up")
+    except viewlet.EvaluationError as error:
+        print(error)
     print(db.table("t").rows(), db.table("up").rows(), db.table("v").rows())
 """
 
@@ -202,7 +206,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
         return done.stdout.splitlines()
 
     python(MAKE, path)
-    down, error, other, kept = python(GO_ON, path.partition(":")[2])
+    down, error, other, checked, kept = python(GO_ON, path.partition(":")[2])
     assert down == "[(4,)] 0"
     assert error.startswith(
         "view up: ModuleNotFoundError: No module named 'their_functions', in Project x, plus_one(x)"
@@ -210,4 +214,5 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     assert "make it importable" in error
     assert other.startswith("view counted: the aggregate rows_in cannot be loaded here: No module named 'their_")
     assert "register it anew, and create the view again" in other
+    assert checked.startswith("ModuleNotFoundError: No module named 'their_functions', in the definition of view up")
     assert kept == "[(1,)] [(2,)] []"

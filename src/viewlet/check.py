@@ -17,6 +17,7 @@ from viewlet.catalog import View
 from viewlet.catalyst.frames import to_arrow
 from viewlet.columns.rows import Rows
 from viewlet.engine.frames import frame_of
+from viewlet.engine.onspark import as_evaluation_error
 from viewlet.plan.types import Field
 from viewlet.reading import Relation
 
@@ -46,7 +47,12 @@ def check(database: Database, names: list[str]) -> pa.Table:
 
 
 def _differences(database: Database, view: View) -> Rows:
-    expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
+    from pyspark.errors import PySparkException
+
+    try:
+        expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
+    except PySparkException as error:
+        raise as_evaluation_error(error, f"the definition of view {view.name}") from None
     return differences(expected, Relation(database, view).bag(), view.fields)
 
 

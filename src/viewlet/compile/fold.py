@@ -15,7 +15,7 @@ from viewlet.compile.build import Builder, comparable, compute
 from viewlet.compile.growth import grows
 from viewlet.compile.regroup import Lower, with_inputs
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, conjunction, conjuncts, rewrite
-from viewlet.plan.nodes import Aggregate, Join, Plan, Project, column
+from viewlet.plan.nodes import Aggregate, Join, Project, column
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program.sums import is_sum
@@ -100,24 +100,28 @@ def _chosen(argument: Expr, where: Expr | None) -> Expr:
     return argument if where is None else Call("if", (where, argument, nothing), argument.type)
 
 
-def split_sums(build: Builder, plan: Aggregate) -> tuple[Aggregate, Aggregate] | None:
-    """The sums among an aggregate's functions, and the others, if these can be kept as states; by key each."""
+Halves = tuple[Aggregate, Aggregate]
+"""The sums of an aggregate, and its other functions; by key each."""
+
+
+def split_sums(build: Builder, plan: Aggregate) -> Halves | None:
+    """The two halves of an aggregate of sums and of functions that can be kept as states."""
     calls = calls_of(plan)
     sums = [c for c in calls if not c.distinct and is_sum(c.function, c.args[0].type if c.args else None)]
     others = [c for c in calls if c not in sums]
     if not sums or not others:
         return None
-    left, right = _only(build, plan, sums), _only(build, plan, others)
+    left, right = _only(plan, sums, "l"), _only(plan, others, "r")
     able = why_not_sums(build, left) is None and why_not_fold(build, right) is None
     return (left, right) if able and build.abilities.expressions(conjuncts(_same_key(left, right))) is None else None
 
 
-def _only(build: Builder, plan: Aggregate, calls: list[Reduce]) -> Aggregate:
+def _only(plan: Aggregate, calls: list[Reduce], side: str) -> Aggregate:
     """Some functions of an aggregate, by its keys."""
-    wanted: tuple[Expr, ...] = (*dict.fromkeys(plan.keys), *calls)
-    fields = tuple(Field(build.fresh("c"), e.type) for e in wanted)
-    results = tuple(Named(f.name, e) for f, e in zip(fields, wanted, strict=True))
-    return Aggregate(plan.rows, tuple(dict.fromkeys(plan.keys)), results, fields)
+    keys = tuple(dict.fromkeys(plan.keys))
+    fields = tuple(Field(f"_{side}{i}", e.type) for i, e in enumerate((*keys, *calls)))
+    results = tuple(Named(f.name, e) for f, e in zip(fields, (*keys, *calls), strict=True))
+    return Aggregate(plan.rows, keys, results, fields)
 
 
 def _same_key(left: Aggregate, right: Aggregate) -> Expr | None:
@@ -125,13 +129,20 @@ def _same_key(left: Aggregate, right: Aggregate) -> Expr | None:
     return conjunction(tuple(Call("eq_null_safe", (column(a), column(b)), BOOLEAN) for a, b in pairs))
 
 
-def lower_split(build: Builder, plan: Aggregate, halves: tuple[Aggregate, Aggregate], lower: Lower) -> tuple[Term, ...]:
+def lower_split(build: Builder, plan: Aggregate, halves: Halves, lower: Lower) -> tuple[Term, ...]:
     """An aggregate as the join of its sums with its states, over rows that are computed once."""
     build.note(plan, _tier(halves[1])[0], f"{_tier(halves[1])[1]}; sums are kept beside it")
     rows = build.passed_on(lower(build, plan.rows), plan.rows)
-    left, right = (replace(half, rows=rows) for half in halves)
-    both: Plan = Join(left, right, "inner", _same_key(left, right), (*left.columns, *right.columns))
+    left, right = (_renamed(build, replace(half, rows=rows)) for half in halves)
+    both = Join(left, right, "inner", _same_key(left, right), (*left.columns, *right.columns))
     held: dict[Expr, Expr] = {r.expr: Column(r.name, r.expr.type) for r in (*right.results, *left.results)}
     results = tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
     with build.quiet():
         return lower(build, Project(both, results, plan.columns))
+
+
+def _renamed(build: Builder, half: Aggregate) -> Aggregate:
+    """Under names that nothing else in the program has."""
+    fields = tuple(replace(f, name=build.fresh("c")) for f in half.columns)
+    results = tuple(replace(r, name=f.name) for r, f in zip(half.results, fields, strict=True))
+    return replace(half, results=results, columns=fields)

@@ -44,14 +44,13 @@ def _table(rows: Rows, fields: tuple[Field, ...]) -> pa.Table:
     return pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
 
 
-def _as_evaluation_error(error: PySparkException, term: Native | Regroup) -> EvaluationError:
-    """Spark's complaint in one line; where code of a user raised something, what that was and in which operator."""
+def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
+    """Spark's complaint in one line; where code of a user raised something, what that was and where."""
     own = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
     if "Traceback (most recent call last)" not in str(error):
         return EvaluationError(" ".join(own[0].split()))
     reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
     hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
-    where = term.label if isinstance(term, Native) else show_node(term.function)
     return EvaluationError(f"{reason}, in {where}", hint=hint if "No module named" in reason else None)
 
 
@@ -94,5 +93,6 @@ class OnSparkSession:
         try:
             result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
         except PySparkException as error:
-            raise _as_evaluation_error(error, term) from None
+            where = term.label if isinstance(term, Native) else show_node(term.function)
+            raise as_evaluation_error(error, where) from None
         return Rows.of(result, np.ones(result.num_rows, dtype=np.int64))
