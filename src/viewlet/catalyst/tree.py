@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from viewlet.catalyst.jvm import Node, items
+from viewlet.catalyst.jvm import Node
 from viewlet.catalyst.types import decode_type
 from viewlet.plan.types import Type
 
@@ -108,7 +108,7 @@ def mode_of(tree: Tree) -> str:
 
 def code_of(tree: Tree) -> bytes:
     """The pickled function of a Python function of a user."""
-    return bytes(b & 0xFF for b in items(tree.jvm.func().command()))
+    return bytes(int(b) & 0xFF for b in tree.jvm.func().command().mkString(",").split(","))
 
 
 def fingerprint(tree: Tree) -> str:

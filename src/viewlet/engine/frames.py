@@ -80,6 +80,7 @@ class ReadingSession:
 
     def query(self, text: str) -> DataFrame:
         """A query over the last committed epoch."""
+        from viewlet.catalyst.jvm import quietly
         from viewlet.catalyst.users import share_functions
 
         snapshot, words = self._database.store.snapshot(), set(re.findall(r"\w+", text.lower()))
@@ -90,7 +91,8 @@ class ReadingSession:
             if name.lower() in words:
                 self._show(name, snapshot)
         share_functions(self._database.session, self._session())
-        return self._session().sql(text)
+        with quietly():
+            return self._session().sql(text)
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
         if self._shown.get(name) != snapshot.epoch:

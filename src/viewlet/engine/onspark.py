@@ -50,6 +50,9 @@ def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
     if "Traceback (most recent call last)" not in str(error):
         return EvaluationError(" ".join(own[0].split()))
     reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
+    reason = reason.removeprefix(
+        "viewlet.errors.EvaluationError: "
+    )  # what an aggregate of a user raised is one already
     hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
     return EvaluationError(f"{reason}, in {where}", hint=hint if "No module named" in reason else None)
 
