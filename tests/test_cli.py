@@ -132,6 +132,8 @@ def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> N
 def test_the_first_example_runs(spark: Any, capsys: Captured) -> None:
     runpy.run_path(str(EXAMPLES / "01_first_view.py"), run_name="__main__")
     assert "after the second epoch: [(9, Decimal('150.50'))]" in capsys.readouterr().out
+    runpy.run_path(str(EXAMPLES / "02_aggregates.py"), run_name="__main__")
+    assert "longest words: [('a', 'apricot'), ('b', 'banana')]" in capsys.readouterr().out
 
 
 def test_tables_are_aligned() -> None:

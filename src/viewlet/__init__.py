@@ -1,5 +1,6 @@
 """Viewlet keeps the results of Spark queries fresh."""
 
+from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.database import Database, connect
 from viewlet.epochs import Epoch
 from viewlet.errors import (
@@ -20,6 +21,8 @@ from viewlet.reading import Relation
 __version__ = "0.1.0"
 
 __all__ = [
+    "Aggregate",
+    "ColumnAggregate",
     "CorruptFile",
     "Database",
     "Epoch",

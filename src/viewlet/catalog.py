@@ -32,7 +32,7 @@ class View:
     definition: str | None
     """The SQL text; None where the view was defined by a DataFrame."""
     fragments: Mapping[str, bytes] = field(default_factory=dict)
-    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text is."""
+    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text says it."""
     inputs: tuple[str, ...] = ()
     """The tables and views that `whole` reads, in its order."""
     is_stabilized: bool = False
@@ -190,6 +190,11 @@ class Catalog:
             if set(view.reads) <= found:
                 found.add(view.name)
         return frozenset(found)
+
+    def growing(self) -> frozenset[str]:
+        """The tables and views that rows are only added to."""
+        tables = {t.name for t in self.tables.values() if t.append_only or t.static}
+        return frozenset(tables | {v.name for v in self.views.values() if v.program.grows})
 
     def readers(self, name: str) -> list[str]:
         """The views that read a table or view, directly or through others, in their order."""

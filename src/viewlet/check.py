@@ -1,7 +1,8 @@
 """The promise, tested: each view against what Spark SQL returns for its definition on the current inputs.
 
 Spark runs the user's own text on the rows of the tables. Only where Spark leaves the answer open (ties under
-LIMIT, row_number, …) is it the definition with the ties decided that Spark runs.
+LIMIT, row_number, …) is it the definition with the ties decided that Spark runs; and where functions of users are
+called, the definition with the functions that it was made with, whether or not they are registered here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from viewlet.catalog import View
 from viewlet.catalyst.frames import to_arrow
 from viewlet.columns.rows import Rows
 from viewlet.engine.frames import frame_of
+from viewlet.engine.onspark import as_evaluation_error
 from viewlet.plan.types import Field
 from viewlet.reading import Relation
 
@@ -45,7 +47,12 @@ def check(database: Database, names: list[str]) -> pa.Table:
 
 
 def _differences(database: Database, view: View) -> Rows:
-    expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
+    from pyspark.errors import PySparkException
+
+    try:
+        expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
+    except PySparkException as error:
+        raise as_evaluation_error(error, f"the definition of view {view.name}") from None
     return differences(expected, Relation(database, view).bag(), view.fields)
 
 
@@ -53,7 +60,7 @@ def recomputed(database: Database, view: View) -> DataFrame:
     """The definition, run by Spark on the current rows of the tables that it reads."""
     from viewlet.catalyst.fragments import run
 
-    if view.definition is not None and not view.is_stabilized:
+    if view.definition is not None and "whole" not in view.fragments:
         return database.reading.query(view.definition)
     spark, snapshot = database.session, database.store.snapshot()
     frames = [frame_of(spark, database.catalog.find(name), snapshot) for name in view.inputs]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.catalog import Catalog, View, table_document, view_document
 from viewlet.compile.rules import Rules
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
-from viewlet.epochs import Epoch, apply_epoch, backfill
+from viewlet.epochs import Epoch, apply_epoch, backfill, summary
 from viewlet.errors import SqlError, StoreError, UnknownName
 from viewlet.reading import Relation
 from viewlet.source.schema import read_schema
@@ -146,6 +147,12 @@ class Database:
                     transaction.create(bag, layout, types)
                 transaction.commit({"kind": "create table", "name": name})
 
+    def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
+        """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
+        from viewlet.catalyst.users import register_aggregate
+
+        return register_aggregate(self.session, name, aggregate)
+
     def create_view(
         self,
         name: str,
@@ -264,7 +271,7 @@ class Database:
         with self.store.begin() as transaction:
             record = apply_epoch(self, transaction, changed)
             number = transaction.commit(record)
-        log.info("epoch %d: %s", number, _summary(record))
+        log.info("epoch %d: %s", number, summary(record))
         return number
 
     def choose(self, rows: int, steps: int) -> tuple[Any, Choice]:
@@ -340,8 +347,3 @@ def _make_engine(name: str, database: Database) -> Any:
     from viewlet.engine.inproc import InprocEngine
 
     return InprocEngine()
-
-
-def _summary(record: dict[str, Any]) -> str:
-    tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
-    return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"

@@ -124,6 +124,12 @@ def apply_epoch(
     }
 
 
+def summary(record: dict[str, Any]) -> str:
+    """An epoch's record in a line."""
+    tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
+    return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"
+
+
 def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
     """The views that some changes can reach, in the order of their dependencies."""
     reached, found = set(changed), []
@@ -218,7 +224,7 @@ def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool = Fals
 def technique(program: Program) -> str:
     """The costliest tier among a program's operators."""
     tiers = {note.tier for note in program.notes}
-    return next((t for t in ("recompute", "keyed", "ring") if t in tiers), "ring")
+    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
 
 
 def _counts(delta: Rows) -> dict[str, int]:

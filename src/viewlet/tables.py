@@ -199,7 +199,10 @@ class TableChanges:
 
     def _refuse_append_only(self, what: str) -> None:
         if self.table.append_only:
-            raise RejectedEpoch(f"table {self.table.name} is append-only: {what} is not possible")
+            raise RejectedEpoch(
+                f"table {self.table.name} is append-only: {what} is not possible",
+                hint="insert rows only, or create the table without APPEND ONLY",
+            )
 
     def _refuse_unindexed(self, what: str) -> None:
         if self.index is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.functions import in_mode
 from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
+from viewlet.catalyst.users import handlers_of
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
 from viewlet.plan.types import decimal
 
@@ -40,7 +41,7 @@ def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
     function = call.parts[0]
     where = expressions.decode(call.parts[1]) if len(call.parts) > 1 else None
     name, args = decode_function(expressions, function)
-    return Reduce(name, args, function.type, bool(call.data["isDistinct"]), where)
+    return Reduce(name, args, function.type, bool(call.data["isDistinct"]), where, handlers_of(function))
 
 
 def decode_short_sum(expressions: Expressions, made: Tree) -> Reduce | Over | None:

@@ -1,6 +1,6 @@
 """A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
 
-    analysed by Spark → refused or accepted → stabilized → optimized by Spark → lifted → normalized → decoded
+    analysed by Spark → refused or accepted → stabilized → separated → optimized by Spark → lifted → normalized → decoded
 
 A stage takes one of Spark's plans and gives one with the same columns.
 """
@@ -19,17 +19,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.decode import Decoder, output_of
+from viewlet.catalyst.expressions import USERS_FUNCTIONS
 from viewlet.catalyst.jvm import Jvm, Node, quietly
 from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
 from viewlet.catalyst.refuse import refuse, refuse_command
+from viewlet.catalyst.separate import separate_users
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
 from viewlet.plan.nodes import Plan, children
 from viewlet.plan.types import Field
 
+_USER_CODE = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)})"')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
 
 
@@ -53,6 +56,8 @@ class Analysis:
     text: str | None
     is_stabilized: bool
     """Whether Spark left the answer open, and the plan decides it."""
+    has_user_code: bool
+    """Whether functions of users are called, of which a text says no more than the name."""
     jvm: Jvm = field(repr=False)
     operators: list[Node] = field(repr=False)
     """Spark's operators, by `origin`."""
@@ -79,12 +84,13 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
     columns = tuple(f for _, f in output_of(jvm, analysed))
     _refuse_duplicates(columns)
     stable = stabilize(jvm, analysed)
-    prepared = spread_pivots(jvm, count_instead(jvm, stable))
+    prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
     final = normalize(jvm, lift(jvm, _optimized(jvm, prepared)))
     decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
-    return Analysis(plan, columns, text, not stable.fastEquals(analysed), jvm, decoder.operators)
+    has_user_code = bool(_USER_CODE.search(analysed.toJSON()))
+    return Analysis(plan, columns, text, not stable.fastEquals(analysed), has_user_code, jvm, decoder.operators)
 
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:

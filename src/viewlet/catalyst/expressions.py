@@ -28,7 +28,7 @@ _SUBQUERIES = (
     "DynamicPruningSubquery",
 )
 _LAMBDAS = ("LambdaFunction", "NamedLambdaVariable")
-_UDFS = ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator")
+USERS_FUNCTIONS = ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator")
 
 
 class Expressions:
@@ -145,7 +145,7 @@ class Expressions:
     def text(self, tree: Tree) -> str:
         """Spark's rendering of an expression, with a mark for the code of users' functions."""
         return rendered(str(tree.jvm), self.names) + "".join(
-            f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in _UDFS
+            f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in USERS_FUNCTIONS
         )
 
 

@@ -7,12 +7,12 @@ applies are Python functions; where Spark has to walk a tree (subqueries inside 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 Node = Any
@@ -146,7 +146,7 @@ class PartialFunction:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Without PySpark's own log of an error that is about to be raised anyway."""
-    log = logging.getLogger("SQLQueryContextLogger")
+    log = PySparkLogger.getLogger("SQLQueryContextLogger")  # a plain logger of that name would not do for PySpark
     before, log.disabled = log.disabled, True
     try:
         yield

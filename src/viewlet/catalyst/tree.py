@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from viewlet.catalyst.jvm import Node, items
+from viewlet.catalyst.jvm import Node
 from viewlet.catalyst.types import decode_type
 from viewlet.plan.types import Type
 
@@ -106,10 +106,13 @@ def mode_of(tree: Tree) -> str:
     return str(tree.jvm.evalMode().toString())
 
 
+def code_of(tree: Tree) -> bytes:
+    """The pickled function of a Python function of a user."""
+    return bytes(int(b) & 0xFF for b in tree.jvm.func().command().mkString(",").split(","))
+
+
 def fingerprint(tree: Tree) -> str:
     """What tells apart two functions of users with the same name: their code."""
-    if tree.kind in ("PythonUDF", "PythonUDAF"):
-        code = bytes(b & 0xFF for b in items(tree.jvm.func().command()))
-    else:
-        code = str(tree.jvm.getClass().getName()).encode()
+    is_python = tree.kind in ("PythonUDF", "PythonUDAF")
+    code = code_of(tree) if is_python else str(tree.jvm.getClass().getName()).encode()
     return hashlib.sha256(code).hexdigest()[:8]

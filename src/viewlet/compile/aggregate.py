@@ -1,4 +1,4 @@
-"""Aggregates: sums are kept as sums; what is not a sum is regrouped.
+"""Aggregates that are sums, kept as sums; others are states (fold.py) or regrouped.
 
     S[k] += Sum[k](ΔQ)          γ[k](Q) = answer(S[k])
 
@@ -15,34 +15,20 @@ from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
 from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
-from viewlet.compile.regroup import lower_keyed
 from viewlet.compile.whole import WHY, over_window
 from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, walk
-from viewlet.plan.nodes import Aggregate, Plan, map_children
+from viewlet.plan.nodes import Aggregate
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
 from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
 from viewlet.program.terms import SLOT, Answer, Term, Total
 
 
-def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion, top: Plan) -> tuple[Term, ...]:
-    """The delta of an aggregate's rows."""
-    why = why_not_sums(build, plan)
-    if (whole := over_window(build, plan)) is not None:
-        top = _instead(top, plan, whole.plan)
-        return lower_keyed(
-            build, whole.plan, whole.inputs, (), WHY, expansion.lower, top=top, sums_of=expansion.sums_of
-        )
-    if why is not None:
-        return lower_keyed(build, plan, (plan.rows,), (plan.keys,), why, expansion.lower, top=top)
+def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, ...]:
+    """The delta of an aggregate that is kept as sums."""
     build.note(plan, "ring")
     answer, held = keep_sums(build, plan, expansion)
     return (compute(answer, list(zip(plan.columns, held.results, strict=True))),)
-
-
-def _instead(top: Plan, plan: Plan, other: Plan) -> Plan:
-    """What stands above a plan, above another one."""
-    return other if top is plan else map_children(top, lambda child: _instead(child, plan, other))
 
 
 def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
@@ -61,7 +47,7 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
     if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
         return why
     return build.abilities.expressions(
-        r.expr for r in _results(plan, _names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
+        r.expr for r in results_over(plan, key_names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
     )
 
 
@@ -70,12 +56,12 @@ def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
     return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
 
 
-def _names(plan: Aggregate) -> tuple[str, ...]:
+def key_names(plan: Aggregate) -> tuple[str, ...]:
     """The names of the key columns: a key that is a column keeps its own."""
     return tuple(k.name if isinstance(k, Column) else f"_k{i}" for i, k in enumerate(plan.keys))
 
 
-def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
+def results_over(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple[Named, ...]:
     """The results over the columns that hold keys and aggregates."""
     held: dict[Expr, Expr] = {k: Column(n, k.type) for k, n in zip(plan.keys, keys, strict=True)}
     held |= {c: Column(n, c.type) for c, n in zip(calls_of(plan), values, strict=True)}
@@ -85,7 +71,7 @@ def _results(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> tuple
 def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, SumsMap]:
     """The map of an aggregate's sums, and the term that answers from it for the keys that are touched."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
-    names = _names(plan)
+    names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan)
     fields = _map_fields([f for f, _ in keys], sums)
@@ -101,7 +87,7 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
         *(Field(n, s.type) for n, s in zip(values, sums, strict=True)),
     )
     answer = Answer(kept.name, tuple(kept.own(n) for n in names), sums, shown)
-    results = tuple(r.expr for r in _results(plan, own, values))
+    results = tuple(r.expr for r in results_over(plan, own, values))
     return answer, SumsMap(kept, own, names, sums, shown, results)
 
 

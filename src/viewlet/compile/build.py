@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from viewlet.compile.abilities import Abilities
+from viewlet.compile.growth import grows
 from viewlet.compile.rules import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
 from viewlet.plan.nodes import Plan, Scan, leaves
@@ -83,6 +84,11 @@ class Builder:
     _names: int = 0
     _quiet: int = 0
     depth: int = 0
+    growing: set[str] = field(default_factory=set)
+    """Tables, views and maps that rows are only added to."""
+
+    def __post_init__(self) -> None:
+        self.growing |= self.facts.growing
 
     def note(self, plan: Plan, tier: str, reason: str = "") -> None:
         """Record how an operator is maintained."""
@@ -185,6 +191,8 @@ class Builder:
         everything = tuple(f.name for f in plan.columns)
         kept = self.keep(terms, everything, meaning=show_node(plan), stored=False)
         self.sources[kept.name] = self.tables(plan)
+        if grows(plan, self.growing):
+            self.growing.add(kept.name)
         return Scan(kept.name, kept.columns)
 
     def next_map(self) -> str:

@@ -12,12 +12,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
+from viewlet.compile.aggregate import calls_of, keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
 from viewlet.compile.calculus import Expansion, in_ring
+from viewlet.compile.fold import lower_fold, lower_split, split_sums, why_not_fold
+from viewlet.compile.growth import grows
 from viewlet.compile.join import lower_join
 from viewlet.compile.product import lower_clauses
-from viewlet.compile.regroup import lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.compile.whole import lower_whole, over_window
 from viewlet.plan.expr import Column
 from viewlet.plan.nodes import (
     Aggregate,
@@ -53,7 +56,8 @@ def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Progra
         build.steps[-1] = _as_view(build.steps[-1], build.view)
     else:
         build.keep(terms, names, meaning="the view", name=build.view)
-    return Program(build.view, columns, names, tuple(build.steps), tuple(build.notes), tuple(build.choices))
+    steps, notes, choices = tuple(build.steps), tuple(build.notes), tuple(build.choices)
+    return Program(build.view, columns, names, steps, notes, choices, grows(plan, build.growing))
 
 
 def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
@@ -102,7 +106,7 @@ def _lower(build: Builder, plan: Plan) -> Terms:
         case Join():
             return lower_join(build, plan, lower, plan)
         case Aggregate():
-            return lower_aggregate(build, plan, _expansion(build), plan)
+            return _lower_aggregate(build, plan, plan)
         case Window() | Top():
             return _lower_regrouped(build, plan, plan)
         case Sealed():
@@ -117,6 +121,32 @@ def _expansion(build: Builder) -> Expansion:
     return Expansion(
         build, lower, _sums_of, lower_clauses, lambda build, plan: _regrouped_below(build, plan) is not None
     )
+
+
+def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
+    """An aggregate as sums, as states, as both, with the window below it, or group by group."""
+    if (whole := over_window(build, plan)) is not None:
+        return lower_whole(build, plan, whole, top, lower, _sums_of)
+    if why_not_sums(build, plan) is None:
+        return lower_aggregate(build, plan, _expansion(build))
+    if (why := why_not_fold(build, plan)) is None:
+        return lower_fold(build, plan, lower)
+    if (halves := split_sums(build, plan)) is not None:
+        return lower_split(build, plan, halves, lower)
+    return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), lower, top=top)
+
+
+def _reason(build: Builder, plan: Aggregate, why: str) -> str:
+    """Why an aggregate is regrouped: what keeps a user's function from being a state, or a built-in one from a sum."""
+    return why if any(c.handlers for c in calls_of(plan)) else why_not_sums(build, plan) or why
+
+
+def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
+    """Whether an aggregate is kept neither as sums nor as states."""
+    if over_window(build, plan) is not None:
+        return True
+    can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
+    return not can and split_sums(build, plan) is None
 
 
 def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
@@ -143,7 +173,7 @@ def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
             pass
         case Join() if base.kind != "inner" and not in_ring(build, base):
             pass
-        case Aggregate() if why_not_sums(build, base) is not None:
+        case Aggregate() if _is_regrouped(build, base):
             pass
         case _:
             return None
@@ -162,7 +192,7 @@ def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
             case Join():
                 return lower_join(build, base, lower, top)
             case Aggregate():
-                return lower_aggregate(build, base, _expansion(build), top)
+                return _lower_aggregate(build, base, top)
             case _:
                 raise AssertionError(f"{show_node(base)} is not regrouped")
     finally:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
+from viewlet.compile.growth import grows
 from viewlet.plan.expr import Column, Expr, Named, Reduce, walk
 from viewlet.plan.nodes import (
     Aggregate,
@@ -176,10 +177,14 @@ def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term,
         return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", lower, top=top)
     assert isinstance(function, Top)
     above = _row_wise_above(build, top, plan)
-    kept = 2 * needed + RESERVE
-    why = f"LIMIT over everything: kept as the first {needed:,} rows with {kept - needed:,} in reserve; "
-    build.note(plan, "recompute", why + "reads its input again only when the reserve runs out")
-    whole = _keep_whole(build, plan.rows, lower)
+    growing = grows(plan.rows, build.growing)
+    kept = needed if growing else 2 * needed + RESERVE
+    if growing:
+        build.note(plan, "monoid", f"its input only grows: the first {needed:,} rows are kept, and no others")
+    else:
+        why = f"LIMIT over everything: kept as the first {needed:,} rows with {kept - needed:,} in reserve; "
+        build.note(plan, "recompute", why + "reads its input again only when the reserve runs out")
+    whole = _keep_whole(build, plan.rows, lower, stored=not growing)
     target, mark = build.next_map(), Field(build.fresh("first"), BOOLEAN, False)
     term = Leading(whole, function, kept, target, (*plan.columns, mark))
     meaning = f"the first rows of {whole}, with a reserve"
@@ -201,13 +206,13 @@ def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], T
     return lambda term: compute(below(term), results)
 
 
-def _keep_whole(build: Builder, plan: Plan, lower: Lower) -> str:
-    """The name of a map of all of a plan's rows, each found by itself."""
+def _keep_whole(build: Builder, plan: Plan, lower: Lower, *, stored: bool) -> str:
+    """The name of a map of all of a plan's rows, each found by itself; or, not stored, of just their delta."""
     terms = lower(build, plan)
     if len(terms) == 1 and isinstance(term := terms[0], Change) and build.is_stored(term.bag):
         return term.bag  # it is kept already
     columns, names = passing(plan.columns), tuple(f.name for f in plan.columns)
-    return build.keep([compute(t, columns) for t in terms], names, meaning=show_node(plan)).name
+    return build.keep([compute(t, columns) for t in terms], names, meaning=show_node(plan), stored=stored).name
 
 
 def lower_sealed(build: Builder, plan: Sealed, lower: Lower) -> tuple[Term, ...]:

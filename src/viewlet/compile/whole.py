@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewlet.compile.build import Builder, has_float
-from viewlet.compile.regroup import with_inputs
+from viewlet.compile.regroup import Lower, SumsOf, lower_keyed, with_inputs
 from viewlet.plan.expr import (
     Call,
     Column,
@@ -32,8 +32,9 @@ from viewlet.plan.expr import (
     substitute,
     walk,
 )
-from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Union, Window, children, names
+from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Union, Window, children, map_children, names
 from viewlet.plan.types import BIGINT, INTEGRAL, Field, decimal
+from viewlet.program.terms import Term
 
 WHY = "a sum over all of a running sum is made together with it, from maps"
 
@@ -78,6 +79,19 @@ def over_window(build: Builder, plan: Aggregate) -> Whole | None:
         return None
     made, inputs = replace(aggregate, rows=rows), (*_cuts(windows[0].rows), *single, *others)
     return Whole(made, inputs) if build.abilities.groups(with_inputs(made, inputs)) is None else None
+
+
+def lower_whole(
+    build: Builder, plan: Aggregate, whole: Whole, top: Plan, lower: Lower, sums_of: SumsOf
+) -> tuple[Term, ...]:
+    """The delta of an aggregate that is one function; `top` is what stands above it and goes into the function too."""
+    above = _instead(top, plan, whole.plan)
+    return lower_keyed(build, whole.plan, whole.inputs, (), WHY, lower, top=above, sums_of=sums_of)
+
+
+def _instead(top: Plan, plan: Plan, other: Plan) -> Plan:
+    """What stands above a plan, above another one."""
+    return other if top is plan else map_children(top, lambda child: _instead(child, plan, other))
 
 
 def _cuts(plan: Plan) -> tuple[Plan, ...]:

@@ -19,6 +19,7 @@ from viewlet.columns.limbs import combine
 from viewlet.columns.rows import Rows, Weights, alike, group, same
 from viewlet.columns.sums import decode, encode
 from viewlet.columns.types import arrow_type
+from viewlet.engine.fold import compile_fold
 from viewlet.engine.leading import compile_leading
 from viewlet.engine.local import compile_plan
 from viewlet.program.sums import Sum, sum_columns
@@ -30,6 +31,7 @@ from viewlet.program.terms import (
     Combine,
     Compute,
     Constant,
+    Fold,
     Grouped,
     Leading,
     Match,
@@ -72,6 +74,8 @@ def compile_term(term: Term) -> Run:
             return _constant(term)
         case Answer():
             return _answer(term)
+        case Fold():
+            return compile_fold(term)
         case Regroup():
             return _regroup(term)
         case Leading():

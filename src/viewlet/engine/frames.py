@@ -80,6 +80,9 @@ class ReadingSession:
 
     def query(self, text: str) -> DataFrame:
         """A query over the last committed epoch."""
+        from viewlet.catalyst.jvm import quietly
+        from viewlet.catalyst.users import share_functions
+
         snapshot, words = self._database.store.snapshot(), set(re.findall(r"\w+", text.lower()))
         for name in set(self._shown) - set(self._database.catalog.names()):
             self._session().catalog.dropTempView(name)
@@ -87,7 +90,9 @@ class ReadingSession:
         for name in self._database.catalog.names():
             if name.lower() in words:
                 self._show(name, snapshot)
-        return self._session().sql(text)
+        share_functions(self._database.session, self._session())
+        with quietly():
+            return self._session().sql(text)
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
         if self._shown.get(name) != snapshot.epoch:

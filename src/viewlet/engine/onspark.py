@@ -12,11 +12,13 @@ from viewlet.catalyst.frames import from_arrow, to_arrow
 from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
+from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, Field
 from viewlet.program.program import Program
 from viewlet.program.terms import KEY, Native, Regroup, Term, chain
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 WEIGHT = Field("_weight", BIGINT, False)
@@ -40,6 +42,19 @@ def spark_terms(program: Program) -> tuple[Native | Regroup, ...]:
 def _table(rows: Rows, fields: tuple[Field, ...]) -> pa.Table:
     """Some columns of rows; one that is wanted twice is there twice."""
     return pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
+
+
+def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
+    """Spark's complaint in one line; where code of a user raised something, what that was and where."""
+    own = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
+    if "Traceback (most recent call last)" not in str(error):
+        return EvaluationError(" ".join(own[0].split()))
+    reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
+    reason = reason.removeprefix(
+        "viewlet.errors.EvaluationError: "
+    )  # what an aggregate of a user raised is one already
+    hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
+    return EvaluationError(f"{reason}, in {where}", hint=hint if "No module named" in reason else None)
 
 
 class OnSparkSession:
@@ -81,5 +96,6 @@ class OnSparkSession:
         try:
             result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
         except PySparkException as error:
-            raise EvaluationError(" ".join(str(error).split("\n")[0].split())) from None
+            where = term.label if isinstance(term, Native) else show_node(term.function)
+            raise as_evaluation_error(error, where) from None
         return Rows.of(result, np.ones(result.num_rows, dtype=np.int64))

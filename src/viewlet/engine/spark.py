@@ -32,7 +32,7 @@ from viewlet.engine.exchange import Piece, Target, by_partition, cut, pack, part
 from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.engine.task import Lookups, Task
 from viewlet.errors import EvaluationError, SparkMissing
-from viewlet.program.terms import Answer, Native, Probe, Reach, Regroup, Term, chain, maps_read
+from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term, chain, maps_read
 from viewlet.store import RunRef
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Pipeline:
         match first:
             case Rows():
                 return by_partition(first, target, self.parts)
-            case Answer():
+            case Answer() | Fold():
                 delta = self.epoch.change(first.map)
                 if delta is None and not (self.epoch.initial and not first.keys):
                     return None
@@ -156,7 +156,7 @@ class _Pipeline:
         """Where the maps that some steps read are."""
         found: dict[tuple[str, str], Lookups] = {}
         for step in steps:
-            for name, version in maps_read(step) if isinstance(step, Answer | Regroup) else _probed(step):
+            for name, version in maps_read(step) if isinstance(step, Answer | Fold | Regroup) else _probed(step):
                 contents = self.epoch.new(name) if version == "new" else self.epoch.old(name)
                 found[name, version] = Lookups(contents.refs(), contents.layout, dict(contents.types))
         return found
@@ -164,7 +164,7 @@ class _Pipeline:
 
 def _runs_in_tasks(first: Term | Rows) -> bool:
     """Whether a term's start is itself work for the partitions; what only Spark evaluates is driven from here."""
-    return isinstance(first, Answer) or (isinstance(first, Regroup) and first.native is None)
+    return isinstance(first, Answer | Fold) or (isinstance(first, Regroup) and first.native is None)
 
 
 def _probed(step: Term) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.block import compile_step, compile_term, group_rows, regroup_function, replace_groups
 from viewlet.engine.exchange import Piece, Target, by_partition, pack, unpack
-from viewlet.program.terms import Answer, Native, Probe, Reach, Regroup, Term
+from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 
@@ -107,7 +107,7 @@ class Task:
     def _result(self, epoch: PartitionEpoch, rows: Rows | None) -> Rows | None:
         first, *rest = self.steps
         match first:
-            case Answer():
+            case Answer() | Fold():
                 rows = compile_term(first)(epoch)
             case Regroup():
                 rows = _regrouped(first, epoch, rows)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from viewlet.plan.types import Type
+from viewlet.plan.types import Field, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,17 @@ class Opaque:
 
 
 @dataclass(frozen=True, slots=True)
+class Handlers:
+    """What an aggregate of a user says of itself: the fields of its state, and whether states add up and cancel."""
+
+    state: tuple[Field, ...]
+    merges: bool
+    inverts: bool
+    code: bytes
+    """The functions themselves, pickled."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """An aggregate function over the rows of a group."""
 
@@ -67,6 +78,8 @@ class Reduce:
     distinct: bool = False
     where: Expr | None = None
     """Rows that count, from a FILTER clause."""
+    handlers: Handlers | None = None
+    """For a function of a user that was declared as an aggregate with delta handlers."""
 
 
 @dataclass(frozen=True, slots=True)

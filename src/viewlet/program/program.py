@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """How one operator of the view's plan is maintained: ring, keyed or recompute; below ring, why."""
+    """How one operator of the view's plan is maintained: ring, monoid, keyed or recompute; below ring, why."""
 
     label: str
     depth: int
@@ -61,6 +61,8 @@ class Program:
     notes: tuple[Note, ...]
     choices: tuple[str, ...] = ()
     """What the compiler weighed, for people."""
+    grows: bool = False
+    """Whether the view only grows, because all that it reads does."""
 
     @property
     def maps(self) -> tuple[Map, ...]:

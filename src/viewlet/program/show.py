@@ -19,6 +19,7 @@ from viewlet.program.terms import (
     Combine,
     Compute,
     Constant,
+    Fold,
     Leading,
     Native,
     Negate,
@@ -64,6 +65,9 @@ def show_term(term: Term) -> str:
             return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
         case Answer(name, keys):
             return f"answer[{', '.join(keys)}](Δ{name})"
+        case Fold(name, keys, parts):
+            absorbed = ", ".join(show_expr(p.call) for p in parts)
+            return f"fold[{', '.join(keys)}]({absorbed} · Δ{name})"
         case Regroup():
             return _regroup(term)
         case Leading():

@@ -5,7 +5,7 @@ changed bag and goes through row-wise steps and look-ups in maps, so that its co
 
     Change → (Select | Compute | Spread | Native | Probe | Reach | Negate)* → Total | Combine
 
-`Answer` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
+`Answer`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
 that this means for a result which is not a sum; so does `Leading`, for an order in place of keys. A look-up
 says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
 the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from viewlet.plan.expr import Expr, Named
+from viewlet.plan.expr import Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.types import Field
 from viewlet.program.sums import Part, Sum
@@ -174,6 +174,32 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Absorb:
+    """An aggregate of a fold: the call over columns of the map, and the columns of its state and of its value.
+
+    Without a state of its own, the value is the state: f(f(A) ∪ B) = f(A ∪ B), as for min and max.
+    """
+
+    call: Reduce
+    state: tuple[Field, ...]
+    value: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """For each key that a map's delta touches, the target's state with the delta merged into it; no rows are read.
+
+    The target has one row for each key: the key, how many rows there are, states, values.
+    """
+
+    map: str
+    keys: tuple[str, ...]
+    parts: tuple[Absorb, ...]
+    target: str
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Grouped:
     """An input of a regrouped operator: a map, and the columns that make a group of it.
 
@@ -240,6 +266,7 @@ Term = (
     | Combine
     | Total
     | Answer
+    | Fold
     | Regroup
     | Leading
 )
@@ -248,6 +275,8 @@ Then = Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | T
 
 KEY = "_key"
 """The column of a regrouped result that holds the hash of the group."""
+COUNT = "_rows"
+"""The column of a fold's target that holds the number of rows."""
 SLOT = "_slot"
 """The column of a map of sums that tells the digits of its double sums apart."""
 
@@ -273,7 +302,7 @@ def changes_read(term: Term) -> tuple[str, ...]:
     match source(term):
         case Change(bag):
             return (bag,)
-        case Answer(map=name) | Leading(map=name):
+        case Answer(map=name) | Fold(map=name) | Leading(map=name):
             return (name,)
         case Regroup(inputs):
             return tuple(dict.fromkeys(i.map for i in inputs))
@@ -290,6 +319,8 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
                 found.append((step.map, step.version))
             case Answer():
                 found.append((step.map, "old"))
+            case Fold():
+                found.append((step.target, "old"))
             case Regroup():
                 found += [(i.map, "new") for i in step.inputs]
                 found.append((step.target, "old"))

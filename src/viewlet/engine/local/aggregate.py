@@ -51,6 +51,8 @@ def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
     reducers = [compile_call(call) for call in calls]
     outputs = [(r.name, compile_expr(e)) for r, e in zip(plan.results, results, strict=True)]
 
+    of_nothing = not any(call.handlers for call in calls)  # for one of a user, Spark gives no row then
+
     def run(rows: Rows) -> Rows:
         found = [normalized(key(rows)) for key in keys]
         first, groups = _groups(found, rows, has_key)
@@ -59,6 +61,8 @@ def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
             indices = pa.array(first, type=pa.int64())
             columns |= {f"key {i}": key.take(indices) for i, key in enumerate(found)}
         reduced = Rows(columns, np.ones(groups.count, dtype=np.int64))
+        if not (found or has_key or of_nothing or len(rows)):
+            reduced = reduced.take(first)
         last = {KEY: rows[KEY].take(indices)} if has_key else {}
         return Rows({name: output(reduced) for name, output in outputs} | last, reduced.weights)
 
@@ -75,7 +79,8 @@ def _groups(keys: Sequence[pa.Array], rows: Rows, has_key: bool) -> tuple[np.nda
 
 def compile_call(call: Reduce) -> Callable[[Rows, Groups], pa.Array]:
     """The function from rows and their groups to the values of one aggregate call."""
-    args = [compile_expr(a) for a in call.args if not isinstance(a, Literal)] or [compile_expr(a) for a in call.args]
+    varying = [a for a in call.args if call.handlers or not isinstance(a, Literal)]
+    args = [compile_expr(a) for a in varying or call.args]
     reduce = compile_reduce(call)
     if call.where is None:
         return lambda rows, groups: reduce([arg(rows) for arg in args], groups)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import Positions, from_numpy, truth_of
 from viewlet.columns.hash import hash_array
 from viewlet.columns.types import arrow_type
+from viewlet.engine import handlers
 from viewlet.engine.local import moments, sums
 from viewlet.engine.local.groups import Groups, distinct, repeated, take_or_null, without_nulls
 from viewlet.engine.local.keys import why_not_key
@@ -37,6 +38,8 @@ class Entry:
 
 def why_not_reduce(call: Reduce) -> str | None:
     """Why an aggregate call is not computed here; None if it is."""
+    if call.handlers is not None:
+        return None
     entry = TABLE.get(call.function)
     if entry is None:
         return f"{call.function} is evaluated by Spark alone"
@@ -49,6 +52,8 @@ def why_not_reduce(call: Reduce) -> str | None:
 
 def compile_reduce(call: Reduce) -> Reducer:
     """The function that an aggregate call computes, on rows that its WHERE has already chosen."""
+    if call.handlers is not None:
+        return lambda args, groups: handlers.replay(handlers.load(call), args, groups)
     reduce = TABLE[call.function].build(call)
     if not call.distinct:
         return reduce

@@ -1,0 +1,111 @@
+"""Aggregates of users, by their delta handlers: what a state is, how rows change it, and what it says.
+
+    zero + lift(x₁) + … + lift(xₙ) = state,   result(state) = value
+
+With `merge` (+) states add up: over an append-only table a state for each key is all that is kept. With `inverse` (−)
+too, what is deleted is taken out of the state again. Without `merge`, or where rows are deleted and there is no
+`inverse`, the touched group is replayed from its rows, in the order of its values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.errors import SqlError
+from viewlet.plan.types import Field, Type, parse_type
+
+State = tuple[Any, ...]
+Columns = tuple[Any, ...]
+"""A state of each group, as a column for each field: Arrow arrays; NumPy arrays are taken too."""
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class _Declared(ABC):
+    """What every aggregate of a user declares."""
+
+    state: str
+    """The fields of the state as in a table: `n BIGINT, total DOUBLE`. Whole numbers and decimals stay exact."""
+    returns: str
+    """The type of the result."""
+    zero: State
+    """The state of no rows."""
+    nulls: bool = False
+    """Whether rows with a NULL argument count too."""
+    merge: ClassVar[Any] = None
+    inverse: ClassVar[Any] = None
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(Field(name, kind) for name, kind in parse_type(f"struct<{self.state}>").args)
+
+    @cached_property
+    def type(self) -> Type:
+        return parse_type(self.returns)
+
+
+class Aggregate(_Declared):
+    """An aggregate that takes in row after row. States are tuples, and values: return a new one.
+
+    Optional: `merge(a, b)`, the state of the rows of both, in any order; `inverse(a)`, with merge(a, inverse(a)) = zero.
+    """
+
+    @abstractmethod
+    def update(self, state: State, weight: int, *values: Any) -> State:
+        """The state with a row in it that occurs `weight` times, which is positive."""
+
+    @abstractmethod
+    def result(self, state: State) -> Any:
+        """What the aggregate says of a state; None is NULL."""
+
+
+class ColumnAggregate(_Declared):
+    """An aggregate that takes in whole columns: states of many groups at once, as columns.
+
+    Optional: `merge(a, b)` and `inverse(a)`, of columns as they are given to `result`.
+    """
+
+    @abstractmethod
+    def fold(self, groups: Numbers, count: int, weights: Numbers, *columns: pa.Array) -> Columns:
+        """The states of `count` groups of rows: for each row its group's number, how often it occurs, its values."""
+
+    @abstractmethod
+    def result(self, state: Columns) -> Any:
+        """What the aggregate says of the state of each group."""
+
+
+class Replay:
+    """An aggregate from scratch, over the rows of one group: what Spark runs."""
+
+    def __init__(self, name: str, aggregate: Aggregate | ColumnAggregate) -> None:
+        self.name, self.aggregate = name, aggregate
+
+    def __call__(self, *columns: pa.Array) -> Any:
+        from viewlet.engine.handlers import replay
+        from viewlet.engine.local.groups import Groups
+
+        rows = len(columns[0])
+        whole = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
+        groups = Groups(np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=np.int64), 1)
+        return replay(self, whole, groups)[0].as_py()
+
+
+def refuse_wrong(name: str, aggregate: Any) -> None:
+    """Raise for a declaration that cannot be right."""
+    if not isinstance(aggregate, Aggregate | ColumnAggregate):
+        raise SqlError(f"aggregate {name}: {aggregate!r} is none", hint="give an object of a viewlet.Aggregate class")
+    missing = [what for what in ("state", "returns", "zero") if not hasattr(aggregate, what)]
+    if missing:
+        raise SqlError(f"aggregate {name} does not say its {missing[0]}", hint="state, returns and zero are declared")
+    try:
+        fields, _ = aggregate.fields, aggregate.type
+    except ValueError as error:
+        raise SqlError(f"aggregate {name}: {error}", hint='for example state = "n BIGINT, total DOUBLE"') from None
+    if not isinstance(aggregate.zero, tuple) or len(aggregate.zero) != len(fields):
+        raise SqlError(f"aggregate {name}: zero is {aggregate.zero!r}", hint=f"a tuple of {aggregate.state}")
+    if aggregate.inverse is not None and aggregate.merge is None:
+        raise SqlError(f"aggregate {name} has an inverse and no merge", hint="inverse is used through merge")
