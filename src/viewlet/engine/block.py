@@ -14,25 +14,22 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.evaluate import compile_condition, compile_expr
-from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.hash import hash_rows
 from viewlet.columns.limbs import combine
-from viewlet.columns.rows import Rows, Weights, alike, group, same
-from viewlet.columns.sums import decode, encode
+from viewlet.columns.rows import Rows, Weights, same
+from viewlet.columns.sums import encode
 from viewlet.columns.types import arrow_type
+from viewlet.engine.answers import compile_answer, met, standing_for
 from viewlet.engine.fold import compile_fold
 from viewlet.engine.leading import compile_leading
-from viewlet.engine.local import compile_plan
-from viewlet.program.sums import Sum, sum_columns
+from viewlet.engine.regroup import compile_regroup
 from viewlet.program.terms import (
-    KEY,
-    SLOT,
     Answer,
     Change,
     Combine,
     Compute,
     Constant,
     Fold,
-    Grouped,
     Leading,
     Match,
     Native,
@@ -73,11 +70,11 @@ def compile_term(term: Term) -> Run:
         case Constant():
             return _constant(term)
         case Answer():
-            return _answer(term)
+            return compile_answer(term)
         case Fold():
             return compile_fold(term)
         case Regroup():
-            return _regroup(term)
+            return compile_regroup(term)
         case Leading():
             return compile_leading(term)
         case Select() | Compute() | Spread() | Native() | Negate() | Probe() | Reach() | Combine() | Total():
@@ -167,13 +164,13 @@ def _probe(term: Probe) -> Callable[[Epoch, Rows], Rows]:
         contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
         rows = _with_keys(rows, term.on)
         if not index:
-            found = contents.scan() if term.sums is None else _standing_for(term.sums, contents.scan())
+            found = contents.scan() if term.sums is None else standing_for(term.sums, contents.scan())
             at, found = _all_pairs(len(rows), found)
         else:
             keys = [rows[m.column] for m in term.on]
             at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
             if term.sums is not None:
-                at, found = _met(term.sums, at, found)
+                at, found = met(term.sums, at, found)
         return _netted(term, _paired(term, rows.take(at), found), found)
 
     return step
@@ -196,31 +193,6 @@ def _paired(term: Probe | Reach, met: Rows, found: Rows) -> Rows:
 def _netted(term: Probe | Reach, pairs: Rows, found: Rows) -> Rows:
     """Without the pairs of what left the map; sums that are carried on net by themselves."""
     return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
-
-
-def _standing_for(sums: tuple[Sum, ...], state: Rows) -> Rows:
-    """The rows that the contents of a map of sums stand for; without keys there always is one."""
-    keys = _keys_beside(sums, state)
-    if keys:
-        return _met(sums, np.zeros(len(state), dtype=np.int64), state)[1]
-    _, values = decode(sums, state, np.zeros(len(state), dtype=np.int64), 1)
-    return Rows({s.name: v for s, v in zip(sums, values, strict=True)}, np.ones(1, dtype=np.int64))
-
-
-def _met(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[Positions, Rows]:
-    """The rows that looked-up contents of a map of sums stand for, and which probe found each."""
-    keys = _keys_beside(sums, state)
-    first, groups = group([from_numpy(at, pa.int64()), *(state[k] for k in keys)], len(state))
-    counts, values = decode(sums, state, groups, len(first))
-    columns = {**state.select(keys).take(first).columns, **{s.name: v for s, v in zip(sums, values, strict=True)}}
-    there = counts > 0
-    return at[first][there], Rows(columns, np.ones(len(first), dtype=np.int64)).filter(there)
-
-
-def _keys_beside(sums: tuple[Sum, ...], state: Rows) -> list[str]:
-    """The columns of a map of sums that are its keys."""
-    skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
-    return [n for n in state.names if n not in skipped]
 
 
 def _reach(term: Reach) -> Callable[[Epoch, Rows], Rows]:
@@ -271,107 +243,3 @@ def _with_keys(rows: Rows, on: tuple[Match, ...]) -> Rows:
 def _all_pairs(count: int, others: Rows) -> tuple[Positions, Rows]:
     at = np.repeat(np.arange(count), len(others))
     return at, others.take(np.tile(np.arange(len(others)), count))
-
-
-def _answer(term: Answer) -> Run:
-    """Take away what the touched keys stood for, put in what they stand for now."""
-    names = [f.name for f in term.columns]
-
-    def run(epoch: Epoch) -> Rows | None:
-        delta = epoch.change(term.map)
-        first_time = epoch.initial and not term.keys
-        if delta is None and not first_time:
-            return None
-        old = epoch.old(term.map)
-        _, before = old.lookup(term.keys, _touched(delta, term.keys))
-        state = before if delta is None else Rows.concat([before, delta])
-        first, groups = group([state[k] for k in term.keys], len(state), state.hashes(term.keys))
-        count = len(first) if term.keys else 1
-        keys = state.select(term.keys).take(first)
-        there, was = _answers(
-            term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial
-        )
-        now_there, now = _answers(term, names, state, groups, count, keys, not term.keys)
-        stays = there & now_there & alike(was, now)
-        changed = Rows.concat([was.filter(there & ~stays).negated(), now.filter(now_there & ~stays)])
-        return changed if len(changed) else None
-
-    return run
-
-
-def _answers(
-    term: Answer, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
-) -> tuple[Mask, Rows]:
-    """A row for each group, and whether it exists; `always`: it exists even without rows."""
-    counts, values = decode(term.sums, state, groups, count)
-    columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
-    there = np.ones(count, dtype=np.bool_) if always else counts > 0
-    return there, Rows(columns, np.ones(count, dtype=np.int64))
-
-
-def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:
-    """The hashes of the keys that a delta touches; without keys, the one there is."""
-    if delta is None or not keys:
-        return hash_rows([], 1)
-    return np.unique(delta.hashes(keys))
-
-
-def _regroup(term: Regroup) -> Run:
-    function = None if term.native is not None else regroup_function(term)
-
-    def run(epoch: Epoch) -> Rows | None:
-        touched = touched_groups(term, epoch)
-        if touched is None:
-            return None
-        inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
-        now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
-        return replace_groups(term, epoch.old(term.target), touched, now)
-
-    return run
-
-
-def regroup_function(term: Regroup) -> Callable[[Sequence[Rows]], Rows]:
-    """The function of a regrouped operator, where it can be evaluated here."""
-    return compile_plan(term.function, keyed=term.is_keyed)
-
-
-def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
-    """The hashes of the groups that the epoch touches, or None."""
-    deltas = [(i, d) for i in term.inputs if (d := epoch.change(i.map)) is not None]
-    if not term.is_keyed:
-        return hash_rows([], 1) if deltas or epoch.initial else None
-    if not deltas:
-        return None
-    return np.unique(np.concatenate([d.hashes(i.key) for i, d in deltas]))
-
-
-def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
-    """The rows of the touched groups, with the group's hash as a column where there are groups."""
-    names = [f.name for f in grouped.columns]
-    if not grouped.key and not grouped.first:
-        rows = contents.consolidated() if grouped.sums is None else _standing_for(grouped.sums, contents.scan())
-        return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
-    at, found = _found(contents, grouped, touched)
-    columns = dict(zip(names, found.columns.values(), strict=False))
-    if grouped.key:
-        columns[KEY] = pa.array(touched[at].view(np.int64))
-    return Rows(columns, found.weights).consolidate()
-
-
-def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
-    """The rows of the touched groups, or of each just those that come first in some orders."""
-    if not grouped.first:
-        return contents.lookup(grouped.key, touched)
-    parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
-    return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
-
-
-def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:
-    """The difference between the groups' new rows and those that are stored."""
-    names = [f.name for f in term.columns]
-    groups = touched.view(np.int64) if term.is_keyed else np.zeros(1, dtype=np.int64)
-    if not term.is_keyed:
-        now = now.with_columns({KEY: pa.array(np.zeros(len(now), dtype=np.int64))})
-    _, was = target.lookup((KEY,), hash_rows([pa.array(groups)], len(groups)))
-    changed = Rows.concat([was.select(names).negated(), now.select(names)]).consolidate()
-    return changed if len(changed) else None

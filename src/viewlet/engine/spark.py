@@ -26,10 +26,11 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
-from viewlet.engine.block import compile_term, touched_groups
+from viewlet.engine.block import compile_term
 from viewlet.engine.epoch import OpenEpoch
 from viewlet.engine.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
 from viewlet.engine.ready import ReadyProgram, ReadyStep
+from viewlet.engine.regroup import touched_groups
 from viewlet.engine.task import Lookups, Task
 from viewlet.errors import EvaluationError, SparkMissing
 from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term, chain, maps_read

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
-from viewlet.engine.block import compile_step, compile_term, group_rows, regroup_function, replace_groups
+from viewlet.engine.block import compile_step, compile_term
 from viewlet.engine.exchange import Piece, Target, by_partition, pack, unpack
+from viewlet.engine.regroup import group_rows, regroup_function, replace_groups
 from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 

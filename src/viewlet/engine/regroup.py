@@ -1,0 +1,81 @@
+"""Regrouped operators: a function of the touched groups, new minus stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions
+from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.rows import Rows
+from viewlet.engine.answers import standing_for
+from viewlet.engine.local import compile_plan
+from viewlet.program.terms import KEY, Grouped, Regroup
+from viewlet.store import Contents
+
+if TYPE_CHECKING:
+    from viewlet.engine.block import Epoch, Run
+
+
+def compile_regroup(term: Regroup) -> Run:
+    function = None if term.native is not None else regroup_function(term)
+
+    def run(epoch: Epoch) -> Rows | None:
+        touched = touched_groups(term, epoch)
+        if touched is None:
+            return None
+        inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
+        now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
+        return replace_groups(term, epoch.old(term.target), touched, now)
+
+    return run
+
+
+def regroup_function(term: Regroup) -> Callable[[Sequence[Rows]], Rows]:
+    """The function of a regrouped operator, where it can be evaluated here."""
+    return compile_plan(term.function, keyed=term.is_keyed)
+
+
+def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
+    """The hashes of the groups that the epoch touches, or None."""
+    deltas = [(i, d) for i in term.inputs if (d := epoch.change(i.map)) is not None]
+    if not term.is_keyed:
+        return hash_rows([], 1) if deltas or epoch.initial else None
+    if not deltas:
+        return None
+    return np.unique(np.concatenate([d.hashes(i.key) for i, d in deltas]))
+
+
+def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
+    """The rows of the touched groups, with the group's hash as a column where there are groups."""
+    names = [f.name for f in grouped.columns]
+    if not grouped.key and not grouped.first:
+        rows = contents.consolidated() if grouped.sums is None else standing_for(grouped.sums, contents.scan())
+        return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
+    at, found = _found(contents, grouped, touched)
+    columns = dict(zip(names, found.columns.values(), strict=False))
+    if grouped.key:
+        columns[KEY] = pa.array(touched[at].view(np.int64))
+    return Rows(columns, found.weights).consolidate()
+
+
+def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
+    """The rows of the touched groups, or of each just those that come first in some orders."""
+    if not grouped.first:
+        return contents.lookup(grouped.key, touched)
+    parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
+    return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
+
+
+def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:
+    """The difference between the groups' new rows and those that are stored."""
+    names = [f.name for f in term.columns]
+    groups = touched.view(np.int64) if term.is_keyed else np.zeros(1, dtype=np.int64)
+    if not term.is_keyed:
+        now = now.with_columns({KEY: pa.array(np.zeros(len(now), dtype=np.int64))})
+    _, was = target.lookup((KEY,), hash_rows([pa.array(groups)], len(groups)))
+    changed = Rows.concat([was.select(names).negated(), now.select(names)]).consolidate()
+    return changed if len(changed) else None
