@@ -31,10 +31,13 @@ from tests.oracle.play import play
 from viewlet import Database
 
 PAGE = Path(__file__).parent.parent / "docs" / "fuzz.md"
-BATCH, SHRINKING, EVERY = 40, 90.0, 5.0
-"""Cases for each seed, seconds to shrink a finding, seconds between two lines of progress."""
+SHRINKING, EVERY = 120.0, 5.0
+"""Seconds to shrink a finding, and between two lines of progress."""
+FRESH = 2
+"""Examples for each seed. Hypothesis begins with the simplest, which is played once in a run, and goes on with mutations
+of the second: cases with a seed each have more to say."""
 WEIGHTS = {"inproc": 4, "spark": 1}
-"""How many batches each engine gets in turn; a case on Spark takes several times longer."""
+"""How many cases each engine gets in turn; one on Spark takes several times longer."""
 
 
 class Finding(AssertionError):
@@ -55,6 +58,9 @@ class Run:
     coverage: Coverage = field(default_factory=Coverage)
     counts: dict[str, int] = field(default_factory=lambda: {"cases": 0, "views": 0, "epochs": 0})
     findings: dict[str, Path] = field(default_factory=dict)
+    folder: Path = found.FOUND
+    passed: set[tuple[str, str]] = field(default_factory=set)
+    """What was played without a finding, so that it is played once."""
     _said: float = 0.0
 
     @property
@@ -96,8 +102,11 @@ def kind_of(error: Exception) -> str:
 
 
 @dataclass
-class Batch:
-    """Some cases of one seed, on one engine. Outcomes are remembered, so that shrinking may end when it likes."""
+class Search:
+    """The case of a seed on one engine, and smaller ones if it fails.
+
+    Outcomes are remembered, so that shrinking may end when it likes: what was not played by then passes.
+    """
 
     run: Run
     engine: str
@@ -106,12 +115,12 @@ class Batch:
     smallest: Case | None = None
     shrinks_until: float = 0.0
 
-    def search(self, number: int, depth: int) -> None:
-        """Play the cases of a seed; a failure is shrunk and kept."""
+    def start(self, number: int, depth: int) -> None:
+        """Play the case of a seed; a failure is shrunk and kept."""
 
         @seed(number)
         @settings(
-            deadline=None, database=None, max_examples=BATCH, suppress_health_check=list(HealthCheck),
+            deadline=None, database=None, max_examples=FRESH, suppress_health_check=list(HealthCheck),
             phases=[Phase.generate, Phase.shrink], report_multiple_bugs=False, verbosity=Verbosity.quiet,
         )  # fmt: skip
         @given(case=cases(depth=depth))
@@ -124,9 +133,11 @@ class Batch:
             self.keep(finding)
 
     def check(self, case: Case) -> None:
-        """Raise the finding that a case is, as it was the first time; what is not known yet when time is up passes."""
+        """Raise the finding that a case is, as it was the first time."""
         text = repr(case)
         if text not in self.outcomes:
+            if (self.engine, text) in self.run.passed:
+                return
             if time.monotonic() > (self.shrinks_until if self.first else self.run.ends):
                 return
             self.outcomes[text] = self.outcome(case)
@@ -143,12 +154,13 @@ class Batch:
             if self.first is None:
                 self.first, self.shrinks_until = finding, time.monotonic() + SHRINKING
             return finding if finding.kind == self.first.kind else None
+        self.run.passed.add((self.engine, repr(case)))
         return None
 
     def keep(self, finding: Finding) -> None:
         assert self.smallest is not None
         about = f"{finding.kind}: {str(finding).splitlines()[0][:300]}"
-        path = found.write(self.smallest, self.engine, about)
+        path = found.write(self.smallest, self.engine, about, self.run.folder)
         self.run.findings[path.stem] = path
         print(f"finding {path.stem} on {self.engine}: {about}\n{self.smallest}", flush=True)
 
@@ -190,7 +202,7 @@ def main() -> int:
     for number, engine in zip(itertools.count(options.seed), engines(options.engine), strict=False):
         if run.is_over:
             break
-        Batch(run, engine).search(number, options.depth)
+        Search(run, engine).start(number, options.depth)
     page = summary(run, options)
     options.page.write_text(page, encoding="utf-8")
     print(page)

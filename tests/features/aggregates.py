@@ -13,7 +13,7 @@ AGGREGATES = {
     "sum with FILTER": _by_product("sum(qty) FILTER (WHERE cust > 1)"),
     "try_sum, try_avg": _by_product("try_sum(qty)", "try_avg(qty)"),
     "variance, stddev": _by_product("variance(qty)", "var_pop(qty)", "stddev(qty)", "stddev_pop(qty)"),
-    "skewness, kurtosis": _by_product("skewness(qty)", "kurtosis(qty)"),
+    "skewness, kurtosis": _by_product("round(skewness(qty), 8)", "round(kurtosis(qty), 8)"),
     "covariance, correlation": _by_product("covar_pop(qty, cust)", "covar_samp(qty, cust)", "corr(qty, cust)"),
     "regressions": _by_product("regr_slope(qty, cust)", "regr_r2(qty, cust)", "regr_count(qty, cust)"),
     "min, max": _by_product("min(qty)", "max(price)", "max(product)"),

@@ -19,7 +19,7 @@ FOUND = Path(__file__).parent / "found"
 _COLUMN = re.compile(r"(\w+) (.+)")
 
 
-def write(case: Case, engine: str, about: str, folder: Path = FOUND) -> Path:
+def write(case: Case, engine: str, about: str, folder: Path) -> Path:
     """Keep a case; the name of the file follows from what is in it."""
     document = {
         "about": about,

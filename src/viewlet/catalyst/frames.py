@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -36,5 +36,12 @@ def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) ->
 def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
     """The rows of a DataFrame in Viewlet's Arrow types; columns by position."""
     wanted = arrow_schema(fields)
-    table = frame.toDF(*[f"c{i}" for i in range(len(fields))]).toArrow().rename_columns(wanted.names)
+    named = frame.toDF(*[f"c{i}" for i in range(len(fields))])
+    has_variant = any("variant" in str(f.type) for f in fields)
+    table = (_collected(named) if has_variant else named.toArrow()).rename_columns(wanted.names)
     return table if table.schema.equals(wanted) else table.cast(wanted)
+
+
+def _collected(frame: Any) -> pa.Table:
+    """What Spark sends: `toArrow` would cast a variant's parts to what is never NULL, and fail where the variant is."""
+    return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
