@@ -23,7 +23,8 @@ def row(db: Database, name: str, feature: str, sql: str) -> str:
 def tier(program: Program) -> str:
     """The lowest tier of a view's operators, and why it is not a better one."""
     worst = max((n.tier for n in program.notes if n.tier), key=TIERS.index, default="ring")
-    reasons = dict.fromkeys(n.reason for n in program.notes if n.tier == worst and n.reason)
+    found = dict.fromkeys(n.reason for n in program.notes if n.tier == worst and n.reason)
+    reasons = [_short(r) for r in found if r != "within the operator below"]
     return f"{worst}: {_safe('; '.join(reasons))}" if reasons else worst
 
 
@@ -71,6 +72,10 @@ def section(family: str, rows: list[str]) -> str:
 def sections(text: str) -> dict[str, str]:
     """The sections of the page, by family."""
     return {part.split("\n", 1)[0][3:]: part for part in re.split(r"(?m)^(?=## )", text) if part.startswith("## ")}
+
+
+def _short(reason: str) -> str:
+    return re.sub(r"`(.{60}).*?`", r"`\1…`", reason)
 
 
 def _safe(text: str) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewlet.columns.types import arrow_type
-from viewlet.plan.types import Field
+from viewlet.plan.types import Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+VARIANT_TYPE = Type("variant")
 
 
 def spark_schema(fields: Sequence[Field]) -> StructType:
@@ -30,7 +32,18 @@ def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
 def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) -> DataFrame:
     """A DataFrame of an Arrow table's rows; columns by position."""
     named = table.rename_columns([f.name for f in fields])
+    for i, f in enumerate(fields):
+        if f.type == VARIANT_TYPE:
+            named = named.set_column(i, f.name, _filled(named.column(i)))
     return spark.createDataFrame(named, spark_schema(fields))
+
+
+def _filled(variants: pa.ChunkedArray) -> pa.Array:
+    """Variants whose parts are never NULL, as Spark wants them; a variant itself may be."""
+    array = pa.concat_arrays(variants.chunks) if variants.num_chunks else pa.array([], variants.type)
+    parts = [array.field(i).fill_null(b"") for i in range(array.type.num_fields)]
+    fields = [f.with_nullable(False) for f in array.type]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=array.is_null())
 
 
 def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
