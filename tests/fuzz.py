@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,10 @@ WEIGHTS = {"inproc": 4, "spark": 1}
 """How many cases each engine gets in turn; one on Spark takes several times longer."""
 
 
+WRONG = "AssertionError in play.compare"
+"""The kind of a finding in which a view is not what Spark SQL says."""
+
+
 class Finding(AssertionError):
     """A case in which Viewlet was wrong or gave up; `kind` says where."""
 
@@ -59,6 +64,8 @@ class Run:
     counts: dict[str, int] = field(default_factory=lambda: {"cases": 0, "views": 0, "epochs": 0})
     findings: dict[str, Path] = field(default_factory=dict)
     folder: Path = found.FOUND
+    crashes: Counter[str] = field(default_factory=Counter)
+    """How often each kind of finding came up that is not a wrong result; only the first is shrunk and kept."""
     passed: set[tuple[str, str]] = field(default_factory=set)
     """What was played without a finding, so that it is played once."""
     _said: float = 0.0
@@ -78,6 +85,13 @@ class Run:
                 play(case, Path(folder) / "w", self.spark, engine, self.see)
         except Exception as error:
             raise Finding(kind_of(error), str(error) or repr(error)) from error
+
+    def knows(self, finding: Finding) -> bool:
+        """Whether something like a finding is kept already; of wrong results each is its own."""
+        if finding.kind == WRONG:
+            return False
+        self.crashes[finding.kind] += 1
+        return self.crashes[finding.kind] > 1
 
     def see(self, db: Database, name: str) -> None:
         """Count the operators of a view."""
@@ -151,6 +165,8 @@ class Search:
         try:
             self.run.play(case, self.engine)
         except Finding as finding:
+            if self.first is None and self.run.knows(finding):
+                return None
             if self.first is None:
                 self.first, self.shrinks_until = finding, time.monotonic() + SHRINKING
             return finding if finding.kind == self.first.kind else None
@@ -179,13 +195,18 @@ def summary(run: Run, options: argparse.Namespace) -> str:
             "# What the fuzzer has seen",
             "",
             f"`make fuzz` wrote this page. It played {done} in {minutes:.0f} minutes (engines {options.engine}, seed {options.seed}, "
-            f"depth {options.depth}) and found {len(run.findings)} failures. Every view was compared with Spark SQL after every epoch.",
+            f"depth {options.depth}) and found {len(run.findings)} failures{again(run)}. Every view was compared with Spark SQL after every epoch.",
             "",
             "Operators of Spark's analysed plans, and what each stood on:",
             "",
             report(run.coverage),
         ]
     )  # fmt: skip
+
+
+def again(run: Run) -> str:
+    often = ", ".join(f"{kind}: {n} times" for kind, n in run.crashes.items() if n > 1)
+    return f" ({often})" if often else ""
 
 
 def main() -> int:

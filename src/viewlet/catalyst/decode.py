@@ -188,7 +188,7 @@ class Decoder:
 
     def _expand(self, operator: Operator, rows: Part) -> Part:
         decoder = self._expressions(rows)
-        lists = operator.data["projections"]
+        lists = operator.data["projections"] or _projections(operator.node)
         found = tuple(
             tuple(decoder.decode(t) for t in _nested(operator.node, "projections", i, lists[i]))
             for i in range(len(lists))
@@ -338,6 +338,11 @@ def output_of(jvm: Jvm, node: Node) -> tuple[tuple[Id, Field], ...]:
 def rendering(node: Node, known: dict[Id, Column]) -> str:
     """Spark's own line for an operator, with the plan's names."""
     return re.sub(r"^UnionLoop \d+", "UnionLoop", rendered(str(node.simpleString(25)), known))
+
+
+def _projections(expand: Node) -> list[list[Any]]:
+    """An Expand's expressions as JSON, which Spark leaves out where they are in vectors."""
+    return [[json.loads(e.toJSON()) for e in items(projection)] for projection in items(expand.projections())]
 
 
 def _is_session(key: Node) -> bool:
