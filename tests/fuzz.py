@@ -29,11 +29,12 @@ from tests.oracle import found
 from tests.oracle.cases import Case, cases
 from tests.oracle.coverage import Coverage, report
 from tests.oracle.play import play
+from tests.oracle.reduce import reduced
 from viewlet import Database
 
 PAGE = Path(__file__).parent.parent / "docs" / "fuzz.md"
-SHRINKING, EVERY = 120.0, 5.0
-"""Seconds to shrink a finding, and between two lines of progress."""
+SHRINKING, EVERY = 90.0, 5.0
+"""Seconds to shrink the queries of a finding, and again its rows; seconds between two lines of progress."""
 FRESH = 2
 """Examples for each seed. Hypothesis begins with the simplest, which is played once in a run, and goes on with mutations
 of the second: cases with a seed each have more to say."""
@@ -174,11 +175,21 @@ class Search:
         return None
 
     def keep(self, finding: Finding) -> None:
+        """Write down the smallest case that fails in this way."""
         assert self.smallest is not None
+        self.shrinks_until = time.monotonic() + SHRINKING
+        smallest = reduced(self.smallest, self.fails)
         about = f"{finding.kind}: {str(finding).splitlines()[0][:300]}"
-        path = found.write(self.smallest, self.engine, about, self.run.folder)
+        path = found.write(smallest, self.engine, about, self.run.folder)
         self.run.findings[path.stem] = path
-        print(f"finding {path.stem} on {self.engine}: {about}\n{self.smallest}", flush=True)
+        print(f"finding {path.stem} on {self.engine}: {about}\n{smallest}", flush=True)
+
+    def fails(self, case: Case) -> bool:
+        try:
+            self.check(case)
+        except Finding:
+            return True
+        return False
 
 
 def engines(named: str) -> Iterator[str]:

@@ -13,13 +13,16 @@ SUMS = {"int": "bigint", "smallint": "bigint", "bigint": "bigint", "double": "do
 MOMENTS = ("stddev", "stddev_pop", "variance", "var_pop", "skewness", "kurtosis")
 PAIRS = ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxy", "regr_sxx", "regr_syy", "regr_avgx", "regr_avgy")  # fmt: skip
 
+WRAPPED = ("sort_array(", "round(", "aggregate(", "hll_sketch_estimate(")
+"""What stands around some calls, and takes no FILTER."""
+
 
 def reduce(g: Queries, q: Query) -> tuple[str, str]:
     """A call of an aggregate function over some columns of a query, and its type; a FILTER now and then."""
     column, other = g.pick(q.columns), g.pick(q.columns)
     family = g.pick([f for f in FAMILIES if f(column, other)])
     call, kind = g.pick(family(column, other))
-    if column.type in INTEGERS and g.chance(6):
+    if column.type in INTEGERS and g.chance(6) and not call.startswith(WRAPPED) and " / " not in call:
         call += f" FILTER (WHERE {column.name} > 0)"
     return call, kind
 
