@@ -80,7 +80,7 @@ def quantiles(x: Column, y: Column) -> list[tuple[str, str]]:
 def collections(x: Column, y: Column) -> list[tuple[str, str]]:
     if x.type not in KEYABLE:
         return []
-    both = [(f"sort_array(collect_list(struct({x.name}, {y.name})))", OPAQUE)] if y.type in KEYABLE else []
+    both = [(f"sort_array(collect_list(struct({x.name} AS x, {y.name} AS y)))", OPAQUE)] if y.type in KEYABLE else []
     text = [
         (f"listagg({x.name}, ',') WITHIN GROUP (ORDER BY {x.name})", "string"),
         (f"listagg(DISTINCT {x.name}, '|') WITHIN GROUP (ORDER BY {x.name} DESC)", "string"),
