@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench bench-tpch bench-orderbook lock clean
+.PHONY: help setup demo test test-all check format fuzz docs-sql bench bench-tpch bench-orderbook lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -44,6 +44,14 @@ check: $(READY) ## lint and type-check
 format: $(READY) ## rewrite the sources as the formatter wants them
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
+
+MINUTES ?= 60
+ENGINES ?= inproc,spark
+fuzz: $(READY) ## random views against Spark SQL for MINUTES=60; failures go to tests/oracle/found, coverage to docs/fuzz.md
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --engine $(ENGINES) $(if $(SEED),--seed $(SEED))
+
+docs-sql: $(READY) ## write docs/sql.md: each feature of SQL, how it is kept fresh and what a change costs
+	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_features.py
 
 bench: $(READY) ## measure refreshes beside recomputation, at 1, 10 and 100 times the data
 	$(BIN)/python -m benchmarks

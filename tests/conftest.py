@@ -22,6 +22,12 @@ hypothesis_settings.load_profile(os.environ.get("VIEWLET_TEST_PROFILE", "quick")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    session = small_session()
+    yield session
+    session.stop()
+
+
+def small_session() -> SparkSession:
     """A small local session: UTC, ANSI, no user interface."""
     from pyspark.sql import SparkSession
 
@@ -43,6 +49,4 @@ def spark() -> Iterator[SparkSession]:
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    return builder.getOrCreate()

@@ -13,7 +13,7 @@ import pytest
 import viewlet
 from viewlet.check import close
 from viewlet.columns.rows import Rows
-from viewlet.errors import EvaluationError, RejectedEpoch, SqlError, StoreError, UnknownName
+from viewlet.errors import EvaluationError, RejectedEpoch, SqlError, StoreError, UnknownName, UnsupportedQuery
 
 pytestmark = pytest.mark.spark
 
@@ -179,3 +179,9 @@ def test_a_leaf_that_spark_uses_twice_gets_its_rows_twice(db: viewlet.Database) 
     assert db.table("v").rows() == []
     assert db.table("w").rows() == []
     assert db.check("v").num_rows == 0
+
+
+def test_a_struct_with_two_fields_of_one_name_is_refused(db: viewlet.Database) -> None:
+    db.create_table("t", "a INT")
+    with pytest.raises(UnsupportedQuery, match="`c` holds a struct with two fields named `a`"):
+        db.create_view("v", "SELECT collect_list(struct(a, a)) AS c FROM t")

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.oracle.grammar import RULES
 from tests.oracle.queries import Column, Queries, Query
-from tests.oracle.values import KEYS, NESTED, SCALARS, value
+from tests.oracle.values import KEYS, NESTED, SCALARS, declared, skewed, value
 
 Row = tuple[Any, ...]
 
@@ -21,7 +22,7 @@ class TableCase:
 
     @property
     def ddl(self) -> str:
-        body = ", ".join(f"{c.name} {c.type}" for c in self.columns)
+        body = ", ".join(f"{c.name} {declared(c.type)}" for c in self.columns)
         return f"CREATE TABLE {self.name} ({body}{', PRIMARY KEY (id)' if self.has_key else ''})"
 
 
@@ -52,15 +53,21 @@ def tables(draw: Any) -> tuple[TableCase, ...]:
     made = []
     for i in range(draw(st.integers(1, 2))):
         has_key = draw(st.booleans())
-        more = draw(st.lists(st.sampled_from(SCALARS + NESTED), min_size=1, max_size=3))
+        more = draw(st.lists(st.one_of(st.sampled_from(SCALARS), st.sampled_from(NESTED)), min_size=1, max_size=3))
         kinds = ["int", draw(st.sampled_from(KEYS)), *more]
         columns = [Column(f"{'ab'[i]}{j}", kind) for j, kind in enumerate(kinds)]
         made.append(TableCase(f"t{i}", tuple([Column("id", "int"), *columns] if has_key else columns), has_key))
     return tuple(made)
 
 
+_HOW = (value, skewed, value, value, value, value)
+"""How the values of each column of a table are drawn: one is skewed."""
+
+
 def rows_for(table: TableCase, most: int) -> st.SearchStrategy[list[Row]]:
-    cells = [st.integers(0, 40) if c.name == "id" else value(c.type) for c in table.columns]
+    cells = [
+        st.integers(0, 40) if c.name == "id" else kind(c.type) for c, kind in zip(table.columns, _HOW, strict=False)
+    ]
     unique = (lambda row: row[0]) if table.has_key else None
     return st.lists(st.tuples(*cells), max_size=most, unique_by=unique)
 
@@ -85,7 +92,7 @@ def cases(draw: Any, depth: int = 4) -> Case:
     known = {t.name: list(t.columns) for t in made}
     views: list[tuple[str, Query]] = []
     for i in range(draw(st.integers(1, 3))):
-        query = Queries(draw, known, "cde"[i]).query(draw(st.integers(1, depth)))
+        query = Queries(draw, known, RULES, "cde"[i]).query(draw(st.integers(1, depth)))
         views.append((f"v{i}", query))
         if len({c.name for c in query.columns}) == len(query.columns):
             known = {**known, f"v{i}": list(query.columns)}

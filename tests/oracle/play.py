@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ class Model:
                 epoch.upsert(change.table, list(change.rows))
 
 
-def play(case: Case, path: Path, spark: Any, engine: str) -> None:
+Seen = Callable[[Database, str], None]
+
+
+def play(case: Case, path: Path, spark: Any, engine: str, seen: Seen | None = None) -> None:
     """Every view equals what Spark SQL returns, after every epoch, and after opening the warehouse again."""
     with Database(path, spark=spark, engine=engine) as db:  # type: ignore[arg-type]
         for table in case.tables:
@@ -53,9 +57,18 @@ def play(case: Case, path: Path, spark: Any, engine: str) -> None:
                 for change in changes:
                     model.apply(change, epoch)
             compare(db, model)
-        if len(case.epochs) == 1:
+        if len(case.epochs) < 2:
             _create(db, case.views[len(early) :])
             compare(db, model)
+        for name in db.catalog.views if seen else ():
+            seen(db, name)
+        before = contents(db)
+    with Database(path, spark=spark, read_only=True) as db:
+        assert contents(db) == before, "another reader of the warehouse sees other rows"
+
+
+def contents(db: Database) -> dict[str, Counter[str]]:
+    return {name: Counter(map(_plain, db.table(name).rows())) for name in db.catalog.names()}
 
 
 def _create(db: Database, views: Any) -> None:

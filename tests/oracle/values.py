@@ -10,6 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 UTC = dt.UTC
+ARRAY, STRUCT, MAP = "array<int>", "struct<x: int, y: string>", "map<string, int>"
+STRUCTS, JSON = "array<struct<x: int, y: string>>", "json"
 
 # Doubles are sums of few powers of two, so that any order of adding them gives the same: Spark's order is its own.
 VALUES: dict[str, list[Any]] = {
@@ -23,21 +25,41 @@ VALUES: dict[str, list[Any]] = {
     "string": ["", "a", "b", "ab", "B", "ä", "日本", "😀", "a "],
     "boolean": [True, False],
     "date": [dt.date(2024, 2, 29), dt.date(1999, 12, 31), dt.date(2024, 3, 1), dt.date(1, 1, 1)],
-    "timestamp": [dt.datetime(2024, 2, 29, 23, 59, 59, 999999, UTC), dt.datetime(1970, 1, 1, tzinfo=UTC), dt.datetime(2024, 3, 1, tzinfo=UTC)],
+    "timestamp": [
+        dt.datetime(2024, 2, 29, 23, 59, 59, 999999, UTC), dt.datetime(1970, 1, 1, tzinfo=UTC), dt.datetime(2024, 3, 1, tzinfo=UTC),
+        dt.datetime(2024, 3, 1, 0, 4, tzinfo=UTC), dt.datetime(2024, 3, 1, 0, 9, tzinfo=UTC), dt.datetime(2024, 3, 1, 1, 30, tzinfo=UTC),
+    ],
     "timestamp_ntz": [dt.datetime(2024, 2, 29, 12, 0), dt.datetime(1969, 12, 31, 23, 59, 59)],
     "binary": [b"", b"\x00", b"\xff\x01"],
-    "array<int>": [[], [1], [1, None, 2], [2, 1]],
-    "struct<x: int, y: string>": [{"x": 1, "y": "a"}, {"x": None, "y": "a"}, {"x": 1, "y": None}],
-    "map<string, int>": [{}, {"a": 1}, {"a": 1, "b": None}],
+    ARRAY: [[], [1], [1, None, 2], [2, 1]],
+    STRUCT: [{"x": 1, "y": "a"}, {"x": None, "y": "a"}, {"x": 1, "y": None}],
+    MAP: [{}, {"a": 1}, {"a": 1, "b": None}],
+    STRUCTS: [[], [{"x": 1, "y": "a"}], [{"x": 2, "y": None}, None, {"x": 1, "y": "a"}]],
+    JSON: ['{"x": 1, "y": "a"}', '{"y": null, "x": "no number"}', "[1, 2, null]", "{broken", '"text"', "null"],
 }  # fmt: skip
 
 SCALARS = ("int", "bigint", "smallint", "decimal(10,2)", "decimal(38,4)", "double", "float", "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")  # fmt: skip
 KEYS = ("int", "string", "double", "decimal(10,2)", "date", "boolean", "timestamp", "bigint")
+JOINABLE = (*KEYS, ARRAY, STRUCT)
+KEYABLE = (*SCALARS, ARRAY, STRUCT, STRUCTS)
+"""Types that group, and that DISTINCT and set operators compare."""
 NUMBERS = ("int", "bigint", "smallint", "decimal(10,2)", "double", "float")
-NESTED = ("array<int>", "struct<x: int, y: string>")
+NESTED = (ARRAY, STRUCT, MAP, STRUCTS, JSON)
+
+
+def declared(kind: str) -> str:
+    """The type that a column is declared with: a text of JSON is a string."""
+    return "string" if kind == JSON else kind
 
 
 def value(kind: str, *, nullable: bool = True) -> st.SearchStrategy[Any]:
     """A value of a type; NULL now and then."""
     known = st.sampled_from(VALUES[kind])
     return st.one_of(known, known, known, st.none()) if nullable else known
+
+
+def skewed(kind: str) -> st.SearchStrategy[Any]:
+    """Mostly the same value."""
+    return st.one_of(
+        st.just(VALUES[kind][1 % len(VALUES[kind])]), st.just(VALUES[kind][1 % len(VALUES[kind])]), value(kind)
+    )

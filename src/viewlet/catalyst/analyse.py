@@ -30,7 +30,7 @@ from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
 from viewlet.plan.nodes import Plan, children
-from viewlet.plan.types import Field
+from viewlet.plan.types import Field, Type
 
 _USER_CODE = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)})"')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
@@ -145,6 +145,22 @@ def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
         raise UnsupportedQuery(
             f"the result has two columns named `{twice}`", hint="give one of them another name with AS"
         )
+    for column in columns:
+        if (name := _field_twice(column.type)) is not None:
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds a struct with two fields named `{name}`",
+                hint="name the fields: named_struct('a', …, 'b', …)",
+            )
+
+
+def _field_twice(kind: Type) -> str | None:
+    """A name that two fields of one struct have, anywhere in a type: Arrow has no such structs."""
+    if kind.name == "struct":
+        counts = Counter(name for name, _ in kind.args)
+        twice = next((name for name, n in counts.items() if n > 1), None)
+        return twice or next(filter(None, (_field_twice(part) for _, part in kind.args)), None)
+    parts = [part for part in kind.args if isinstance(part, Type)]
+    return next(filter(None, map(_field_twice, parts)), None)
 
 
 __all__ = ["Analysis", "analyse", "register"]

@@ -33,6 +33,8 @@ JOINS = {
 }  # fmt: skip
 CONSTANTS = ("LocalRelation", "OneRowRelation", "Range", "EmptyRelation")
 LIMIT_CHAIN = ("GlobalLimit", "LocalLimit", "Offset", "Sort")
+SESSION = "spark.sessionWindow"
+"""What Spark marks a key with whose groups it merges while it runs."""
 COMPARING = ("Aggregate", "Join", "Window", "GlobalLimit", "Offset")
 """Operators that compare strings themselves, and so depend on collations."""
 
@@ -172,7 +174,10 @@ class Decoder:
 
     def _aggregate(self, operator: Operator, rows: Part) -> Part:
         decoder = self._expressions(rows)
-        keys = decoder.decode_all(expressions(operator.node, operator.data, "groupingExpressions"))
+        grouping = expressions(operator.node, operator.data, "groupingExpressions")
+        if any(map(_is_session, items(operator.node.groupingExpressions()))):
+            raise Undecodable("session windows that meet are merged by Spark alone")
+        keys = decoder.decode_all(grouping)
         results = self._results(operator, decoder, "aggregateExpressions")
         columns = _renamed(operator.fields, results)
         return Part(algebra.Aggregate(rows.plan, keys, results, columns, origin=operator.origin), operator.ids)
@@ -183,7 +188,7 @@ class Decoder:
 
     def _expand(self, operator: Operator, rows: Part) -> Part:
         decoder = self._expressions(rows)
-        lists = operator.data["projections"]
+        lists = operator.data["projections"] or _projections(operator.node)
         found = tuple(
             tuple(decoder.decode(t) for t in _nested(operator.node, "projections", i, lists[i]))
             for i in range(len(lists))
@@ -333,6 +338,15 @@ def output_of(jvm: Jvm, node: Node) -> tuple[tuple[Id, Field], ...]:
 def rendering(node: Node, known: dict[Id, Column]) -> str:
     """Spark's own line for an operator, with the plan's names."""
     return re.sub(r"^UnionLoop \d+", "UnionLoop", rendered(str(node.simpleString(25)), known))
+
+
+def _projections(expand: Node) -> list[list[Any]]:
+    """An Expand's expressions as JSON, which Spark leaves out where they are in vectors."""
+    return [[json.loads(e.toJSON()) for e in items(projection)] for projection in items(expand.projections())]
+
+
+def _is_session(key: Node) -> bool:
+    return class_of(key) == "AttributeReference" and bool(key.metadata().contains(SESSION))
 
 
 def _one(operator: Operator, name: str) -> Tree:

@@ -207,7 +207,8 @@ def _read(fragment: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _serialize(jvm: Jvm, plan: Node) -> bytes:
-    buffer = _serializer(jvm).serialize(plan, _any_class(jvm))
+    fresh = plan.clone()  # without what Spark remembers of a plan once it is asked, which Java cannot write
+    buffer = _serializer(jvm).serialize(fresh, _any_class(jvm))
     return bytes(buffer.array())[: buffer.limit()]
 
 

@@ -47,7 +47,18 @@ def settle_limit(jvm: Jvm, node: Node) -> Node | None:
     """LIMIT and OFFSET of rows in a total order: the query's own, then all columns."""
     if class_of(node.child()) in LIMITS:
         return None
+    if _hides_order(node.child()):
+        lower = node.withNewChildren(node.child().children())
+        return node.child().withNewChildren(jvm.seq([settle_limit(jvm, lower) or lower]))
     return node.withNewChildren(jvm.seq([total_order(jvm, node.child())]))
+
+
+def _hides_order(plan: Node) -> bool:
+    """Whether a projection stands between LIMIT and its order in a correlated subquery.
+
+    Spark turns that LIMIT into a `row_number`, and takes the order from the operator right below it or has none.
+    """
+    return class_of(plan) == "Project" and is_sorted(plan) and "OuterReference" in plan.toJSON()
 
 
 def total_order(jvm: Jvm, plan: Node) -> Node:

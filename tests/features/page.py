@@ -1,0 +1,86 @@
+"""docs/sql.md: for each feature its tier, what is kept for it, and what a change sets off, read from its program."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from viewlet import Database
+from viewlet.program.program import Program
+from viewlet.program.terms import Leading, Native, Probe, Reach, Regroup, Term, chain, changes_read
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
+TIERS = ("ring", "keyed", "recompute")
+
+
+def row(db: Database, name: str, feature: str, sql: str) -> str:
+    """The line about a view."""
+    program = db.catalog.view(name).program
+    return f"| {feature} | {tier(program)} | {state(db, program)} | {cost(program)} | {_code(sql)} |"
+
+
+def tier(program: Program) -> str:
+    """The lowest tier of a view's operators, and why it is not a better one."""
+    worst = max((n.tier for n in program.notes if n.tier), key=TIERS.index, default="ring")
+    found = dict.fromkeys(n.reason for n in program.notes if n.tier == worst and n.reason)
+    reasons = [_short(r) for r in found if r != "within the operator below"]
+    return f"{worst}: {_safe('; '.join(reasons))}" if reasons else worst
+
+
+def state(db: Database, program: Program) -> str:
+    """The maps beside the view, by their keys, with the rows that they hold."""
+    snapshot = db.store.snapshot()
+    kept = [m for m in program.maps if m.stored and m.name != program.view]
+    return "; ".join(f"[{', '.join(m.key)}] {len(snapshot.contents(m.name).consolidated())}" for m in kept) or "none"
+
+
+def cost(program: Program) -> str:
+    """What a change of `orders` sets off."""
+    moved, done = {"orders"}, Counter[str]()
+    for step in program.steps:
+        fired = [t for t in step.terms if moved & set(changes_read(t))]
+        if fired:
+            moved.add(step.map.name)
+            done.update(_action(part) for term in fired for part in chain(term))
+    del done[""]
+    return ", ".join(f"{n} × {what}" if n > 1 else what for what, n in done.items()) or "the changed rows alone"
+
+
+def _action(term: Term) -> str:
+    match term:
+        case Probe():
+            return "look-up by key"
+        case Reach():
+            return "look-up by range"
+        case Regroup():
+            where = "Spark" if term.native is not None else "process"
+            return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
+        case Leading():
+            return "the first rows and a reserve"
+        case Native():
+            return "changed rows through Spark"
+    return ""
+
+
+def section(family: str, rows: list[str]) -> str:
+    head = "| feature | tier | maps kept, and their rows | a change costs | query |\n|---|---|---|---|---|"
+    shown = f'Shown by `pytest tests/test_features.py -k "{family}"`.'
+    return "\n".join([f"## {family}", shown, "", head, *rows, ""])
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of the page, by family."""
+    return {part.split("\n", 1)[0][3:]: part for part in re.split(r"(?m)^(?=## )", text) if part.startswith("## ")}
+
+
+def _short(reason: str) -> str:
+    return re.sub(r"`(.{60}).*?`", r"`\1…`", reason)
+
+
+def _safe(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _code(sql: str) -> str:
+    return f"`{_safe(sql)}`"
