@@ -52,7 +52,7 @@ SQL = {
     "named_struct": "named_struct({all})", "array": "array({all})",
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
-    "normalize_float": "normalize({0})", "get_field": "{0}.{name}",
+    "unscaled": "CAST({0} * 100 AS BIGINT)", "normalize_float": "normalize({0})", "get_field": "{0}.{name}",
 }  # fmt: skip
 SQL |= {f"wrapping_{name}": SQL[name] for name in ("add", "subtract", "multiply", "divide", "mod", "negate", "abs")}
 
@@ -164,6 +164,7 @@ def _arithmetic() -> Iterator[Call]:
         yield _call("abs", a(kind))
         yield _call("wrapping_negate", a(kind))
         yield _call("wrapping_abs", a(kind))
+    yield _call("unscaled", a(decimal(4, 2)), type=BIGINT)
     for function, kind in product(("bit_and", "bit_or", "bit_xor"), INTEGERS):
         yield _call(function, a(kind), b(kind))
     yield _call("sqrt", a(DOUBLE))
@@ -214,6 +215,8 @@ def _casts() -> Iterator[Call]:
     for mode in ("cast", "try_cast"):
         yield _call(mode, a("truth"), type=BOOLEAN)
         yield _call(mode, a("date_text"), type=DATE)
+    for mode, target in product(("cast", "try_cast"), (decimal(5, 2), decimal(15, 6), decimal(9, 0))):
+        yield _call(mode, a("printed"), type=target)
     yield _call("cast", Literal(None, VOID), type=INT)
     yield _call("cast", Call("add", (a(INT), _number(1)), INT), type=STRING)
 

@@ -156,6 +156,26 @@ DATE_TEXTS = [
     "5881580-07-12",
 ]
 
+PRINTED = [
+    None,
+    2.675,
+    1.005,
+    0.125,
+    -0.125,
+    0.5,
+    1e-7,
+    5e-7,
+    99.994999999999,
+    99.995,
+    123456789.0125,
+    1e9,
+    -1e15,
+    1e300,
+    0.1 + 0.2,
+    4.35,
+]
+"""Doubles whose nearest decimals depend on how they are printed."""
+
 EDGES: dict[str, tuple[Type, Sequence[Any]]] = {
     "boolean": (BOOLEAN, [None, True, False]),
     **{t.name: (t, _integers(8 << i)) for i, t in enumerate(INTEGERS)},
@@ -172,6 +192,7 @@ EDGES: dict[str, tuple[Type, Sequence[Any]]] = {
     "readable": (STRING, READABLE),
     "truth": (STRING, TRUTHS),
     "date_text": (STRING, DATE_TEXTS),
+    "printed": (DOUBLE, PRINTED),
     "small": (INT, [None, 0, 1, 2, 3, 5, -1, -2, -3, -5, 100, -100, 2**31 - 1, -(2**31)]),
 }
 ROWS = 256

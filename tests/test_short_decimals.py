@@ -23,6 +23,9 @@ from viewlet.program.sums import Sum
 VIEWS = {
     "grouped": """SELECT g, sum(p) AS p, sum(w) AS w, sum(p) FILTER (WHERE w > 0) AS f, try_sum(w) AS t,
         sum(p) + sum(l) AS l, sum(p * p) AS q FROM t GROUP BY g""",
+    "averages": "SELECT g, avg(p) AS p, avg(w) AS w, avg(p) FILTER (WHERE w > 0) AS f FROM t GROUP BY g",
+    "average": "SELECT avg(p) AS p, avg(p) + avg(w) AS w FROM t",
+    "moving": "SELECT id, avg(p) OVER (PARTITION BY g ORDER BY id ROWS 1 PRECEDING) AS p FROM t",
     "everything": "SELECT sum(w) AS w, sum(p) AS p, count(*) AS n FROM t",
     "different": "SELECT g, sum(DISTINCT p) AS p FROM t GROUP BY g",
     "running": "SELECT id, sum(p) OVER (PARTITION BY g ORDER BY id) AS p, sum(w) OVER (PARTITION BY g) AS w FROM t",

@@ -105,6 +105,8 @@ def apply_epoch(
     for changes, delta in changed:
         _append_table(epoch, changes, delta)
     readers = _readers(database.catalog, epoch.changes)
+    if readers:
+        transaction.write_ahead()
     engine, choice = database.choose(sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers))
     views = {}
     for view in readers:
@@ -169,11 +171,12 @@ _UPDATE, _FEW = 2, 1000
 
 def weigh(database: Database, view: View, epoch: OpenEpoch) -> Weighed:
     """What an epoch changes of what a view reads, beside all that it reads then."""
-    changed = sum(len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes)
-    read = [epoch.transaction.contents(bag) for bag in view.reads]
-    there = sum(contents.rows for contents in read)  # those that were taken away again included
+    deltas = [epoch.changes[bag] for bag in view.reads if bag in epoch.changes]
+    changed = sum(map(len, deltas))
+    read = [epoch.transaction.before(bag) for bag in view.reads]
+    there = changed + sum(contents.rows for contents in read)  # those that were taken away again included
     if _UPDATE * changed > _FEW + there - 2 * changed:
-        there = sum(contents.total() for contents in read)
+        there = sum(contents.total() for contents in read) + sum(int(delta.weights.sum()) for delta in deltas)
     if _UPDATE * changed <= there + _FEW:
         return Weighed(changed, there, is_shared=False)
     own = database.catalog.own_maps(view)

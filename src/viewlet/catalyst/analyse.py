@@ -85,7 +85,7 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
     _refuse_duplicates(columns)
     stable = stabilize(jvm, analysed)
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
-    final = normalize(jvm, lift(jvm, _optimized(jvm, prepared)))
+    final = normalize(jvm, lift(jvm, normalize(jvm, _optimized(jvm, prepared))))
     decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None

@@ -21,7 +21,7 @@ PLAIN = {
     "DateAdd": "date_add", "DateSub": "date_sub", "DateDiff": "datediff", "NormalizeNaNAndZero": "normalize_float",
     "CreateNamedStruct": "named_struct", "CreateArray": "array", "Ceil": "ceil", "Floor": "floor", "Sqrt": "sqrt",
     "BitwiseAnd": "bit_and", "BitwiseOr": "bit_or", "BitwiseXor": "bit_xor", "BitwiseNot": "bit_not", "Signum": "sign",
-    "SortArray": "sort_array", "ShiftLeft": "shift_left", "ShiftRight": "shift_right",
+    "SortArray": "sort_array", "ShiftLeft": "shift_left", "ShiftRight": "shift_right", "UnscaledValue": "unscaled",
 }  # fmt: skip
 """Functions of their arguments alone."""
 

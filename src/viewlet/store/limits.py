@@ -12,6 +12,7 @@ class Limits:
     inline_bytes: int = 256 << 10  # a run up to this goes into its epoch's record, a larger one to a file,
     inline_most: int = 8 << 20  # except up to this where its bag is larger still: it will be merged away soon
     record_bytes: int = 16 << 20  # runs that together exceed this go to files, too, the largest first
+    ahead_bytes: int = 512 << 10  # rows of a table beyond this are written while views are brought up to date
     segment_bytes: int = 128 << 20  # a log segment larger than this is followed by a new one
     live_share: float = 0.25  # inline runs are carried out of a segment of which less than this is alive
     fan: int = 4  # so many runs of one size become one of the next

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +24,7 @@ from viewlet.store.files import remove
 from viewlet.store.layout import Layout
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.state import State
-from viewlet.store.writing import are_many, make_runs, save
+from viewlet.store.writing import are_many, make_runs, save, write_durably
 
 if TYPE_CHECKING:
     from viewlet.store.writer import Writer
@@ -37,6 +39,8 @@ class Edit:
     runs: list[Run] = field(default_factory=list)
     rows: list[tuple[Rows, Layout]] = field(default_factory=list)
     """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
+    ahead: Future[list[Run]] | None = None
+    """Runs of such rows that are being written, and made durable, while other things go on."""
 
 
 class Transaction:
@@ -49,6 +53,8 @@ class Transaction:
         self.edits: dict[str, Edit] = {}
         self.documents: dict[str, Any] = {}
         self.removed: set[str] = set()
+        self.durable: set[Path] = set()
+        """Files that are durable already."""
 
     def __enter__(self) -> Self:
         return self
@@ -108,8 +114,21 @@ class Transaction:
                     edit.runs.append(runs[0].as_recent(waiting[1]))
                     return
 
+    def write_ahead(self) -> None:
+        """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
+        limits = self._writer.limits
+        for edit in self.edits.values():
+            size = sum(array.nbytes for rows, _ in edit.rows for array in rows.columns.values())
+            if edit.ahead is None and size > limits.ahead_bytes:
+                waiting, edit.rows = edit.rows, []
+                edit.ahead = self._writer.ahead.submit(write_durably, self._writer.root, waiting, limits)
+
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
+        if edit.ahead is not None:
+            ahead, edit.ahead = edit.ahead, None
+            edit.runs += [self._writer.handles.put(run) for run in ahead.result()]
+            self.durable |= {run.path for run in edit.runs if run.ref.file}
         while edit.rows:
             rows, layout = edit.rows.pop(0)
             made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
@@ -207,6 +226,8 @@ class Transaction:
 
     def _discard(self, edit: Edit) -> None:
         """Remove the files of an edit that no other one shares."""
+        if edit.ahead is not None and edit.ahead.exception() is None:
+            edit.runs += edit.ahead.result()
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}
         for run in edit.runs:
             if run.ref.file and run.ref.file not in shared:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -48,6 +49,8 @@ class Writer:
         self._worker = Worker(self._work)
         self._flusher = None if group is None else Flusher(self._log.sync, group)
         self._transaction: Transaction | None = None
+        self.ahead = ThreadPoolExecutor(1, "viewlet-ahead")
+        """Writes what is known before the rest of an epoch is."""
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
         self.doubtful = False  # whether a record may be in the log that the state does not know of
@@ -73,7 +76,7 @@ class Writer:
             draft = Draft(change)
             for name, edit in transaction.edits.items():
                 self._draft_bag(draft, name, edit)
-            self._land(draft, durable=self._flusher is None)
+            self._land(draft, durable=self._flusher is None, synced=transaction.durable)
             transaction.end()
             self._roll_if_due()
         self._see_to([name for name, runs in draft.add.items() if runs])
@@ -105,11 +108,11 @@ class Writer:
             gone, made = merge.run(self.root, bag.layout)
             runs = [run for run in runs if run not in gone] + made
 
-    def _land(self, draft: Draft, *, durable: bool) -> None:
-        """Write the files, then the record, then take the next state."""
+    def _land(self, draft: Draft, *, durable: bool, synced: Collection[Path] = ()) -> None:
+        """Write the files, then the record, then take the next state; `synced` are files that are durable already."""
         placement = place(draft.runs(), self.limits.record_bytes)
         with _disk_errors(self.root):
-            sync_files({run.path for run in placement.filed.values()})
+            sync_files({run.path for run in placement.filed.values()}.difference(synced))
         change = placement.change(draft)
         blob = self._append(encode_change(change), placement.blobs, durable=durable)
         # Handles are held weakly: these must live until the state holds them.
@@ -222,6 +225,7 @@ class Writer:
         if self._transaction is not None:
             self._transaction.abort()
         self._worker.stop()
+        self.ahead.shutdown()
         if self._flusher is not None:
             self._flusher.stop()
         try:

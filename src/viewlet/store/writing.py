@@ -5,13 +5,14 @@ Tasks write files under names of their own attempt; what no record names in the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store import maprun
-from viewlet.store.files import DATA, sync, write_file
+from viewlet.store.files import DATA, sync, sync_files, write_file
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
 from viewlet.store.runs import Run, RunRef, encode, encode_parquet
@@ -61,6 +62,14 @@ def save(run: Run, name: str | None = None) -> Run:
     write_file(run.root / file, ref.data)
     saved = ref.at(file, 0)
     return run.moved(saved) if ref.size <= _KEPT_OPEN and ref.kind != "parquet" else Run(run.root, saved, run.layout)
+
+
+def write_durably(root: Path, waiting: Sequence[tuple[Rows, Layout]], limits: Limits) -> list[Run]:
+    """The runs of some rows, each in a file of its own that is there whatever happens next."""
+    made = [run for rows, layout in waiting for run in make_runs(root, rows.select(layout.columns), layout, limits)]
+    saved = [save(run) for run in made]
+    sync_files(run.path for run in saved)
+    return saved
 
 
 def write_runs(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:

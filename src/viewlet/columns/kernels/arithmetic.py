@@ -259,6 +259,7 @@ def _normalize(call: Call) -> Kernel | None:
 RULES: dict[str, Rule] = {
     **{name: _binary(name, "ansi") for name in _PLAIN},
     **{f"{mode}_{name}": _binary(name, mode) for name in _PLAIN for mode in ("try", "wrapping")},
+    "unscaled": decimals.unscaled,
     "divide": _divide("ansi"),
     "try_divide": _divide("try"),
     "wrapping_divide": _divide("wrapping"),

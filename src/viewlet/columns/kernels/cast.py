@@ -1,16 +1,19 @@
 """Casts, by the types they go from and to.
 
 Numbers are truncated towards zero into integers and rounded half away from zero into decimals; what does not
-fit is an error under ANSI, NULL for `try_cast`, wrapped around for `legacy_cast` between integers. Casts that
-depend on how Java prints or reads a floating-point number are left to Spark.
+fit is an error under ANSI, NULL for `try_cast`, wrapped around for `legacy_cast` between integers. A double becomes a
+decimal as it is printed; where the 16th digit and those after it would count, that is left to Spark, and so are the
+other casts that depend on how Java prints or reads a floating-point number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
+from viewlet.columns.arrays import Mask
 from viewlet.columns.kernels import casttext
 from viewlet.columns.kernels.dates import DAY, SECOND
 from viewlet.columns.kernels.decimals import always_fits, fitted, from_integers, rescale, scaled_up
@@ -23,16 +26,20 @@ from viewlet.columns.kernels.kernel import (
     nulling,
     nulls,
     raising,
+    stop_at,
     strict,
+    unary,
     wrapping,
 )
-from viewlet.columns.kernels.vectors import DTYPES, Values
+from viewlet.columns.kernels.vectors import DTYPES, Values, Vector, anywhere, both
 from viewlet.plan.expr import Call
 from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
 
 Total = Callable[[Values], Values]
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _INSTANTS = ("timestamp", "timestamp_ntz")
+_PRINTED = 15
+"""Digits of a double that are the same however it is printed."""
 _EXACT = 1 << 53
 """Integers up to this are floating-point numbers, and so is 10^22: their quotient is rounded once."""
 
@@ -46,6 +53,8 @@ def _cast(mode: str) -> Rule:
             return Kernel(lambda parts: lambda rows: nulls(target, len(rows)))
         if (total := _total(source, target)) is not None:
             return strict(total)
+        if source.name == "double" and target.name == "decimal" and target.args[0] <= _PRINTED:
+            return _as_printed(target, mode)
         if (operation := _checked(source, target)) is not None:
             if target.name == "decimal" and _has_room(source, target):
                 return strict(lambda values: operation(values)[0])
@@ -120,6 +129,34 @@ def _checked(source: Type, target: Type) -> Operation | None:
         case ("date", b) if b in _INSTANTS:
             return _midnight
     return None
+
+
+def _as_printed(target: Type, mode: str) -> Kernel:
+    """Doubles as decimals; what is not finite is NULL in every mode."""
+    precision, scale = target.args
+
+    def apply(valid: Mask | None, values: Values) -> Vector:
+        finite = np.isfinite(values)
+        digits = _printed_digits(np.where(finite, values, 0.0), scale)
+        result, failures = fitted(digits, precision, scale)
+        for failure in failures:
+            if mode == "ansi":
+                stop_at(failure.where, valid, failure.error)
+            valid = both(valid, ~failure.where) if anywhere(failure.where) else valid
+        return result, valid if finite.all() else both(valid, finite)
+
+    return unary(apply, fails=mode == "ansi")
+
+
+def _printed_digits(values: Values, scale: int) -> Values:
+    """The whole numbers nearest to values times 10^scale, halves away from zero as they are printed."""
+    scaled = np.abs(values) * 10.0**scale
+    nearest = np.floor(np.minimum(scaled, 1e17) + 0.5).astype(np.int64)
+    near_half = np.abs(scaled - np.floor(scaled) - 0.5) <= 1e-9 + scaled * 1e-15
+    for at in np.flatnonzero(near_half & (scaled < 1e17)).tolist():
+        printed = Decimal(repr(abs(float(values[at])))).scaleb(scale)
+        nearest[at] = int(printed.to_integral_value(ROUND_HALF_UP))
+    return np.where(values < 0, -nearest, nearest)
 
 
 def _error(source: Type, target: Type) -> str:

@@ -189,6 +189,12 @@ _OPERATIONS: dict[str, Callable[[Digits, Digits, Digits], Operation | None]] = {
 }
 
 
+def unscaled(call: Call) -> Kernel | None:
+    """A short decimal without its point: what Spark takes averages of."""
+    kind = call.args[0].type
+    return strict(lambda a: a) if kind.name == "decimal" and kind.args[0] <= 18 else None
+
+
 def whole(name: str, call: Call) -> Kernel | None:
     """Ceiling or floor: a decimal without fraction."""
     (precision, scale), result = call.args[0].type.args, call.type.args

@@ -107,6 +107,11 @@ def wrapping(operation: Operation) -> Kernel:
     return strict(lambda *values: operation(*values)[0])
 
 
+def unary(apply: Callable[[Mask | None, Values], Vector], *, fails: bool) -> Kernel:
+    """A function of one argument that sees for itself to what is NULL and what fails."""
+    return Kernel(lambda parts: _strict(parts, apply, False), fails=fails)
+
+
 def stop_at(failing: Mask, valid: Mask | None, error: str) -> None:
     """Fail the query if any row fails whose arguments are not NULL."""
     if anywhere(failing) and (valid is None or anywhere(failing & valid)):
