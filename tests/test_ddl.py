@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from viewlet.errors import SqlError
 from viewlet.plan.types import BIGINT, Field, Type, decimal, parse_type
 from viewlet.sql import (
+    AddColumns,
     CreateTable,
     CreateView,
     DeleteFrom,
@@ -35,6 +36,11 @@ INT, STRING = Type("int"), Type("string")
 QUERY = "SELECT cust, sum(total) AS total FROM orders GROUP BY cust"
 
 STATEMENTS: list[tuple[str, Statement]] = [
+    ("ALTER TABLE t ADD COLUMN a INT", AddColumns("t", (Field("a", INT),))),
+    (
+        "alter table t add columns (a struct<x: int, y: string> COMMENT 'c', `b c` INT NOT NULL);",
+        AddColumns("t", (Field("a", parse_type("struct<x: int, y: string>")), Field("b c", INT, False))),
+    ),
     ("CREATE TABLE t (a INT)", CreateTable("t", (Field("a", INT),))),
     (
         "create table if not exists `my ``t` (id bigint, `x y` decimal(12, 2) not null, primary key (ID)) append only trusted;",

@@ -147,6 +147,20 @@ class Database:
                     transaction.create(bag, layout, types)
                 transaction.commit({"kind": "create table", "name": name})
 
+    def add_columns(self, table: str, schema: Any) -> int:
+        """Add nullable columns to a table, NULL in all its rows; the number of the epoch that did it.
+
+        Views stay as they are. The table's change feed begins anew there.
+        """
+        from viewlet.alter import add_columns
+
+        with self.writing(), self.store.begin() as transaction:
+            found = self.catalog.table(table)
+            new, _ = read_schema(found.name, schema, ())
+            add_columns(self, transaction, found, new)
+            names = [f.name for f in new]
+            return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
+
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
         from viewlet.catalyst.users import register_aggregate

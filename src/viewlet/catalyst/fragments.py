@@ -104,14 +104,14 @@ class _Place:
     """Where an input goes: its number in a preorder walk, and the columns that the fragment reads."""
 
     at: int
-    schema: str
+    schema: tuple[str, ...]
     columns: tuple[tuple[str, Node], ...]
 
     def fill(self, jvm: Jvm, frame: DataFrame) -> Node:
-        """The input's rows under the ids that the fragment's expressions use."""
+        """The input's rows under the ids that the fragment's expressions use; it may have got further columns since."""
         plan = frame._jdf.queryExecution().analyzed()
-        given = items(plan.output())
-        if (schema := _types(plan)) != self.schema:
+        given = items(plan.output())[: len(self.columns)]
+        if (schema := _types(plan)[: len(self.columns)]) != self.schema:
             raise AssertionError(f"a fragment reads columns of the types {self.schema}, and is given {schema}")
         return jvm.project([jvm.alias(g, name, i) for g, (name, i) in zip(given, self.columns, strict=True)], plan)
 
@@ -144,10 +144,10 @@ def _prepare(jvm: Jvm, fragment: bytes) -> _Ready:
     return _Ready(jvm, carrier, tuple(places))
 
 
-def _types(plan: Node) -> str:
+def _types(plan: Node) -> tuple[str, ...]:
     """The types of a plan's columns, whatever their names."""
     columns = json.loads(plan.schema().json())["fields"]
-    return ", ".join(str(decode_type(c["type"])) for c in columns)
+    return tuple(str(decode_type(c["type"])) for c in columns)
 
 
 def _fill(jvm: Jvm, plan: Node, rows: dict[int, Node], numbers: Iterator[int]) -> Node:

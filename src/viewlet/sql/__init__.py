@@ -7,6 +7,7 @@ inside it stay text, for Spark to read: there is one meaning of SQL, and it is S
 from viewlet.sql.literals import literal_rows
 from viewlet.sql.parse import parse
 from viewlet.sql.statements import (
+    AddColumns,
     CreateTable,
     CreateView,
     DeleteFrom,
@@ -24,6 +25,7 @@ from viewlet.sql.statements import (
 from viewlet.sql.words import split
 
 __all__ = [
+    "AddColumns",
     "CreateTable", "CreateView", "DeleteFrom", "DescribeHistory", "Drop", "Explain", "InsertInto", "Policy",
     "Refresh", "Select", "Show", "Statement", "Update", "literal_rows", "parse", "split",
 ]  # fmt: skip

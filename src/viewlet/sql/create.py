@@ -7,10 +7,23 @@ from dataclasses import dataclass, field, replace
 from viewlet.errors import SqlError
 from viewlet.plan.types import Field, Type, parse_type
 from viewlet.sql.reader import Reader, unquoted
-from viewlet.sql.statements import CreateTable, CreateView, Policy
+from viewlet.sql.statements import AddColumns, CreateTable, CreateView, Policy
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
-_AFTER_TYPE = (",", ")", "NOT", "NULL", "PRIMARY", "COMMENT", "DEFAULT", "GENERATED", "UNIQUE", "REFERENCES", "CHECK")
+_AFTER_TYPE = (
+    ",",
+    ")",
+    ";",
+    "NOT",
+    "NULL",
+    "PRIMARY",
+    "COMMENT",
+    "DEFAULT",
+    "GENERATED",
+    "UNIQUE",
+    "REFERENCES",
+    "CHECK",
+)
 _NOT_KEPT = ("DEFAULT", "GENERATED", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 _OPTIONS = ("append_only", "trusted", "static")
 
@@ -28,6 +41,26 @@ def read_create(reader: Reader) -> CreateTable | CreateView:
     if reader.sees("VIEW") or reader.sees("TEMPORARY") or reader.sees("TEMP"):
         reader.refuse("a plain view has no result to keep fresh", hint="write CREATE MATERIALIZED VIEW")
     reader.fail("TABLE or MATERIALIZED VIEW")
+
+
+def read_alter(reader: Reader) -> AddColumns:
+    """`ALTER TABLE t ADD {COLUMN | COLUMNS} column type, …`, the columns in parentheses or not"""
+    reader.expect("ALTER")
+    if not reader.accept("TABLE"):
+        reader.fail("TABLE", hint="a view is changed by CREATE OR REPLACE MATERIALIZED VIEW")
+    name = reader.name("the table")
+    if not (reader.accept("ADD", "COLUMNS") or reader.accept("ADD", "COLUMN")):
+        reader.fail("ADD COLUMN", hint="for other changes, create another table and INSERT INTO it")
+    columns, closed = _Columns(), reader.accept("(")
+    columns.fields.append(_column(reader, columns))
+    while reader.accept(","):
+        columns.fields.append(_column(reader, columns))
+    if closed:
+        reader.expect(")")
+    reader.end()
+    if columns.key:
+        reader.refuse("a table that is there gets no primary key", hint="create another table with it")
+    return AddColumns(name, tuple(columns.fields))
 
 
 def _if_not_exists(reader: Reader) -> bool:
@@ -142,7 +175,7 @@ def _column(reader: Reader, columns: _Columns) -> Field:
     if any(f.name.lower() == name.lower() for f in columns.fields):
         reader.refuse(f"the table has two columns named `{name}`")
     column = Field(name, _type(reader, name))
-    while not (reader.sees(",") or reader.sees(")")):
+    while not (reader.sees(",") or reader.sees(")") or reader.sees(";") or reader.word.kind == "end"):
         if reader.accept("NOT", "NULL"):
             column = replace(column, nullable=False)
         elif reader.accept("PRIMARY", "KEY"):

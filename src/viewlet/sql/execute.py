@@ -12,6 +12,7 @@ from viewlet.plan.types import Field, parse_type
 from viewlet.sql.literals import literal_rows
 from viewlet.sql.parse import parse
 from viewlet.sql.statements import (
+    AddColumns,
     CreateTable,
     CreateView,
     DeleteFrom,
@@ -37,6 +38,8 @@ def execute(db: Database, text: str) -> Any:
     match statement := parse(text):
         case CreateTable():
             return _create_table(db, statement)
+        case AddColumns(table, fields):
+            return db.add_columns(table, fields)
         case CreateView():
             return _create_view(db, statement)
         case Drop(kind, name, if_exists, cascade):

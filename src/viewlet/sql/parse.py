@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from viewlet.sql.create import QUERY_STARTS, read_create, read_query
+from viewlet.sql.create import QUERY_STARTS, read_alter, read_create, read_query
 from viewlet.sql.reader import Reader
 from viewlet.sql.statements import (
     CreateView,
@@ -161,6 +161,7 @@ def _assignment(reader: Reader) -> tuple[str, str]:
 
 _STATEMENTS: dict[str, Callable[[Reader], Statement]] = {
     "CREATE": read_create,
+    "ALTER": read_alter,
     "DROP": _drop,
     "REFRESH": _refresh,
     "EXPLAIN": _explain,
@@ -174,7 +175,6 @@ _STATEMENTS: dict[str, Callable[[Reader], Statement]] = {
 _ELSEWHERE = {
     "MERGE": "use db.upsert(table, rows), or DELETE and INSERT in one epoch",
     "TRUNCATE": "write DELETE FROM the table, without WHERE",
-    "ALTER": "drop the table or view and create it again",
     "SET": "settings are given to viewlet.connect(...)",
     "USE": "a warehouse has one set of names; open another with viewlet.connect(path)",
 }

@@ -24,6 +24,14 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AddColumns:
+    """New columns for a table, NULL in the rows that are there."""
+
+    table: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     """A new view, kept fresh under a refresh policy."""
 
@@ -108,6 +116,7 @@ class Select:
 
 Statement = (
     CreateTable
+    | AddColumns
     | CreateView
     | Drop
     | Refresh
