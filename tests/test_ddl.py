@@ -136,7 +136,7 @@ REFUSALS = [
     ("CREATE TABLE t (a)", "expected the type of column `a`"),
     ("CREATE TABLE t (a FOO)", "column `a`: `FOO` is not a data type"),
     ("CREATE TABLE t (\n a INT,\n b DECIMAL(50,2))", "line 3: column `b`: .*up to 38 digits"),
-    ("CREATE TABLE t (a INT", "after `a`, found the end of the statement"),
+    ("CREATE TABLE t (a INT", "expected , or \\), found the end of the statement"),
     ("CREATE TABLE t (a INT, A STRING)", "two columns named `A`"),
     ("CREATE TABLE t (a INT, PRIMARY KEY (b))", "primary key names `b`.*hint: the columns are a"),
     ("CREATE TABLE t (a INT, PRIMARY KEY (a, A))", "names a column twice"),

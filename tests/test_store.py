@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -232,10 +233,12 @@ def test_transaction_sees_itself_and_what_was_before(store: Store) -> None:
 
 
 def test_aborted_transaction_leaves_nothing(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "w", limits=TINY) as store:
+    with Store.open(tmp_path / "w", limits=replace(TINY, inline_most=0, ahead_bytes=0)) as store:
         transaction = store.begin()
         transaction.append("m", make(k=list(range(5000)), v=["x"] * 5000), MAP)
         assert len(list(store.data_directory.iterdir())) == 1
+        transaction.append("t", make(k=[1, 2]), Layout(("k",), ("k",), form="table"))
+        transaction.write_ahead()
         transaction.abort()
         assert store.epoch == 0
         assert store.orphans() == []

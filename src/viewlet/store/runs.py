@@ -6,6 +6,7 @@ when it is first needed, after checking every byte. As long as somebody holds a 
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -54,15 +55,29 @@ class RunRef:
 
 
 class Run:
-    """A handle of a run; `body` opens it. A Parquet run opens as its checked bytes, an Arrow one as its rows."""
+    """A handle of a run; `body` opens it. A Parquet run opens as its checked bytes, an Arrow one as its rows.
 
-    __slots__ = ("__weakref__", "_body", "layout", "ref", "root")
+    Where it is may be found out in the background, while its body is used already.
+    """
 
-    def __init__(self, root: Path, ref: RunRef, layout: Layout, body: Any = None) -> None:
-        self.root, self.ref, self.layout, self._body = root, ref, layout, body
+    __slots__ = ("__weakref__", "_body", "_ref", "layout", "root")
+
+    def __init__(self, root: Path, ref: RunRef | Future[RunRef], layout: Layout, body: Any = None) -> None:
+        self.root, self._ref, self.layout, self._body = root, ref, layout, body
+
+    @property
+    def ref(self) -> RunRef:
+        if isinstance(self._ref, Future):
+            self._ref = self._ref.result()
+        return self._ref
 
     def __repr__(self) -> str:
         return f"Run({self.ref.kind} of {self.ref.rows} rows in {self.ref.file or 'memory'})"
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is known where the run is."""
+        return not isinstance(self._ref, Future)
 
     @property
     def path(self) -> Path:

@@ -22,7 +22,8 @@ from viewlet.errors import StoreError
 from viewlet.store.contents import Contents, Types, column_types, make_contents
 from viewlet.store.files import remove
 from viewlet.store.layout import Layout
-from viewlet.store.runs import Run, RunRef
+from viewlet.store.maprun import MapBody, build
+from viewlet.store.runs import Run, RunRef, encode
 from viewlet.store.state import State
 from viewlet.store.writing import are_many, make_runs, save, write_durably
 
@@ -81,22 +82,32 @@ class Transaction:
         if layout.form == "table":
             self._edit(bag).rows.append((rows, layout))
             return rows
-        made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
-        if not made:
+        body = build(rows.select(layout.columns), layout)
+        if body is None:
             return Rows.empty({name: rows[name].type for name in layout.columns})
-        (body,) = (run.map for run in made)
-        runs = self._placed(bag, made)
+        waited_for = any(waiting is rows for edit in self.edits.values() for waiting, _ in edit.rows)
+        run = Run(self._writer.root, self._encoded(body, now=waited_for), layout, body)
+        runs = self._placed(bag, [run]) if run.is_placed else [run]
         self._edit(bag).runs += runs
         self._share(rows, layout, runs)
         return body.as_rows(layout)
 
+    def _encoded(self, body: MapBody, *, now: bool) -> RunRef | Future[RunRef]:
+        """The bytes of a map's run: those of a middling one are made while other things go on, if they may."""
+        limits = self._writer.limits
+        if not now and limits.inline_bytes < body.batch.nbytes <= limits.inline_most:
+            return self._writer.ahead.submit(encode, "map", body.batch)
+        return encode("map", body.batch)
+
     def _placed(self, bag: str, made: list[Run]) -> list[Run]:
-        """Runs that were just made; large ones are written to files at once."""
+        """Runs that were just made; large ones are written to files."""
         return [run if self._is_small(bag, run) else self._writer.handles.put(save(run)) for run in made]
 
     def _is_small(self, bag: str, run: Run) -> bool:
         """Whether a run may go into the record: all small ones, and larger ones that are but a part of their bag."""
         limits, size = self._writer.limits, run.ref.size
+        if run.ref.data is None:
+            return True  # it is in a file already
         if run.ref.kind == "parquet" or size > max(limits.inline_bytes, limits.inline_most):
             return False
         there = self._state.bags[bag].runs if bag in self._state.bags else ()
@@ -104,12 +115,13 @@ class Transaction:
 
     def _share(self, rows: Rows, layout: Layout, runs: list[Run]) -> None:
         """Let a table that was given the very same rows have the run of its index."""
-        if len(runs) != 1 or layout.indexes or are_many(len(rows), runs[0].ref.size, self._writer.limits):
+        if len(runs) != 1 or layout.indexes:
             return
         for edit in self.edits.values():
             for waiting in edit.rows:
-                same = waiting[0] is rows and waiting[1].columns == layout.columns and len(rows) == runs[0].ref.rows
-                if same and (np.abs(rows.weights) == 1).all():
+                same = waiting[0] is rows and waiting[1].columns == layout.columns and len(rows) == len(runs[0].map)
+                few = same and not are_many(len(rows), runs[0].ref.size, self._writer.limits)
+                if few and (np.abs(rows.weights) == 1).all():
                     edit.rows.remove(waiting)
                     edit.runs.append(runs[0].as_recent(waiting[1]))
                     return
@@ -127,8 +139,9 @@ class Transaction:
         """Make runs of the rows that are in none yet."""
         if edit.ahead is not None:
             ahead, edit.ahead = edit.ahead, None
-            edit.runs += [self._writer.handles.put(run) for run in ahead.result()]
-            self.durable |= {run.path for run in edit.runs if run.ref.file}
+            written = [self._writer.handles.put(run) for run in ahead.result()]
+            edit.runs += written
+            self.durable |= {run.path for run in written}
         while edit.rows:
             rows, layout = edit.rows.pop(0)
             made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
@@ -191,6 +204,7 @@ class Transaction:
         try:
             for bag, edit in self.edits.items():
                 self._finish(bag, edit)
+                edit.runs = self._placed(bag, edit.runs)
             return self._writer.commit(self, json.loads(json.dumps(record or {})))
         except BaseException:
             if self._open:

@@ -49,7 +49,7 @@ class Writer:
         self._worker = Worker(self._work)
         self._flusher = None if group is None else Flusher(self._log.sync, group)
         self._transaction: Transaction | None = None
-        self.ahead = ThreadPoolExecutor(1, "viewlet-ahead")
+        self.ahead = ThreadPoolExecutor(2, "viewlet-ahead")
         """Writes what is known before the rest of an epoch is."""
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
