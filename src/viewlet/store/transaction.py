@@ -133,13 +133,13 @@ class Transaction:
             size = sum(array.nbytes for rows, _ in edit.rows for array in rows.columns.values())
             if edit.ahead is None and size > limits.ahead_bytes:
                 waiting, edit.rows = edit.rows, []
-                edit.ahead = self._writer.ahead.submit(write_durably, self._writer.root, waiting, limits)
+                edit.ahead = self._writer.ahead.submit(write_durably, self._writer.handles, waiting, limits)
 
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
         if edit.ahead is not None:
             ahead, edit.ahead = edit.ahead, None
-            written = [self._writer.handles.put(run) for run in ahead.result()]
+            written = ahead.result()
             edit.runs += written
             self.durable |= {run.path for run in written}
         while edit.rows:

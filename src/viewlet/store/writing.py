@@ -15,7 +15,7 @@ from viewlet.store import maprun
 from viewlet.store.files import DATA, sync, sync_files, write_file
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
-from viewlet.store.runs import Run, RunRef, encode, encode_parquet
+from viewlet.store.runs import Handles, Run, RunRef, encode, encode_parquet
 from viewlet.store.tablerun import parquet_table, recent_batch, with_sign
 
 SUFFIX = {"map": ".arrows", "recent": ".arrows", "parquet": ".parquet"}
@@ -64,10 +64,11 @@ def save(run: Run, name: str | None = None) -> Run:
     return run.moved(saved) if ref.size <= _KEPT_OPEN and ref.kind != "parquet" else Run(run.root, saved, run.layout)
 
 
-def write_durably(root: Path, waiting: Sequence[tuple[Rows, Layout]], limits: Limits) -> list[Run]:
+def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], limits: Limits) -> list[Run]:
     """The runs of some rows, each in a file of its own that is there whatever happens next."""
+    root = handles.root
     made = [run for rows, layout in waiting for run in make_runs(root, rows.select(layout.columns), layout, limits)]
-    saved = [save(run) for run in made]
+    saved = [handles.put(save(run)) for run in made]
     sync_files(run.path for run in saved)
     return saved
 
