@@ -38,7 +38,7 @@ from viewlet.screen import duration, size
 
 Times = list[float]
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
-RUNS = {1: 30, 20: 10, 200: 20, 5_000: 5}
+RUNS = {1: 30, 20: 10, 200: 20, 5_000: 9}
 """Measured epochs by their size, after two that do not count."""
 PATIENCE = 60
 """Seconds after which no further run of one kind starts, once there are three."""

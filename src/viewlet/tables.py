@@ -91,6 +91,8 @@ class TableChanges:
     table: Table
     index: Contents | None
     pending: list[Sorted] = field(default_factory=list)
+    taken: int = 0
+    """How many changes were noted."""
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
@@ -139,7 +141,7 @@ class TableChanges:
         """The net change."""
         if not self.pending:
             return self.table.empty()
-        changed = Sorted.concat(self.pending) if len(self.pending) > 1 else _owned(self.pending[0])
+        changed = Sorted.concat(self.pending) if self.taken > 1 else _owned(self.pending[0])
         if self.index is None:
             return net(changed.rows, self.table.primary_key)
         return self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
@@ -164,6 +166,7 @@ class TableChanges:
     def _take(self, changed: Sorted) -> None:
         """Note a change; small ones are put together as they double, so that many cost little more than one."""
         self.pending.append(changed)
+        self.taken += 1
         while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
             self.pending[-2:] = [Sorted.concat(self.pending[-2:])]
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import data_bytes, offsets_of, truth_of, valid_mask
+from viewlet.columns.arrays import Positions, data_bytes, offsets_of, truth_of, valid_mask
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -40,6 +40,25 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
         turned ^= hash_array(column, seed)
         result = mix(turned)
     return result
+
+
+def ascending(hashes: Hashes) -> Positions:
+    """The order in which hashes ascend; equal ones stay in theirs.
+
+    NumPy sorts 16 bits at a time by counting. The first 48 bits of a hash tell nearly always which of two is the
+    greater; where they do not, they are sorted as they are.
+    """
+    if len(hashes) < _FEW:
+        return np.argsort(hashes, kind="stable")
+    words = np.ascontiguousarray(hashes).astype("<u8", copy=False).view("<u2").reshape(-1, 4)
+    order = np.argsort(words[:, 1], kind="stable")
+    for word in (2, 3):
+        order = order[np.argsort(words[:, word][order], kind="stable")]
+    ordered = hashes[order]
+    return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(hashes, kind="stable")
+
+
+_FEW = 2_000  # so few are sorted as quickly as they are
 
 
 def mix(x: Hashes) -> Hashes:

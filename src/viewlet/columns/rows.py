@@ -153,9 +153,9 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     return first, numbers
 
 
-def distinct(numbers: Hashes) -> tuple[Positions, Positions]:
-    """Where each different number occurs first, and which of them each one is, in the order in which they come."""
-    found = from_numpy(numbers, pa.uint64()).dictionary_encode()
+def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
+    """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
+    found = from_numpy(hashes, pa.uint64()).dictionary_encode()
     codes = values_of(found.indices, "i4").astype(np.int64)
     first = np.empty(len(found.dictionary), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)

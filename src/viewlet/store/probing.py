@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes
+from viewlet.columns.hash import Hashes, ascending
 from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents
 from viewlet.store.layout import Names
@@ -30,7 +30,7 @@ class Sorted:
     @staticmethod
     def by(key: Names, rows: Rows) -> Sorted:
         hashes = rows.hashes(key)
-        order = np.argsort(hashes)
+        order = ascending(hashes)
         return Sorted(rows, key, order, hashes[order])
 
     @staticmethod
@@ -41,6 +41,8 @@ class Sorted:
     @staticmethod
     def concat(parts: Sequence[Sorted]) -> Sorted:
         """All rows of some parts; since each is sorted, sorting them together is mere merging."""
+        if len(parts) == 1:
+            return parts[0]
         starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
         hashes = np.concatenate([part.hashes for part in parts])
         order = np.concatenate([part.order + start for part, start in zip(parts, starts, strict=True)])
