@@ -18,7 +18,7 @@ from tests.features import FAMILIES
 from tests.features.page import PAGE, row, section, sections
 from viewlet import Database
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ORDERS = (
     "id BIGINT, cust INT, product STRING, qty INT, price DECIMAL(10,2), weight DOUBLE, day DATE, ts TIMESTAMP, tags ARRAY<INT>, "
