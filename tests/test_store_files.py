@@ -240,11 +240,13 @@ def test_an_interrupted_commit_is_there_or_not_but_whole(tmp_path: Path, monkeyp
 
 
 def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> None:
-    with Store.open(tmp_path, limits=Limits(grace_seconds=0.0)) as store, store.begin() as transaction:
-        refs = write_runs(store.data_directory, make(k=[1], v=["a"]), MAP, name="task")
-        store._writer._sweep(0.0)  # type: ignore[union-attr]
-        transaction.adopt("m", refs, MAP)
-        transaction.commit()
+    with Store.open(tmp_path, limits=Limits(grace_seconds=0.0)) as store:
+        store.settle()  # opening it sweeps once, which without a grace may hit what comes right after
+        with store.begin() as transaction:
+            refs = write_runs(store.data_directory, make(k=[1], v=["a"]), MAP, name="task")
+            store._writer._sweep(0.0)  # type: ignore[union-attr]
+            transaction.adopt("m", refs, MAP)
+            transaction.commit()
         assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1}
 
 

@@ -30,7 +30,6 @@ RECOMPUTED = {
     "q02": ["Top 100"],
     "q03": ["Top 10"],
     "q10": ["Top 20"],
-    "q15": ["Aggregate [] max"],
     "q18": ["Top 100"],
     "q21": ["Top 100"],
 }

@@ -9,10 +9,12 @@ import pytest
 
 import viewlet
 from tests.oracle.play import _plain
-from tests.oracle.values import VALUES
+from tests.oracle.values import JSON
+from tests.oracle.values import VALUES as SAMPLES
 
 pytestmark = pytest.mark.spark
 
+VALUES = {kind: values for kind, values in SAMPLES.items() if kind != JSON}
 GROUPABLE = [kind for kind in VALUES if not kind.startswith("map")]
 
 
