@@ -127,7 +127,7 @@ SAMPLES: list[list[Any]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_min_and_max_follow_what_comes_and_goes(engine: str, tmp_path: Path, spark: Any) -> None:
     chosen, there = random.Random(7), list[Any]()
     with viewlet.connect(tmp_path / "w", spark=spark, engine=engine) as db:

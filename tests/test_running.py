@@ -436,6 +436,7 @@ def test_what_spark_alone_computes_reads_a_running_sum(db: viewlet.Database) -> 
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_views_stay_equal_on_spark(tmp_path: Path, spark: Any) -> None:
     def row(g: int | None, p: int | None, v: int) -> tuple[Any, ...]:
         return (1, g, None if p is None else Decimal(p), Decimal(v), v, v, 0.5, None, "a")
