@@ -112,6 +112,7 @@ def test_switching_a_rule_off_changes_no_result(db: viewlet.Database) -> None:
     follow(db, list(VARIANTS), seed=2, epochs=4)
 
 
+@pytest.mark.slow
 def test_keeping_every_component_changes_no_result(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     create(db)
     monkeypatch.setattr(Costs, "upkeep", lambda *_: -1.0)

@@ -18,7 +18,7 @@ VALUES = {kind: values for kind, values in SAMPLES.items() if kind != JSON}
 GROUPABLE = [kind for kind in VALUES if not kind.startswith("map")]
 
 
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_every_type_as_key_and_value(engine: Any, tmp_path: Path, spark: Any) -> None:
     """One table of all types; a view grouped by each, one that carries them all, one that joins on some."""
     columns = {f"c{i}": kind for i, kind in enumerate(VALUES)}
