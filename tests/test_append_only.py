@@ -132,3 +132,22 @@ def test_what_may_shrink_is_regrouped(db: viewlet.Database) -> None:
     db.insert("other", [(1, 2), (1, 5)])
     db.delete("other", [(1, 5)])
     assert db.check().to_pylist() == []
+
+
+SHRINKING = {
+    "padded": "SELECT t.k, max(coalesce(u.name, 'zz')) AS y FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k",
+    "unmatched": "SELECT max(x) AS y FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "except": "SELECT max(k) AS y FROM (SELECT k FROM t EXCEPT SELECT k FROM u)",
+    "ranked": "SELECT max(x) AS y FROM (SELECT x, rank() OVER (PARTITION BY k ORDER BY x) AS r FROM t) WHERE r = 1",
+}
+
+
+@pytest.mark.parametrize("db", ["inproc"], indirect=True)
+def test_what_shrinks_as_its_tables_grow(db: viewlet.Database) -> None:
+    for name, query in SHRINKING.items():
+        db.create_view(name, query)
+    assert not {"monoid"} & {db.history(n)[0]["views"][n]["technique"] for n in SHRINKING}
+    db.insert("t", [(1, 10, "a", 0.5), (2, 20, "b", 0.5)])
+    db.insert("u", [(2, "name")])
+    db.insert("t", [(1, 5, "c", 0.5)])
+    assert db.check().to_pylist() == []
