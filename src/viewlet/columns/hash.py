@@ -42,7 +42,7 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
     return result
 
 
-def ascending(hashes: Hashes) -> Positions:
+def order_of(hashes: Hashes) -> Positions:
     """The order in which hashes ascend; equal ones stay in theirs.
 
     NumPy sorts 16 bits at a time by counting. The first 48 bits of a hash tell nearly always which of two is the

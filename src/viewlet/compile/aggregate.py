@@ -16,8 +16,8 @@ from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
 from viewlet.compile.whole import WHY, over_window
-from viewlet.plan.expr import Column, Expr, Named, Reduce, columns_of, rewrite, walk
-from viewlet.plan.nodes import Aggregate
+from viewlet.plan.expr import Column, Expr, Named, columns_of, rewrite
+from viewlet.plan.nodes import Aggregate, calls_of
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, INT, Field
 from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
@@ -49,11 +49,6 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
     return build.abilities.expressions(
         r.expr for r in results_over(plan, key_names(plan), [f"_a{i}" for i, _ in enumerate(calls_of(plan))])
     )
-
-
-def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
-    """The aggregate calls in the results, each once."""
-    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
 
 
 def key_names(plan: Aggregate) -> tuple[str, ...]:

@@ -24,10 +24,22 @@ from viewlet.plan.expr import (
     conjuncts,
     rewrite,
     substitute,
-    walk,
 )
-from viewlet.plan.nodes import Aggregate, Filter, Input, Join, Plan, Project, Scan, Values, children, column, names
-from viewlet.plan.types import BOOLEAN, Field
+from viewlet.plan.nodes import (
+    Aggregate,
+    Filter,
+    Input,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Values,
+    calls_of,
+    children,
+    column,
+    names,
+)
+from viewlet.plan.types import BIGINT, BOOLEAN, INTEGRAL, Field, Type, decimal
 
 _TRACELESS = {"inner": ("left", "right"), "right": ("left",)} | dict.fromkeys(
     ("left", "semi", "anti", "exists"), ("right",)
@@ -92,9 +104,16 @@ def never_null(plan: Plan) -> frozenset[str]:
     return frozenset(known)
 
 
-def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
-    """The aggregate calls in the results, each once."""
-    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
+def adds_exactly(kind: Type) -> bool:
+    """Whether sums of such values are exact, and those of fewer than 10¹⁰ rows fit their type."""
+    return kind.name in INTEGRAL or (kind.name == "decimal" and kind.args[0] <= 28)
+
+
+def as_part(call: Reduce) -> Reduce:
+    """A call over a part of the rows, which never overflows: a sum of BIGINT is one of decimals."""
+    if call.function == "sum" and call.args[0].type == BIGINT:
+        return replace(call, args=(Call("cast", call.args, decimal(19, 0)),), type=decimal(29, 0))
+    return call
 
 
 def narrowed(plan: Join, pays: Pays) -> Join:

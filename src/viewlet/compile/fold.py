@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewlet.compile.aggregate import calls_of, key_names, results_over, why_not_sums
+from viewlet.compile.aggregate import key_names, results_over, why_not_sums
 from viewlet.compile.build import Builder, comparable, compute
 from viewlet.compile.growth import grows
 from viewlet.compile.regroup import Lower, with_inputs
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, conjunction, conjuncts, rewrite
-from viewlet.plan.nodes import Aggregate, Join, Project, column
+from viewlet.plan.nodes import Aggregate, Join, Project, calls_of, column
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program.sums import is_sum

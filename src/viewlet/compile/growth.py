@@ -9,8 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from viewlet.compile.domains import calls_of
-from viewlet.plan.nodes import Aggregate, Expand, Filter, Generate, Join, Plan, Project, Scan, Union, Values, children
+from viewlet.plan.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    Values,
+    calls_of,
+    children,
+)
 
 
 def grows(plan: Plan, growing: Collection[str]) -> bool:

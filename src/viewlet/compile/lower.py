@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.aggregate import calls_of, keep_sums, lower_aggregate, why_not_sums
+from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
 from viewlet.compile.calculus import Expansion, in_ring
 from viewlet.compile.fold import lower_fold, lower_split, split_sums, why_not_fold
@@ -37,6 +37,7 @@ from viewlet.plan.nodes import (
     Union,
     Values,
     Window,
+    calls_of,
     children,
     expressions,
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
 from viewlet.compile.growth import grows
-from viewlet.plan.expr import Column, Expr, Named, Reduce, walk
+from viewlet.plan.expr import Column, Expr, Named, Reduce
 from viewlet.plan.nodes import (
     Aggregate,
     Filter,
@@ -23,6 +23,7 @@ from viewlet.plan.nodes import (
     Sealed,
     Top,
     Window,
+    calls_of,
     column,
     map_children,
     origin_of,
@@ -117,11 +118,8 @@ def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
 
 def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
     """The columns of which an operator needs only the least value of a group, or the greatest; none if it needs more."""
-    calls = (
-        {e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)} if isinstance(plan, Aggregate) else ()
-    )
     found: dict[tuple[str, bool], None] = {}
-    for call in calls:
+    for call in calls_of(plan) if isinstance(plan, Aggregate) else ():
         match call:
             case Reduce("min" | "max" as function, (Column(name, kind),), where=None) if kind.is_ordered:
                 found[name, function == "max"] = None

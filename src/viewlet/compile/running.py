@@ -29,7 +29,7 @@ from itertools import count
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import comparable
-from viewlet.compile.domains import calls_of, narrowed, never_null, over_join, told_apart
+from viewlet.compile.domains import adds_exactly, as_part, narrowed, never_null, over_join, told_apart
 from viewlet.compile.regroup import with_inputs
 from viewlet.plan.expr import (
     Call,
@@ -47,8 +47,20 @@ from viewlet.plan.expr import (
     rewrite,
     walk,
 )
-from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Union, Window, column, map_children, names
-from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, INTEGRAL, Field, decimal
+from viewlet.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Union,
+    Window,
+    calls_of,
+    column,
+    map_children,
+    names,
+)
+from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, INTEGRAL, Field
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "eq_null_safe": "eq_null_safe"}
 _SO_FAR = Frame("range", None, Literal(0, INT))
@@ -141,7 +153,7 @@ def _adds_up(call: Reduce, side: Iterable[str]) -> bool:
         case "count":
             return True
         case "sum":
-            return kind.name in INTEGRAL or (kind.name == "decimal" and kind.args[0] <= 28)
+            return adds_exactly(kind)
         case "avg":
             return kind.name in INTEGRAL and kind != BIGINT
         case _:
@@ -174,9 +186,8 @@ def _rewritten(found: _Running, abilities: Abilities, number: int) -> Plan | Non
 def _from_parts(expr: Expr) -> Expr | None:
     """A call as an expression over sums that never overflow."""
     match expr:
-        case Reduce("sum", (argument,)) if argument.type == BIGINT:
-            wide = Call("cast", (argument,), decimal(19, 0))
-            return Call("cast", (replace(expr, args=(wide,), type=decimal(29, 0)),), BIGINT)
+        case Reduce("sum") if (part := as_part(expr)) is not expr:
+            return Call("cast", (part,), expr.type)
         case Reduce("avg"):
             parts = (replace(expr, function=function, type=BIGINT) for function in ("sum", "count"))
             return Call("divide", tuple(Call("cast", (part,), DOUBLE) for part in parts), DOUBLE)

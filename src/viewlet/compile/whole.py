@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewlet.compile.build import Builder, has_float
+from viewlet.compile.domains import adds_exactly, as_part
 from viewlet.compile.regroup import Lower, SumsOf, lower_keyed, with_inputs
 from viewlet.plan.expr import (
     Call,
@@ -30,10 +31,21 @@ from viewlet.plan.expr import (
     conjuncts,
     rewrite,
     substitute,
-    walk,
 )
-from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Union, Window, children, map_children, names
-from viewlet.plan.types import BIGINT, INTEGRAL, Field, decimal
+from viewlet.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Union,
+    Window,
+    calls_of,
+    children,
+    map_children,
+    names,
+)
+from viewlet.plan.types import BIGINT, Field, decimal
 from viewlet.program.terms import Term
 
 WHY = "a sum over all of a running sum is made together with it, from maps"
@@ -58,15 +70,17 @@ class _Flat:
 
 def over_window(build: Builder, plan: Aggregate) -> Whole | None:
     """The function that an aggregate over a window without partitions is, if it is better made as one."""
-    if not build.rules.higher_order or plan.keys or not any(_is_whole_window(p) for p in _factors(plan.rows)):
+    if not build.rules.higher_order or plan.keys:
         return None
     flat = _Flat()
     _flatten(plan.rows, flat)
-    windows = [p for p in flat.factors if isinstance(p, Window) and _is_whole_window(p)]
+    windows = [p for p in flat.factors if isinstance(p, Window) and not p.partition]
+    if len(windows) != 1:
+        return None
     single = [p for p in flat.factors if isinstance(p, Aggregate)]
     others = [p for p in flat.factors if p not in windows and p not in single]
     known = build.tables(windows[0])
-    if len(windows) > 1 or len(others) > 1 or not all(build.tables(p) <= known for p in (*single, *others)):
+    if len(others) > 1 or not all(build.tables(p) <= known for p in (*single, *others)):
         return None
     aggregate = replace(plan, results=tuple(Named(r.name, substitute(r.expr, flat.results)) for r in plan.results))
     if others:
@@ -107,22 +121,6 @@ def _aggregates(plan: Plan) -> Iterator[Plan]:
             yield from _aggregates(child)
     else:
         yield plan
-
-
-def _is_whole_window(plan: Plan) -> bool:
-    return isinstance(plan, Window) and not plan.partition
-
-
-def _factors(plan: Plan) -> Iterator[Plan]:
-    """What filters, projections and inner joins put together."""
-    match plan:
-        case Filter() | Project():
-            yield from _factors(plan.rows)
-        case Join(kind="inner"):
-            yield from _factors(plan.left)
-            yield from _factors(plan.right)
-        case _:
-            yield plan
 
 
 def _flatten(plan: Plan, flat: _Flat) -> None:
@@ -172,15 +170,15 @@ def _added_up(
     """A factor added up by what is asked of its rows, and the aggregate over these sums."""
     own = set(names(rows))
     asked = {name for c in conditions for name in columns_of(c)} & own
-    calls = tuple(dict.fromkeys(e for r in aggregate.results for e in walk(r.expr) if isinstance(e, Reduce)))
+    calls = calls_of(aggregate)
     keys = tuple(Column(f.name, f.type) for f in rows.columns if f.name in asked)
     moved = [e for c in calls for e in (*c.args, c.where) if e is not None]
     exact = all(_is_exact(c) and columns_of(c) <= own for c in calls) and not any(has_float(k.type) for k in keys)
     if not exact or not build.is_safe(moved):
         return None
-    sums = {c: Field(build.fresh("s"), _part(c).type) for c in calls}
+    sums = {c: Field(build.fresh("s"), as_part(c).type) for c in calls}
     fields = (*(Field(k.name, k.type) for k in keys), *sums.values())
-    exprs: list[Expr] = [*keys, *map(_part, calls)]
+    exprs: list[Expr] = [*keys, *map(as_part, calls)]
     below = Aggregate(rows, keys, tuple(Named(f.name, e) for f, e in zip(fields, exprs, strict=True)), fields)
     held: dict[Expr, Expr] = {c: _over(c, Column(f.name, f.type)) for c, f in sums.items()}
     results = tuple(Named(r.name, rewrite(r.expr, held.get)) for r in aggregate.results)
@@ -192,15 +190,7 @@ def _is_exact(call: Reduce) -> bool:
     kind = call.args[0].type if call.args else BIGINT
     if call.distinct or len(call.args) > 1:
         return False
-    exact = kind.name in INTEGRAL or (kind.name == "decimal" and kind.args[0] <= 28)
-    return call.function == "count" or (call.function == "sum" and exact)
-
-
-def _part(call: Reduce) -> Reduce:
-    """The sum of a part, which never overflows."""
-    if call.function == "sum" and call.args[0].type == BIGINT:
-        return replace(call, args=(Call("cast", call.args, decimal(19, 0)),), type=decimal(29, 0))
-    return call
+    return call.function == "count" or (call.function == "sum" and adds_exactly(kind))
 
 
 def _over(call: Reduce, parts: Column) -> Expr:

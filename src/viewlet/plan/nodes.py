@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewlet.plan.expr import Column, Expr, Named, Order
+from viewlet.plan.expr import Column, Expr, Named, Order, Reduce, walk
 from viewlet.plan.types import Field
 
 
@@ -251,3 +251,8 @@ def leaves(plan: Plan) -> tuple[Plan, ...]:
 def origin_of(plan: Plan) -> int | None:
     """The operator of Spark's plan that a node mirrors, if there is one."""
     return None if isinstance(plan, Input) else plan.origin
+
+
+def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
+    """The aggregate calls in the results, each once."""
+    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))

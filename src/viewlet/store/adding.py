@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, ascending
+from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.store.layout import Layout
 
@@ -24,7 +24,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     `order` says how to sort them, where that is known.
     """
     if order is None:
-        order = ascending(hashes)
+        order = order_of(hashes)
     ordered = hashes[order]
     repeated = _has_equal_neighbour(ordered)
     if repeated.any():
@@ -59,7 +59,7 @@ def _add_repeated(
     sums = {name: total(values_of(rows[name], "i8")) for name in layout.sums}
     picked = np.concatenate([alone, others[starts]])
     alive = np.flatnonzero(_is_alive(weights, sums, layout))
-    at = alive[ascending(hashes[picked[alive]])]
+    at = alive[order_of(hashes[picked[alive]])]
     result = rows.take(picked[at]).weighted(weights[at])
     if sums:
         result = result.with_columns({name: from_numpy(values[at], rows[name].type) for name, values in sums.items()})

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, ascending, hash_rows
+from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows
 from viewlet.store import tablerun
 from viewlet.store.adding import add_together
@@ -76,7 +76,7 @@ class Contents:
         """Every row whose hash over some columns is among the given ones, and which of those it is."""
         assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
         which = self.layout.lookups.index(columns)
-        order = ascending(hashes) if len(hashes) > _MANY else None
+        order = order_of(hashes) if len(hashes) > _MANY else None
         probes = hashes if order is None else hashes[order]
         found = [
             (run.map.rows, run.map.find(which, probes, span)) for run, span in zip(self.runs, self._spans, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, ascending
+from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Known, Rows
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
@@ -88,7 +88,7 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     names = ["_hash", *layout.columns, "_weight"]
     for i, wanted in enumerate(layout.indexes):
         hashes = rows.hashes(wanted)
-        order = ascending(hashes)
+        order = order_of(hashes)
         arrays += [from_numpy(hashes[order], _HASH), from_numpy(order, _WEIGHT)]
         names += [f"_hash_{i}", f"_row_{i}"]
     return MapBody(pa.RecordBatch.from_arrays(arrays, names=names), layout)

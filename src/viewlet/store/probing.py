@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, ascending
+from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents
 from viewlet.store.layout import Names
@@ -30,7 +30,7 @@ class Sorted:
     @staticmethod
     def by(key: Names, rows: Rows) -> Sorted:
         hashes = rows.hashes(key)
-        order = ascending(hashes)
+        order = order_of(hashes)
         return Sorted(rows, key, order, hashes[order])
 
     @staticmethod
