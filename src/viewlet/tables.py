@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
-from viewlet.columns.rows import Rows, Weights, alike, distinct, group
+from viewlet.columns.hash import order_of
+from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
 from viewlet.store import Contents, Layout
-from viewlet.store.adding import add_together
+from viewlet.store.adding import add_together, has_equal_neighbour
 from viewlet.store.layout import Names
 from viewlet.store.probing import Pairs, Sorted
 
@@ -245,11 +246,12 @@ class TableChanges:
 
 def net(rows: Rows, key: Names) -> Rows:
     """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
-    first, numbers = distinct(rows.hashes(key or None))
-    if len(first) == len(rows):
+    hashes = rows.hashes(key or None)
+    order = order_of(hashes)
+    shared = has_equal_neighbour(hashes[order])
+    if not shared.any():
         return rows
-    alone = np.bincount(numbers)[numbers] == 1
-    return Rows.concat([rows.filter(alone), rows.filter(~alone).consolidate()])
+    return Rows.concat([rows.take(np.sort(order[~shared])), rows.take(np.sort(order[shared])).consolidate()])
 
 
 def _owned(part: Sorted) -> Sorted:

@@ -133,30 +133,50 @@ def _bits(array: pa.Array, seed: int) -> Hashes:
 
 
 def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
-    """The hash of each string: its words, eight bytes each, folded in turn."""
+    """The hash of each string: its length and its words, eight bytes each, every word mixed with its place, added up."""
     offsets = offsets_of(array)
     starts, lengths = offsets[:-1], np.diff(offsets)
     if array.null_count:
         lengths = np.where(valid_mask(array), lengths, 0)
-    result = mix(lengths.astype(np.uint64) + _salt(seed + 1))
-    if not lengths.any():
-        return result
-    base, end = int(offsets[0]), int(offsets[-1])
-    data = data_bytes(array, base, end)
-    words = np.ndarray(shape=(end - base + 1,), dtype="<u8", buffer=data, strides=(1,))
+    result = lengths.astype(np.uint64) + _salt(seed + 1)
+    if lengths.any():
+        base, end = int(offsets[0]), int(offsets[-1])
+        data = data_bytes(array, base, end)
+        words = np.ndarray(shape=(end - base + 1,), dtype="<u8", buffer=data, strides=(1,))
+        add = _add_at_once if len(array) < _FEW else _add_by_place
+        add(result, words, starts - base, lengths)
+    return mix(result)
+
+
+def _add_at_once(result: Hashes, words: Hashes, starts: Positions, lengths: Positions) -> None:
+    """Add the words of each string to its hash: all words together, which is quick for a few strings."""
+    counts = (lengths + 7) >> 3
+    ends = np.cumsum(counts)
+    place = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    taken = words[np.repeat(starts, counts) + (place << 3)]
+    some = np.flatnonzero(counts)
+    taken[ends[some] - 1] &= _FIRST[((lengths[some] - 1) & 7) + 1]
+    taken += (place + 1).astype(np.uint64) * _PRIME
+    result[some] += np.add.reduceat(mix(taken), (ends - counts)[some])
+
+
+def _add_by_place(result: Hashes, words: Hashes, starts: Positions, lengths: Positions) -> None:
+    """The same for many strings: all first words, then all second ones, and so on."""
     rows: Any = slice(None) if lengths.all() else np.flatnonzero(lengths)
-    at, left = starts[rows] - base, lengths[rows]
-    while True:
-        folded = result[rows] * _PRIME
-        folded ^= words[at] & _FIRST[np.minimum(left, 8)]
-        result[rows] = mix(folded)
+    at, left, salt = starts[rows], lengths[rows], _PRIME
+    while len(at):
+        taken = words[at] & _FIRST[np.minimum(left, 8)]
+        result[rows] += mix(taken + salt)
         longer = left > 8
-        if not longer.any():
-            return result
         if not longer.all():
             rows = np.flatnonzero(longer) if isinstance(rows, slice) else rows[longer]
             at, left = at[longer], left[longer]
-        at, left = at + 8, left - 8
+        at, left, salt = at + 8, left - 8, _salt_after(salt)
+
+
+def _salt_after(salt: np.uint64) -> np.uint64:
+    """The salt of the next place."""
+    return np.uint64((int(salt) + int(_PRIME)) & 0xFFFFFFFFFFFFFFFF)
 
 
 def _hash_lists(array: pa.Array, elements: Hashes, *, ordered: bool) -> Hashes:

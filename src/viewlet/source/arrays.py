@@ -63,10 +63,20 @@ _AS_IT_IS = frozenset({*INTEGRAL, "boolean", "string", "binary", "decimal"})
 
 def _is_valid(array: pa.Array) -> bool:
     try:
-        array.validate(full=True)
+        array.validate(full=not _is_ascii(array))
     except pa.ArrowException:
         return False
     return True
+
+
+def _is_ascii(array: pa.Array) -> bool:
+    """Whether an array is of strings that are well-formed because all their bytes are below 128."""
+    if not pa.types.is_string(array.type):
+        return False
+    offsets = offsets_of(array)
+    text = np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
+    inside = offsets[0] >= 0 and offsets[-1] <= len(text) and bool((offsets[1:] >= offsets[:-1]).all())
+    return inside and int(text[offsets[0] : offsets[-1]].max(initial=0)) < 128
 
 
 def checked(table: str, field: Field, array: pa.Array) -> pa.Array:

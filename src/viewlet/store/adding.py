@@ -26,9 +26,9 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     if order is None:
         order = order_of(hashes)
     ordered = hashes[order]
-    repeated = _has_equal_neighbour(ordered)
+    repeated = has_equal_neighbour(ordered)
     if repeated.any():
-        return _add_repeated(rows, hashes, layout, order[~repeated], order[repeated])
+        return _add_repeated(rows, hashes, layout, order, repeated)
     alive = _is_alive(rows.weights, {name: values_of(rows[name], "i8") for name in layout.sums}, layout)
     if not alive.all():
         order = order[alive[order]]
@@ -36,7 +36,8 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     return rows.take(order), ordered
 
 
-def _has_equal_neighbour(ordered: Hashes) -> Mask:
+def has_equal_neighbour(ordered: Hashes) -> Mask:
+    """Which of some sorted hashes occur more than once."""
     result = np.zeros(len(ordered), dtype=np.bool_)
     if len(ordered) > 1:
         equal = ordered[1:] == ordered[:-1]
@@ -45,25 +46,21 @@ def _has_equal_neighbour(ordered: Hashes) -> Mask:
     return result
 
 
-def _add_repeated(
-    rows: Rows, hashes: Hashes, layout: Layout, alone: Positions, others: Positions
-) -> tuple[Rows, Hashes]:
-    """Add up the rows at `others`, which share hashes; those `alone` stay as they are."""
-    order, starts = _gather(rows.select(layout.plain).take(others), hashes[others])
-    others = others[order]
-
-    def total(values: Weights) -> Weights:
-        return np.concatenate([values[alone], np.add.reduceat(values[others], starts)])
-
-    weights = total(rows.weights)
-    sums = {name: total(values_of(rows[name], "i8")) for name in layout.sums}
-    picked = np.concatenate([alone, others[starts]])
-    alive = np.flatnonzero(_is_alive(weights, sums, layout))
-    at = alive[order_of(hashes[picked[alive]])]
-    result = rows.take(picked[at]).weighted(weights[at])
-    if sums:
-        result = result.with_columns({name: from_numpy(values[at], rows[name].type) for name, values in sums.items()})
-    return result, hashes[picked[at]]
+def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, repeated: Mask) -> tuple[Rows, Hashes]:
+    """Add up rows, given in the order of their hashes, some of which are repeated."""
+    order, others = order.copy(), order[repeated]
+    together, starts = _gather(rows.select(layout.plain).take(others), hashes[others])
+    order[repeated] = others[together]
+    is_first = ~repeated
+    is_first[np.flatnonzero(repeated)[starts]] = True
+    first = np.flatnonzero(is_first)
+    weights = np.add.reduceat(rows.weights[order], first)
+    sums = {name: np.add.reduceat(values_of(rows[name], "i8")[order], first) for name in layout.sums}
+    alive = _is_alive(weights, sums, layout)
+    at = order[first[alive]]
+    result = rows.take(at).weighted(weights[alive])
+    added = {name: from_numpy(values[alive], rows[name].type) for name, values in sums.items()}
+    return result.with_columns(added) if sums else result, hashes[at]
 
 
 def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
