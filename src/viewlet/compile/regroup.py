@@ -10,9 +10,11 @@ difference is still all that goes on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
 from viewlet.compile.growth import grows
+from viewlet.compile.near import in_two, near_of, passed_through
 from viewlet.plan.expr import Column, Expr, Named, Reduce
 from viewlet.plan.nodes import (
     Aggregate,
@@ -30,7 +32,7 @@ from viewlet.plan.nodes import (
 )
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
-from viewlet.program.terms import KEY, Change, Grouped, Leading, Regroup, Select, Term
+from viewlet.program.terms import KEY, Change, Grouped, Leading, Near, Regroup, Select, Term
 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 SumsOf = Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
@@ -53,10 +55,11 @@ def lower_keyed(
     *,
     top: Plan | None = None,
     sums_of: SumsOf | None = None,
+    near: Near | None = None,
 ) -> tuple[Term, ...]:
     """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
 
-    With `sums_of`, inputs that are aggregates are read from their maps of sums.
+    With `sums_of`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is.
     """
     if (
         keys
@@ -64,6 +67,7 @@ def lower_keyed(
         and (bad := build.abilities.expressions(comparable(k) for side in keys for k in side)) is not None
     ):
         keys, why = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}"
+        near = None
     keyed = bool(keys) and bool(keys[0])
     top = top or plan
     function = with_inputs(top, inputs)
@@ -72,20 +76,22 @@ def lower_keyed(
     first = _first_read(plan) if unable is None else ()
     why = f"{why}; only the first rows of a group are read, in order" if first else why
     build.note(
-        plan, "keyed" if keyed or first else "recompute", why if unable is None else f"{why}; on Spark: {unable}"
+        plan,
+        "keyed" if keyed or first or near else "recompute",
+        why if unable is None else f"{why}; on Spark: {unable}",
     )
     grouped = []
     for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
         held = _held(build, plan_of, sums_of)
         if held is None:
-            grouped.append(_keep_input(build, plan_of, by, lower, first))
+            grouped.append(_keep_input(build, plan_of, by, lower, first, shared=near is None))
         else:
             grouped.append(Grouped(held.kept.name, (), held.columns, held.sums))
             function = _answered(function, i, held)
     native = None if unable is None else _native(top, inputs)
     fields = (*top.columns, Field(KEY, BIGINT, False))
     target = build.next_map()
-    term = Regroup(tuple(grouped), function, target, fields, native)
+    term = Regroup(tuple(grouped), function, target, fields, native, near)
     kept = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
     return (change_of(kept, len(top.columns)),)
 
@@ -129,11 +135,18 @@ def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
 
 
 def _keep_input(
-    build: Builder, plan: Plan, keys: Keys, lower: Lower, first: tuple[tuple[str, bool], ...] = ()
+    build: Builder, plan: Plan, keys: Keys, lower: Lower, first: tuple[tuple[str, bool], ...], *, shared: bool
 ) -> Grouped:
-    """The input's rows as a map, by group."""
+    """The input's rows as a map, by group; `shared`: without groups, a table will do."""
     terms = lower(build, plan)
-    if not keys and not first and len(terms) == 1 and isinstance(terms[0], Change) and build.is_stored(terms[0].bag):
+    if (
+        shared
+        and not keys
+        and not first
+        and len(terms) == 1
+        and isinstance(terms[0], Change)
+        and build.is_stored(terms[0].bag)
+    ):
         return Grouped(terms[0].bag, (), plan.columns)  # it is kept already
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
@@ -162,9 +175,32 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
 
 
 def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple[Term, ...]:
-    """A window is regrouped by its partition; without one, recomputed."""
-    why = "a window reads its whole partition" if plan.partition else "a window without PARTITION BY has one partition"
-    return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, lower, top=top)
+    """A window is regrouped by its partition, or by what sees a change; where it can be neither, recomputed."""
+    near = near_of(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
+    if near is None or (near.back is None and _drops_rows(top, plan)):
+        why = "reads its whole partition" if plan.partition else "without PARTITION BY has one partition"
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", lower, top=top)
+    why = "a change reaches all rows after it" if near.back is None else _reach(near)
+    if (result := passed_through(top, plan, near.order) if near.back is not None else None) is not None:
+        near = replace(near, result=result)
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, lower, top=top, near=near)
+    above, values = _row_wise_above(build, top, plan), in_two(plan, build.fresh)
+    terms = lower_keyed(build, values.rows, (plan.rows,), (plan.partition,), why, lower, near=near)
+    results = [(f, r.expr) for f, r in zip(values.columns, values.results, strict=True)]
+    return tuple(above(compute(term, results)) for term in terms)
+
+
+def _reach(near: Near) -> str:
+    return f"a change reaches {near.ahead:,} rows before it and {near.back:,} after it, and those that tie with them"
+
+
+def _drops_rows(top: Plan, base: Plan) -> bool:
+    """Whether a filter is among the row-wise operators above another."""
+    return (
+        top is not base
+        and isinstance(top, Filter | Project)
+        and (isinstance(top, Filter) or _drops_rows(top.rows, base))
+    )
 
 
 def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term, ...]:

@@ -13,6 +13,7 @@ from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.answers import standing_for
 from viewlet.engine.local import compile_plan
+from viewlet.engine.near import compile_near
 from viewlet.program.terms import KEY, Grouped, Regroup
 from viewlet.store import Contents
 
@@ -21,12 +22,36 @@ if TYPE_CHECKING:
 
 
 def compile_regroup(term: Regroup) -> Run:
-    function = None if term.native is not None else regroup_function(term)
+    whole = _compile_whole(term)
+    near = None if term.near is None else compile_near(term, term.near)
 
     def run(epoch: Epoch) -> Rows | None:
         touched = touched_groups(term, epoch)
         if touched is None:
             return None
+        changes = epoch.change(term.inputs[0].map)
+        if near is None or changes is None or len(changes) > _MANY * epoch.old(term.target).rows:
+            return whole(epoch, touched)
+        done = near(epoch, changes)
+        if done is None:
+            return whole(epoch, touched)
+        changed, seen = done
+        rest = None if seen.all() else whole(epoch, np.unique(changes.hashes(term.inputs[0].key)[~seen]))
+        parts = [rows for rows in (changed, rest) if rows is not None and len(rows)]
+        return Rows.concat(parts) if parts else None
+
+    return run
+
+
+_MANY = 0.1
+"""Where changes are more than this share of the rows, whole groups are read."""
+
+
+def _compile_whole(term: Regroup) -> Callable[[Epoch, Hashes], Rows | None]:
+    """The function of whole groups, by their hashes."""
+    function = None if term.native is not None else regroup_function(term)
+
+    def run(epoch: Epoch, touched: Hashes) -> Rows | None:
         inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
         now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
         return replace_groups(term, epoch.old(term.target), touched, now)

@@ -215,6 +215,21 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """What lets a window read no more than the rows that see a change.
+
+    `order` is the column that its rows are ordered by first, `result` what the result calls it; `back` and `ahead` say
+    how many rows before it and after it a row sees. Without `back` it sees all before it, and goes on from the last.
+    """
+
+    order: str
+    result: str
+    descending: bool
+    back: int | None
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
 class Regroup:
     """f(new groups) − what is stored for them, for the groups that a delta touches.
 
@@ -227,6 +242,7 @@ class Regroup:
     target: str
     columns: tuple[Field, ...]
     native: tuple[int, tuple[int, ...]] | None = None
+    near: Near | None = None
 
     @property
     def is_keyed(self) -> bool:

@@ -7,6 +7,7 @@ from viewlet.store.limits import Limits
 from viewlet.store.ranges import Bound
 from viewlet.store.runs import RunRef
 from viewlet.store.store import Snapshot, Store
+from viewlet.store.stretches import Stretches
 from viewlet.store.transaction import Transaction
 from viewlet.store.writing import write_run, write_runs
 
@@ -19,6 +20,7 @@ __all__ = [
     "RunRef",
     "Snapshot",
     "Store",
+    "Stretches",
     "TableContents",
     "Transaction",
     "make_contents",

@@ -14,16 +14,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, values_of
+from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, hash_rows, order_of
-from viewlet.columns.rows import Rows
+from viewlet.columns.rows import Rows, Weights
 from viewlet.store import tablerun
 from viewlet.store.adding import add_together
-from viewlet.store.first import first_rows
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import Span, to_rows
+from viewlet.store.near import Places, nearest
 from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
 from viewlet.store.runs import Run, RunRef
+from viewlet.store.stretches import Stretches, around
 
 Types = Mapping[str, pa.DataType]
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
@@ -117,12 +118,52 @@ class Contents:
 
         Or with the greatest one. Groups whose values are all NULL, or that share a hash, come as a whole.
         """
-        found = first_rows(self._ranges(columns, order, hashes), columns, hashes, self.layout, descending)
-        others = np.arange(len(hashes)) if found is None else np.setdiff1d(np.arange(len(hashes)), found[0])
+        places = Places(hashes, None, before=descending)
+        found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, 1)
+        others = np.arange(len(hashes)) if found is None else np.setdiff1d(np.arange(len(hashes)), found.which)
         at, rows = self.lookup(columns, hashes[others])
         if found is None:
             return others[at], rows
-        return np.concatenate([found[0], others[at]]), Rows.concat([found[1], rows])
+        return np.concatenate([found.which, others[at]]), Rows.concat([found.rows, rows])
+
+    def without_value(self, columns: Names, order: str, hashes: Hashes) -> Mask:
+        """Which of some groups, by hash, have rows whose `order` is NULL."""
+        found = [index.without_value(hashes) for index in self._ranges(columns, order, hashes)]
+        result = np.zeros(len(hashes), dtype=np.bool_)
+        for which, _ in filter(None, found):
+            result[which] = True
+        return result
+
+    def stretches(
+        self, columns: Names, order: str, changes: Rows, before: int | None, after: int | None
+    ) -> Stretches | None:
+        """How far changes reach in the order of a column: so many rows before each and after it, or all (None).
+
+        None if that cannot be told, as groups share a hash.
+        """
+        indexes = self._ranges(columns, order, changes.hashes(columns))
+        return around(indexes, self.layout, columns, order, changes, before, after)
+
+    def inside(self, columns: Names, order: str, stretches: Stretches) -> tuple[Positions, Rows]:
+        """The rows of stretches, and of which each is."""
+        indexes = self._ranges(columns, order, stretches.hashes)
+        return self._take([(index.batch, index.pairs(index.find(stretches.probes))) for index in indexes])
+
+    def beside(
+        self, columns: Names, order: str, stretches: Stretches, count: int, *, before: bool
+    ) -> tuple[Positions, Rows]:
+        """The `count` rows next to stretches, before or after them, with those that tie with the last."""
+        indexes = self._ranges(columns, order, stretches.hashes)
+        found = nearest(indexes, columns, stretches.outside(before=before), self.layout, count) if count else None
+        return (_NOWHERE, self.nothing()) if found is None else (found.which, found.rows)
+
+    def count_outside(
+        self, columns: Names, order: str, stretches: Stretches, keys: Sequence[pa.Array], *, before: bool
+    ) -> Weights:
+        """How many rows of its group are before each stretch, or after it."""
+        indexes = self._ranges(columns, order, stretches.hashes)
+        probes = stretches.outside(before=before).probes(np.arange(len(stretches)))
+        return add_ranges(indexes, probes, keys, self.layout).weights
 
     def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
         """The index of each run's rows by some columns and the order of another, for some hashes."""

@@ -75,12 +75,12 @@ def make_probes(hashes: Hashes, low: Bound | None, high: Bound | None, kind: pa.
         if bound.values.null_count:
             valid = valid_mask(bound.values)
             live = valid if live is None else live & valid
-    start = None if low is None else Edge(_comparable(low.values), "left" if low.inclusive else "right")
-    stop = None if high is None else Edge(_comparable(high.values), "right" if high.inclusive else "left")
+    start = None if low is None else Edge(comparable(low.values), "left" if low.inclusive else "right")
+    stop = None if high is None else Edge(comparable(high.values), "right" if high.inclusive else "left")
     return Probes(hashes, start, stop, live)
 
 
-def _comparable(array: pa.Array) -> Values:
+def comparable(array: pa.Array) -> Values:
     """Values that NumPy sorts and searches as Spark would; anything at all where it is NULL.
 
     Of floating-point numbers NumPy, too, takes NaN for the greatest, and the two zeros for equal.
@@ -127,7 +127,7 @@ class RangeIndex:
     def __init__(self, batch: pa.RecordBatch, layout: Layout, columns: Names, order: str, hashes: Hashes) -> None:
         self.batch, self._layout, self._columns = batch, layout, columns
         self._column = column = batch.column(layout.columns.index(order))
-        values = _comparable(column)
+        values = comparable(column)
         by_value = np.argsort(values)
         self._given = hashes
         if column.null_count:
@@ -175,7 +175,7 @@ class RangeIndex:
     @cached_property
     def ordered(self) -> Values:
         """The value of each row, in order."""
-        return _comparable(self._column)[self.at]
+        return comparable(self._column)[self.at]
 
     @cached_property
     def is_mixed(self) -> bool:

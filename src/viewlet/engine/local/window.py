@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.evaluate import why_not as why_not_expr
 from viewlet.columns.rows import Rows
@@ -44,12 +45,14 @@ def _split(plan: Window) -> tuple[tuple[Over, ...], tuple[Expr, ...]]:
 def compile_window(plan: Window, has_key: bool) -> Callable[[Rows], Rows]:
     """The function from rows to the same rows with the window functions' values as further columns."""
     calls, results = _split(plan)
-    arrange = _compile_arrange(plan, has_key, any(depends_on_ties(call) for call in calls))
+    places = compile_places(plan, has_key)
     functions = [compile_over(call) for call in calls]
     outputs = [(r.name, compile_expr(e)) for r, e in zip(plan.results, results, strict=True)]
 
     def run(rows: Rows) -> Rows:
-        arranged = arrange(rows.expanded())
+        rows = rows.expanded()
+        at, new_partition, new_peers = places(rows)
+        arranged = Sorted.of(rows.take(at), new_partition, new_peers)
         found = {f"_over {i}": function(arranged) for i, function in enumerate(functions)}
         known = arranged.rows.with_columns(found)
         more = {name: output(known) for name, output in outputs}
@@ -59,19 +62,23 @@ def compile_window(plan: Window, has_key: bool) -> Callable[[Rows], Rows]:
     return run
 
 
-def _compile_arrange(plan: Window, has_key: bool, total: bool) -> Callable[[Rows], Sorted]:
-    """The function that sorts rows by partition and order; `total`: ties must not be left open."""
+def compile_places(plan: Window, has_key: bool) -> Callable[[Rows], tuple[Positions, Mask, Mask]]:
+    """The function that sorts rows by partition and order, and tells where partitions and peers begin.
+
+    Ties are left open only where no function can tell.
+    """
     partition = [compile_expr(p) for p in plan.partition]
     terms = _compile_terms(plan.order)
+    total = any(depends_on_ties(call) for call in _split(plan)[0])
 
-    def arrange(rows: Rows) -> Sorted:
+    def places(rows: Rows) -> tuple[Positions, Mask, Mask]:
         keys: list[pa.Array] = [normalized(p(rows)) for p in partition]
         _, numbers = number_groups([*keys, rows[KEY]] if has_key else keys, len(rows))
         order = terms(rows)
         at = sort_total([numbers, *order], rows) if total else sort([numbers, *order], len(rows))
-        return Sorted.of(rows.take(at), changes([numbers], at), changes([numbers, *order], at))
+        return at, changes([numbers], at), changes([numbers, *order], at)
 
-    return arrange
+    return places
 
 
 def _compile_terms(order: Sequence[Order]) -> Callable[[Rows], list[np.ndarray]]:

@@ -1,0 +1,138 @@
+"""Windows by stretches: only rows that see a change are computed again.
+
+    stretch = the rows that see a change,    context = the rows that a stretch sees besides itself
+
+Where rows see so many others, the function runs over stretches and contexts, and what it gives for the contexts is left
+out. Where they see all rows before them, it runs over the stretches alone, and goes on from the row before each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.hash import hash_rows
+from viewlet.columns.rows import Rows
+from viewlet.engine.goingon import compile_going_on
+from viewlet.engine.local import compile_plan
+from viewlet.errors import EvaluationError
+from viewlet.program.terms import KEY, Near, Regroup
+from viewlet.store import Contents, Stretches
+from viewlet.store.ranges import comparable
+
+if TYPE_CHECKING:
+    from viewlet.engine.block import Epoch
+
+Nearby = Callable[["Epoch", Rows], tuple[Rows, Mask] | None]
+
+
+def compile_near(term: Regroup, near: Near) -> Nearby:
+    """The function from changes to what they mean for the result, with which of them it saw to; None if it cannot tell.
+
+    Changes in partitions that have NULL to be ordered by are left to others.
+    """
+    evaluate = _compile_limited(term, near) if near.back is not None else _compile_running(term, near)
+    before, after = _by_value(near, near.ahead, near.back)
+    names = [f.name for f in term.columns]
+
+    def run(epoch: Epoch, changes: Rows) -> tuple[Rows, Mask] | None:
+        ordered = Ordered.of(epoch.new(term.inputs[0].map), term, near)
+        seen = ordered.have_values(changes)
+        changes = changes.filter(seen)
+        stretches = ordered.stretches(changes, before, after) if len(changes) else None
+        if stretches is None:
+            return None
+        groups = stretches.hashes.view(np.int64) if term.is_keyed else np.zeros(len(stretches), dtype=np.int64)
+        target, there = epoch.old(term.target), stretches.of(hash_rows([from_numpy(groups, pa.int64())], len(groups)))
+        try:
+            now = evaluate(ordered, stretches, changes, target, there)
+        except (EvaluationError, pa.ArrowInvalid):
+            return None  # it may come of what the context lacks: whole partitions will tell
+        if now is None:
+            return None
+        now = now.with_columns({KEY: from_numpy(groups[values_of(now[KEY], "i8")], pa.int64())})
+        _, was = target.inside((KEY,), near.result, there)
+        return Rows.concat([was.select(names).negated(), now.select(names)]).consolidate(), seen
+
+    return run
+
+
+def _by_value(near: Near, before: int | None, after: int | None) -> tuple[int | None, int | None]:
+    """Numbers of rows before and after in a window's order, as below and above by value."""
+    return (after, before) if near.descending else (before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The input of a window, by partition and in the order of a column."""
+
+    contents: Contents
+    key: tuple[str, ...]
+    order: str
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(contents: Contents, term: Regroup, near: Near) -> Ordered:
+        names = tuple(f.name for f in term.inputs[0].columns)
+        return Ordered(contents, term.inputs[0].key, contents.layout.columns[names.index(near.order)], names)
+
+    def have_values(self, changes: Rows) -> Mask:
+        """Which changes are in partitions where no row has NULL to be ordered by."""
+        hashes = changes.hashes(self.key)
+        gone = hashes[~valid_mask(changes[self.order])]
+        return ~self.contents.without_value(self.key, self.order, hashes) & ~np.isin(hashes, gone)
+
+    def stretches(self, changes: Rows, before: int | None, after: int | None) -> Stretches | None:
+        return self.contents.stretches(self.key, self.order, changes, before, after)
+
+    def inside(self, stretches: Stretches) -> Rows:
+        """The rows of stretches, numbered by these."""
+        return self._numbered(*self.contents.inside(self.key, self.order, stretches)).consolidate()
+
+    def beside(self, stretches: Stretches, count: int, *, before: bool) -> Rows:
+        """The rows next to stretches, numbered by these."""
+        return self._numbered(*self.contents.beside(self.key, self.order, stretches, count, before=before))
+
+    def count_outside(self, stretches: Stretches, changes: Rows, *, before: bool) -> Positions:
+        """How many rows of its partition are before each stretch, or after it."""
+        keys = [changes[name].take(from_numpy(stretches.example, pa.int64())) for name in self.key]
+        return self.contents.count_outside(self.key, self.order, stretches, keys, before=before)
+
+    def _numbered(self, which: Positions, rows: Rows) -> Rows:
+        columns = dict(zip(self.names, rows.columns.values(), strict=False))
+        return Rows({**columns, KEY: from_numpy(which, pa.int64())}, rows.weights)
+
+
+Evaluate = Callable[[Ordered, Stretches, Rows, Contents, Stretches], Rows | None]
+
+
+def _compile_limited(term: Regroup, near: Near) -> Evaluate:
+    """The results of the rows of stretches that see so many others; the context is read with them."""
+    function = compile_plan(term.function)
+    before, after = _by_value(near, near.back, near.ahead)
+    assert before is not None and after is not None
+
+    def evaluate(rows: Ordered, stretches: Stretches, changes: Rows, target: Contents, there: Stretches) -> Rows:
+        context = [rows.beside(stretches, n, before=b) for n, b in ((before, True), (after, False)) if n]
+        now = function([Rows.concat([rows.inside(stretches), *context])])
+        return now.filter(stretches.hold(values_of(now[KEY], "i8"), comparable(now[near.result])))
+
+    return evaluate
+
+
+def _compile_running(term: Regroup, near: Near) -> Evaluate:
+    """The results of the rows of stretches that see all rows before them."""
+    function, go_on = compile_plan(term.function), compile_going_on(term.function)
+    first = not near.descending
+
+    def evaluate(rows: Ordered, stretches: Stretches, changes: Rows, target: Contents, there: Stretches) -> Rows | None:
+        now = function([rows.inside(stretches)])
+        counts = rows.count_outside(stretches, changes, before=first)
+        return go_on(now, counts, *target.beside((KEY,), near.result, there, 1, before=first))
+
+    return evaluate
