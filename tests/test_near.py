@@ -116,6 +116,11 @@ VIEWS = {
     "backwards": "SELECT g, o, max(x) OVER (PARTITION BY g ORDER BY o DESC) AS w, "
     "2 * rank() OVER (PARTITION BY g ORDER BY o DESC) AS r FROM t",
 }
+VIEWS |= {
+    "leaders": f"SELECT * FROM (SELECT g, o, x, row_number() OVER ({ONE}, x) AS w FROM t) WHERE w <= 2",
+    "medals": "SELECT g, x, w FROM (SELECT g, o, x, rank() OVER (PARTITION BY g ORDER BY o DESC) AS w FROM t) WHERE w < 3",
+    "third": "SELECT o, x FROM (SELECT o, x, row_number() OVER (ORDER BY o DESC NULLS FIRST, x) AS w FROM t) WHERE w = 3",
+}
 COLUMNS = "g INT, o INT, x BIGINT, d DOUBLE, p DECIMAL(10, 2), s STRING"
 
 
@@ -164,5 +169,6 @@ def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytes
             epoch.insert("t", new)
         there += new
     assert taken.count(True) > 150
+    assert all("reads the first" in db.explain(name) for name in ("leaders", "medals", "third"))
     assert {name: len(db.check(name)) for name in VIEWS} == dict.fromkeys(VIEWS, 0)
     db.close()

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from viewlet.plan.expr import Column, Expr, Frame, Literal, Named, Order, Over, rewrite, walk
+from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, rewrite, walk
 from viewlet.plan.nodes import Filter, Plan, Project, Window
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.program.terms import Near
 
 FURTHEST = 10_000
 """A window that sees more rows than this is read as a whole."""
+Prefix = tuple[str, bool, int]
+"""A column, whether it descends, and a number of rows."""
 _COUNTS = ("row_number", "rank", "dense_rank")
 _LAST = ("last", "last_value")
 
@@ -108,6 +110,46 @@ def _goes_on(over: Over) -> bool:
 def _is_short_decimal(kind: Type) -> bool:
     """Whether sums of such decimals have room: one that overflows is NULL, and so is one of nothing."""
     return kind.name == "decimal" and kind.args[0] + 10 <= 38
+
+
+def prefix_of(plan: Window, top: Plan) -> Prefix | None:
+    """The column, whether it descends, and the number of a partition's first rows that can pass the filters above."""
+    if not plan.order or any(ahead != 0 for _, ahead in map(_sees, _calls(plan))):
+        return None
+    match plan.order[0]:
+        case Order(key=Column(name, kind), descending=descending) if kind.is_ordered:
+            numbers = [
+                r.name for r in plan.results if isinstance(r.expr, Over) and r.expr.function in ("row_number", "rank")
+            ]
+            bounds = [b for number in numbers for b in _bounds(top, plan, number)]
+            return (name, descending, min(bounds)) if bounds and 1 <= min(bounds) <= FURTHEST else None
+        case _:
+            return None
+
+
+def _bounds(top: Plan, base: Plan, name: str) -> list[int]:
+    """What filters above an operator let a column of it be at most."""
+    if top is base or not isinstance(top, Filter | Project):
+        return []
+    own = passed_through(top.rows, base, name) if isinstance(top, Filter) else None
+    here = (
+        [b for term in _terms(top.condition) if (b := _bound(term, own)) is not None] if isinstance(top, Filter) else []
+    )
+    return here + _bounds(top.rows, base, name)
+
+
+def _terms(condition: Expr) -> list[Expr]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return [term for part in condition.args for term in _terms(part)]
+    return [condition]
+
+
+def _bound(term: Expr, name: str | None) -> int | None:
+    match term:
+        case Call("le" | "lt" | "eq" as sign, (Column(column), Literal(int(value)))) if column == name:
+            return value - (sign == "lt")
+        case _:
+            return None
 
 
 def passed_through(top: Plan, base: Plan, name: str) -> str | None:

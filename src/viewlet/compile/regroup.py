@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
 from viewlet.compile.growth import grows
-from viewlet.compile.near import in_two, near_of, passed_through
+from viewlet.compile.near import Prefix, in_two, near_of, passed_through, prefix_of
 from viewlet.plan.expr import Column, Expr, Named, Reduce
 from viewlet.plan.nodes import (
     Aggregate,
@@ -56,10 +56,12 @@ def lower_keyed(
     top: Plan | None = None,
     sums_of: SumsOf | None = None,
     near: Near | None = None,
+    prefix: Prefix | None = None,
 ) -> tuple[Term, ...]:
     """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
 
-    With `sums_of`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is.
+    With `sums_of`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is
+    read, with `prefix`, the first rows of a group.
     """
     if (
         keys
@@ -67,24 +69,26 @@ def lower_keyed(
         and (bad := build.abilities.expressions(comparable(k) for side in keys for k in side)) is not None
     ):
         keys, why = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}"
-        near = None
+        near = prefix = None
     keyed = bool(keys) and bool(keys[0])
     top = top or plan
     function = with_inputs(top, inputs)
     unable = build.abilities.groups(function)
+    near, prefix = (near, prefix) if unable is None else (None, None)
     _note_row_wise(build, top, plan)
     first = _first_read(plan) if unable is None else ()
     why = f"{why}; only the first rows of a group are read, in order" if first else why
     build.note(
         plan,
-        "keyed" if keyed or first or near else "recompute",
+        "keyed" if keyed or first or near or prefix else "recompute",
         why if unable is None else f"{why}; on Spark: {unable}",
     )
     grouped = []
     for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
         held = _held(build, plan_of, sums_of)
         if held is None:
-            grouped.append(_keep_input(build, plan_of, by, lower, first, shared=near is None))
+            kept = _keep_input(build, plan_of, by, lower, alone=bool(first or near or prefix))
+            grouped.append(_narrowed(build, kept, first, prefix))
         else:
             grouped.append(Grouped(held.kept.name, (), held.columns, held.sums))
             function = _answered(function, i, held)
@@ -92,8 +96,8 @@ def lower_keyed(
     fields = (*top.columns, Field(KEY, BIGINT, False))
     target = build.next_map()
     term = Regroup(tuple(grouped), function, target, fields, native, near)
-    kept = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
-    return (change_of(kept, len(top.columns)),)
+    made = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
+    return (change_of(made, len(top.columns)),)
 
 
 def _held(build: Builder, plan: Plan, sums_of: SumsOf | None) -> SumsMap | None:
@@ -134,19 +138,10 @@ def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
     return tuple(sorted(found))
 
 
-def _keep_input(
-    build: Builder, plan: Plan, keys: Keys, lower: Lower, first: tuple[tuple[str, bool], ...], *, shared: bool
-) -> Grouped:
-    """The input's rows as a map, by group; `shared`: without groups, a table will do."""
+def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower, *, alone: bool) -> Grouped:
+    """The input's rows as a map, by group; without groups anything that is kept will do, unless it is to be `alone`."""
     terms = lower(build, plan)
-    if (
-        shared
-        and not keys
-        and not first
-        and len(terms) == 1
-        and isinstance(terms[0], Change)
-        and build.is_stored(terms[0].bag)
-    ):
+    if not keys and not alone and len(terms) == 1 and isinstance(terms[0], Change) and build.is_stored(terms[0].bag):
         return Grouped(terms[0].bag, (), plan.columns)  # it is kept already
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
@@ -155,8 +150,20 @@ def _keep_input(
     terms = build.netted(terms, plain)
     meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
     kept = build.keep([compute(t, columns) for t in terms], by, meaning=meaning)
-    orders = tuple((kept.own(name), descending) for name, descending in first)
-    return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns, first=orders)
+    return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns)
+
+
+def _narrowed(build: Builder, grouped: Grouped, first: tuple[tuple[str, bool], ...], prefix: Prefix | None) -> Grouped:
+    """An input of which only the first rows are read, by columns as its map calls them."""
+    if not first and prefix is None:
+        return grouped
+    kept = next(step.map for step in build.steps if step.map.name == grouped.map)
+    own = {f.name: held.name for f, held in zip(grouped.columns, kept.columns, strict=False)}
+    return replace(
+        grouped,
+        first=tuple((own[name], descending) for name, descending in first),
+        prefix=None if prefix is None else (own[prefix[0]], *prefix[1:]),
+    )
 
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
@@ -178,8 +185,13 @@ def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple
     """A window is regrouped by its partition, or by what sees a change; where it can be neither, recomputed."""
     near = near_of(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
     if near is None or (near.back is None and _drops_rows(top, plan)):
+        prefix = prefix_of(plan, top)
         why = "reads its whole partition" if plan.partition else "without PARTITION BY has one partition"
-        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", lower, top=top)
+        if prefix is not None:
+            why = f"reads the first {prefix[2]:,} rows of a partition, and those that tie with them"
+        return lower_keyed(
+            build, plan, (plan.rows,), (plan.partition,), f"a window {why}", lower, top=top, prefix=prefix
+        )
     why = "a change reaches all rows after it" if near.back is None else _reach(near)
     if (result := passed_through(top, plan, near.order) if near.back is not None else None) is not None:
         near = replace(near, result=result)

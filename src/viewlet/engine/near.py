@@ -84,8 +84,9 @@ class Ordered:
     def have_values(self, changes: Rows) -> Mask:
         """Which changes are in partitions where no row has NULL to be ordered by."""
         hashes = changes.hashes(self.key)
+        without, _ = self.contents.without_value(self.key, self.order, hashes)
         gone = hashes[~valid_mask(changes[self.order])]
-        return ~self.contents.without_value(self.key, self.order, hashes) & ~np.isin(hashes, gone)
+        return np.isin(hashes, np.concatenate([hashes[without], gone]), invert=True)
 
     def stretches(self, changes: Rows, before: int | None, after: int | None) -> Stretches | None:
         return self.contents.stretches(self.key, self.order, changes, before, after)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions
+from viewlet.columns.arrays import Positions, valid_mask
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.answers import standing_for
@@ -77,7 +77,7 @@ def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     """The rows of the touched groups, with the group's hash as a column where there are groups."""
     names = [f.name for f in grouped.columns]
-    if not grouped.key and not grouped.first:
+    if not grouped.key and not grouped.first and not grouped.prefix:
         rows = contents.consolidated() if grouped.sums is None else standing_for(grouped.sums, contents.scan())
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
     at, found = _found(contents, grouped, touched)
@@ -89,10 +89,22 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
     """The rows of the touched groups, or of each just those that come first in some orders."""
+    if grouped.prefix is not None:
+        return _prefix(contents, grouped.key, touched, *grouped.prefix)
     if not grouped.first:
         return contents.lookup(grouped.key, touched)
     parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
     return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
+
+
+def _prefix(
+    contents: Contents, key: tuple[str, ...], touched: Hashes, order: str, descending: bool, count: int
+) -> tuple[Positions, Rows]:
+    """The first rows of the touched groups, and those that have no value to be ordered by."""
+    at, rows = contents.first(key, touched, order, descending=descending, count=count)
+    which, nulls = contents.without_value(key, order, touched)
+    missing = ~np.isin(which, at[~valid_mask(rows[order])])
+    return np.concatenate([at, which[missing]]), Rows.concat([rows, nulls.filter(missing)])
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:

@@ -114,7 +114,7 @@ def _regroup(term: Regroup) -> str:
     what = type(term.function).__name__.lower()
     inputs = ", ".join(f"{i.map}′" for i in term.inputs)
     where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
-    if any(i.first for i in term.inputs):
+    if any(i.first or i.prefix for i in term.inputs):
         where = f"the first of {where}"
     if term.near is not None:
         where = f"what sees a change of {inputs}"

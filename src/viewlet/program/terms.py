@@ -204,7 +204,8 @@ class Grouped:
     """An input of a regrouped operator: a map, and the columns that make a group of it.
 
     With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
-    With `first`, columns of the map and whether the greatest value is meant, only the rows that come first are read.
+    With `first`, columns of the map and whether the greatest value is meant, only the rows that come first are read;
+    with `prefix`, a column of the map, likewise, and a number, so many that come first, and those without a value.
     """
 
     map: str
@@ -212,6 +213,7 @@ class Grouped:
     columns: tuple[Field, ...]
     sums: tuple[Sum, ...] | None = None
     first: tuple[tuple[str, bool], ...] = ()
+    prefix: tuple[str, bool, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
     if not ((broken[1:] & again[:-1]) | (broken[:-1] & again[1:])).any():
         return np.arange(len(rows)), _starts(~same)
     _, groups = group(list(rows.columns.values()), len(rows))
-    order = np.argsort(groups, kind="stable")
+    order = np.lexsort((groups, np.concatenate([[0], np.cumsum(~again)])))  # by hash, as they are given
     return order, _starts(np.diff(groups[order]) != 0)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
+from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store import tablerun
@@ -113,26 +113,29 @@ class Contents:
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
         return add_ranges(self._ranges(columns, order, probes.hashes), probes, keys, self.layout)
 
-    def first(self, columns: Names, hashes: Hashes, order: str, *, descending: bool) -> tuple[Positions, Rows]:
-        """Of the rows whose hash over some columns is among the given ones, those of each with the least value.
+    def first(
+        self, columns: Names, hashes: Hashes, order: str, *, descending: bool, count: int = 1
+    ) -> tuple[Positions, Rows]:
+        """Of the rows whose hash over some columns is among the given ones, the `count` of each with the least values.
 
-        Or with the greatest one. Groups whose values are all NULL, or that share a hash, come as a whole.
+        Or with the greatest ones; with those that tie with the last. Groups whose values are all NULL, or that share
+        a hash, come as a whole.
         """
         places = Places(hashes, None, before=descending)
-        found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, 1)
+        found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, count)
         others = np.arange(len(hashes)) if found is None else np.setdiff1d(np.arange(len(hashes)), found.which)
         at, rows = self.lookup(columns, hashes[others])
         if found is None:
             return others[at], rows
         return np.concatenate([found.which, others[at]]), Rows.concat([found.rows, rows])
 
-    def without_value(self, columns: Names, order: str, hashes: Hashes) -> Mask:
-        """Which of some groups, by hash, have rows whose `order` is NULL."""
+    def without_value(self, columns: Names, order: str, hashes: Hashes) -> tuple[Positions, Rows]:
+        """The rows of some groups, by hash, whose `order` is NULL, and which group each is of."""
         found = [index.without_value(hashes) for index in self._ranges(columns, order, hashes)]
-        result = np.zeros(len(hashes), dtype=np.bool_)
-        for which, _ in filter(None, found):
-            result[which] = True
-        return result
+        parts = [part for part in found if part is not None]
+        if not parts:
+            return _NOWHERE, self.nothing()
+        return np.concatenate([which for which, _ in parts]), Rows.concat([rows for _, rows in parts])
 
     def stretches(
         self, columns: Names, order: str, changes: Rows, before: int | None, after: int | None
