@@ -20,8 +20,7 @@ import os
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,38 +32,14 @@ from workloads.tpch import TABLES, columns, narrowed, queries, reads, schema
 from workloads.tpch.data import Stream, chunks, generate, only, sample_orders, without
 
 import viewlet
+from benchmarks.measure import Times, grid, measured, run_on_duckdb, run_on_spark, say, spread, timed
 from viewlet.catalyst.session import start_spark
 from viewlet.screen import duration, size
 
-Times = list[float]
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 RUNS = {1: 30, 20: 10, 200: 20, 5_000: 9}
 """Measured epochs by their size, after two that do not count."""
-PATIENCE = 60
-"""Seconds after which no further run of one kind starts, once there are three."""
 GOALS = {1: "200× Spark SQL, 5× DuckDB", 200: "80× Spark SQL (worst 20×), 3× DuckDB", 5_000: "30× Spark SQL"}
-STARTED = time.perf_counter()
-
-
-def say(text: str) -> None:
-    print(f"{time.perf_counter() - STARTED:7.1f} s  {text}", file=sys.stderr, flush=True)
-
-
-def measured(work: Callable[[], float], times: int, warm_up: int = 1) -> Times:
-    """The milliseconds that some runs report, after the first ones; fewer where they take long."""
-    for _ in range(warm_up):
-        work()
-    spent: Times = []
-    started = time.perf_counter()
-    while len(spent) < times and (len(spent) < 3 or time.perf_counter() - started < PATIENCE):
-        spent.append(work())
-    return spent
-
-
-def timed(work: Callable[[], Any]) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1e3
 
 
 class Orders:
@@ -178,8 +153,8 @@ def recompute(spark: Any, made: Path, orders: Orders, names: list[str]) -> dict[
         found = {}
         for name in names:
             found[name] = {
-                "spark": measured(partial(timed, partial(_run_on_spark, spark, texts[name])), 3),
-                "duckdb": measured(partial(timed, partial(_run_on_duckdb, con, texts[name])), 5),
+                "spark": measured(partial(timed, partial(run_on_spark, spark, texts[name])), 3),
+                "duckdb": measured(partial(timed, partial(run_on_duckdb, con, texts[name])), 5),
             }
             say(f"{name} recomputed: " + ", ".join(f"{k} {duration(_median(v))}" for k, v in found[name].items()))
         for view in ("q15_revenue", *TABLES):
@@ -193,14 +168,6 @@ def _written(file: Path, rows: Iterator[pa.Table]) -> Path:
         for chunk in (first, *rows):
             writer.write_table(chunk, row_group_size=500_000)
     return file
-
-
-def _run_on_spark(spark: Any, text: str) -> None:
-    spark.sql(text).write.format("noop").mode("overwrite").save()
-
-
-def _run_on_duckdb(con: duckdb.DuckDBPyConnection, text: str) -> None:
-    con.sql(text).to_arrow_table()
 
 
 def compare(spark: Any, made: Path, names: list[str], sizes: list[int], path: Path) -> dict[str, Any]:
@@ -278,16 +245,6 @@ def _touched(main: dict[str, Any]) -> dict[str, Any]:
     return {name: q for name, q in main["queries"].items() if set(KEYS) & set(reads(name))}
 
 
-def _table(headings: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _spread(times: Times) -> str:
-    low, middle, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
-    return f"{middle:.1f} ({low:.1f}–{high:.1f})"
-
-
 def _plus(n: str) -> str:
     return f"{int(n):,}+{int(n):,}"
 
@@ -305,9 +262,8 @@ def _summary(main: dict[str, Any]) -> str:
         cells = [cell for middle, least, name in numbers for cell in (f"{middle:.1f}×", f"{least:.1f}× ({name})")]
         rows.append([_plus(n), *cells, GOALS.get(int(n), "")])
     headings = ["epoch", "Spark SQL, median query", "worst", "DuckDB, median query", "worst", "goal"]
-    return (
-        "How many times longer recomputing takes than an epoch, over the queries that read what changes:\n\n"
-        + _table(headings, rows)
+    return "How many times longer recomputing takes than an epoch, over the queries that read what changes:\n\n" + grid(
+        headings, rows
     )
 
 
@@ -316,13 +272,11 @@ def _by_query(main: dict[str, Any]) -> str:
     headings = ["view", *(f"{_plus(n)} ms" for n in sizes), "Spark SQL ms", "DuckDB ms"]
     headings += [f"{other} ÷ {_plus(n)}" for other in ("Spark SQL", "DuckDB") for n in sizes]
     none = {"none": main["none"], "none, keys checked": main["checked"]}
-    rows = [[name, *(_spread(times[n]) for n in sizes), *[""] * (2 + 2 * len(sizes))] for name, times in none.items()]
+    rows = [[name, *(spread(times[n]) for n in sizes), *[""] * (2 + 2 * len(sizes))] for name, times in none.items()]
     for name, q in touched.items():
         ratios = [f"{_ratios(main, n, other)[name]:.1f}×" for other in ("spark", "duckdb") for n in sizes]
-        rows.append(
-            [name, *(_spread(q["epochs"][n]) for n in sizes), _spread(q["spark"]), _spread(q["duckdb"]), *ratios]
-        )
-    return _table(headings, [*rows, _all_together(main, sizes)])
+        rows.append([name, *(spread(q["epochs"][n]) for n in sizes), spread(q["spark"]), spread(q["duckdb"]), *ratios])
+    return grid(headings, [*rows, _all_together(main, sizes)])
 
 
 def _all_together(main: dict[str, Any], sizes: list[str]) -> list[str]:
@@ -331,7 +285,7 @@ def _all_together(main: dict[str, Any], sizes: list[str]) -> list[str]:
     sums = [sum(_median(q[other]) for q in main["queries"].values()) for other in ("spark", "duckdb")]
     ratios = [f"{total / _median(epochs[n]):.1f}×" for total in sums for n in sizes]
     name = f"all {len(main['queries'])} together"
-    return [name, *(_spread(epochs[n]) for n in sizes), *(f"{total:.1f}" for total in sums), *ratios]
+    return [name, *(spread(epochs[n]) for n in sizes), *(f"{total:.1f}" for total in sums), *ratios]
 
 
 def _untouched(main: dict[str, Any]) -> str:
@@ -340,11 +294,11 @@ def _untouched(main: dict[str, Any]) -> str:
         return ""
     headings = ["view", *(f"{_plus(n)} ms" for n in main["none"]), "Spark SQL ms", "DuckDB ms"]
     rows = [
-        [name, *(_spread(times) for times in q["epochs"].values()), _spread(q["spark"]), _spread(q["duckdb"])]
+        [name, *(spread(times) for times in q["epochs"].values()), spread(q["spark"]), spread(q["duckdb"])]
         for name, q in rest.items()
     ]
     text = "These read neither orders nor lines: an epoch costs what it costs without a view."
-    return f"{text}\n\n{_table(headings, rows)}"
+    return f"{text}\n\n{grid(headings, rows)}"
 
 
 def _state(main: dict[str, Any]) -> str:
@@ -360,7 +314,7 @@ def _state(main: dict[str, Any]) -> str:
         f"What is kept for a view (its rows and its maps), beside the tables that it reads, and how long filling it took."
         f" The tables' own indexes are another {size(index)}."
     )
-    return f"{text}\n\n{_table(['view', 'state', 'tables', 'state ÷ tables', 'filled in'], rows)}"
+    return f"{text}\n\n{grid(['view', 'state', 'tables', 'state ÷ tables', 'filled in'], rows)}"
 
 
 def _growth(growth: dict[str, Any]) -> str:
@@ -369,12 +323,12 @@ def _growth(growth: dict[str, Any]) -> str:
         base, large = by_scale
         for n in by_scale[base]["epochs"]:
             small, big = (by_scale[at]["epochs"][n] for at in (base, large))
-            rows.append([name, _plus(n), _spread(small), _spread(big), f"{_median(big) / _median(small):.2f}"])
+            rows.append([name, _plus(n), spread(small), spread(big), f"{_median(big) / _median(small):.2f}"])
     text = (
         f"## Scale {large} beside scale {base}\n\nEach query in a warehouse of its own, with the tables and columns that it"
         " names and the primary keys. The goal: at most 1.3 times the smaller scale's epoch."
     )
-    return f"{text}\n\n{_table(['view', 'epoch', f'scale {base} ms', f'scale {large} ms', 'ratio'], rows)}"
+    return f"{text}\n\n{grid(['view', 'epoch', f'scale {base} ms', f'scale {large} ms', 'ratio'], rows)}"
 
 
 BLUES = ("#9ecae1", "#4292c6", "#084594")

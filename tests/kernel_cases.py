@@ -49,9 +49,10 @@ SQL = {
     "year": "year({0})", "month": "month({0})", "day": "day({0})", "quarter": "quarter({0})",
     "hour": "hour({0})", "minute": "minute({0})", "second": "second({0})",
     "date_add": "date_add({all})", "date_sub": "date_sub({all})", "datediff": "datediff({all})",
-    "named_struct": "named_struct({all})", "array": "array({all})",
+    "named_struct": "named_struct({all})", "array": "array({all})", "sort_array": "sort_array({all})",
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
+    "shift_left": "shiftleft({0}, {1})", "shift_right": "shiftright({0}, {1})",
     "unscaled": "CAST({0} * 100 AS BIGINT)", "normalize_float": "normalize({0})", "get_field": "{0}.{name}",
 }  # fmt: skip
 SQL |= {f"wrapping_{name}": SQL[name] for name in ("add", "subtract", "multiply", "divide", "mod", "negate", "abs")}
@@ -167,6 +168,8 @@ def _arithmetic() -> Iterator[Call]:
     yield _call("unscaled", a(decimal(4, 2)), type=BIGINT)
     for function, kind in product(("bit_and", "bit_or", "bit_xor"), INTEGERS):
         yield _call(function, a(kind), b(kind))
+    for function, kind in product(("shift_left", "shift_right"), (INT, BIGINT)):
+        yield _call(function, a(kind), b("small"))
     yield _call("sqrt", a(DOUBLE))
     yield from _rounding()
     # A NULL on one side keeps the other from being evaluated; division looks at its right side first.
@@ -257,6 +260,8 @@ def _nested() -> Iterator[Call]:
     for kind in ALL:
         yield _call("array", a(kind), b(kind))
     yield _call("array", a(INT), _number(None), _number(3))
+    for kind, order in product(("array", "array_string", "array_struct", "array_array"), (True, False)):
+        yield _call("sort_array", a(kind), Literal(order, BOOLEAN))
 
 
 FAMILIES = (_comparisons, _logic, _arithmetic, _conditionals, _casts, _strings, _dates, _nested)

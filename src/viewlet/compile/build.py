@@ -12,7 +12,7 @@ from viewlet.compile.rules import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
 from viewlet.plan.nodes import Plan, Scan, leaves
 from viewlet.plan.show import show_node
-from viewlet.plan.types import BIGINT, FRACTIONAL, Field, Type
+from viewlet.plan.types import BIGINT, Field
 from viewlet.program.program import Map, Note, Step
 from viewlet.program.same import Identity, identity
 from viewlet.program.sums import Sum
@@ -236,17 +236,6 @@ def rename(rows: Term, new: tuple[Field, ...]) -> Term:
 
 def comparable(expr: Expr) -> Expr:
     """A key as Spark compares it: all NaN are one, and −0.0 is 0.0."""
-    if not has_float(expr.type) or (isinstance(expr, Call) and expr.function == "normalize_float"):
+    if not expr.type.has_floats or (isinstance(expr, Call) and expr.function == "normalize_float"):
         return expr
     return Call("normalize_float", (expr,), expr.type)
-
-
-def has_float(kind: Type) -> bool:
-    """Whether a type has doubles or floats in it."""
-    match kind.name:
-        case "array" | "map":
-            return any(has_float(part) for part in kind.args)
-        case "struct":
-            return any(has_float(part) for _, part in kind.args)
-        case name:
-            return name in FRACTIONAL

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from viewlet.compile.build import Builder, has_float
+from viewlet.compile.build import Builder
 from viewlet.compile.domains import adds_exactly, as_part
 from viewlet.compile.regroup import Lower, SumsOf, lower_keyed, with_inputs
 from viewlet.plan.expr import (
@@ -173,7 +173,7 @@ def _added_up(
     calls = calls_of(aggregate)
     keys = tuple(Column(f.name, f.type) for f in rows.columns if f.name in asked)
     moved = [e for c in calls for e in (*c.args, c.where) if e is not None]
-    exact = all(_is_exact(c) and columns_of(c) <= own for c in calls) and not any(has_float(k.type) for k in keys)
+    exact = all(_is_exact(c) and columns_of(c) <= own for c in calls) and not any(k.type.has_floats for k in keys)
     if not exact or not build.is_safe(moved):
         return None
     sums = {c: Field(build.fresh("s"), as_part(c).type) for c in calls}

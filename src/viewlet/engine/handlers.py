@@ -18,9 +18,9 @@ import pyarrow as pa
 from viewlet.aggregates import Aggregate, Replay
 from viewlet.columns.arrays import Positions
 from viewlet.columns.hash import hash_array
+from viewlet.columns.order import Key, ascending, sort, why_not_order
 from viewlet.columns.types import arrow_type, spark_type
 from viewlet.engine.local.groups import Groups, taken, without_nulls
-from viewlet.engine.local.order import Key, ascending, sort, why_not_order
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Reduce
 

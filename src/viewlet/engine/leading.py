@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, truth_of
 from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.order import Key, term_keys
 from viewlet.columns.rows import Rows
 from viewlet.engine.local import compile_plan
-from viewlet.engine.local.order import Key, term_keys
 from viewlet.plan.expr import Order
 from viewlet.program.terms import Leading
 

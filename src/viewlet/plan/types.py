@@ -48,6 +48,17 @@ class Type:
         return self.is_numeric or self.name in ("date", "timestamp", "timestamp_ntz")
 
     @property
+    def has_floats(self) -> bool:
+        """Whether it has doubles or floats in it."""
+        match self.name:
+            case "array" | "map":
+                return any(part.has_floats for part in self.args)
+            case "struct":
+                return any(part.has_floats for _, part in self.args)
+            case name:
+                return name in FRACTIONAL
+
+    @property
     def is_nested(self) -> bool:
         return self.name in ("array", "map", "struct", "variant")
 

@@ -208,6 +208,19 @@ def _bits(function: Any) -> Rule:
     return lambda call: strict(function) if _same_numbers(call, INTEGRAL) else None
 
 
+def _shift(function: Any) -> Rule:
+    """A shift by the low bits of a number, as many as say a place of the first one."""
+
+    def rule(call: Call) -> Kernel | None:
+        value, by = (arg.type.name for arg in call.args)
+        if value not in ("int", "bigint") or by != "int" or call.type.name != value:
+            return None
+        places = 31 if value == "int" else 63
+        return strict(lambda a, b: function(a, (b & places).astype(a.dtype)))
+
+    return rule
+
+
 def _whole(name: str) -> Rule:
     """Ceiling and floor, as a bigint or a decimal without fraction."""
     function = np.ceil if name == "ceil" else np.floor
@@ -280,4 +293,6 @@ RULES: dict[str, Rule] = {
     "bit_and": _bits(operator.and_),
     "bit_or": _bits(operator.or_),
     "bit_xor": _bits(operator.xor),
+    "shift_left": _shift(operator.lshift),
+    "shift_right": _shift(operator.rshift),
 }

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewlet.columns.arrays import offsets_of, valid_mask
 from viewlet.columns.kernels.kernel import Kernel, Part, Rule
 from viewlet.columns.kernels.vectors import Evaluate, Vector, read_arrow, reader, writer
+from viewlet.columns.order import ascending, sort, why_not_order
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
 from viewlet.plan.expr import Call, Literal
@@ -70,4 +72,34 @@ def _list(parts: tuple[Part, ...], kind: Type) -> Evaluate:
     return evaluate
 
 
-RULES: dict[str, Rule] = {"get_field": _get_field, "named_struct": _named_struct, "array": _array}
+def _sort_array(call: Call) -> Kernel | None:
+    """Of doubles Spark sorts zeros in two ways, so that it is asked."""
+    kind, order = call.args[0].type, call.args[1]
+    if kind != call.type or not isinstance(order, Literal) or kind.has_floats or why_not_order(kind) is not None:
+        return None
+    return Kernel(lambda parts: _sorted(parts[0].run, descending=not order.value))
+
+
+def _sorted(lists: Evaluate, *, descending: bool) -> Evaluate:
+    """Each list in order; NULL is least."""
+
+    def evaluate(rows: Rows) -> Vector:
+        array = lists(rows)[0]
+        lengths = np.where(valid_mask(array), np.diff(offsets_of(array)), 0)
+        values = array.flatten()
+        keys = [~key if descending else key for key in ascending(values)]
+        order = sort([np.repeat(np.arange(len(array)), lengths), *keys], len(values))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        missing = pa.array(~valid_mask(array)) if array.null_count else None
+        made = pa.ListArray.from_arrays(pa.array(offsets), values.take(pa.array(order)), type=array.type, mask=missing)
+        return read_arrow(made)
+
+    return evaluate
+
+
+RULES: dict[str, Rule] = {
+    "get_field": _get_field,
+    "named_struct": _named_struct,
+    "array": _array,
+    "sort_array": _sort_array,
+}

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from viewlet.columns.evaluate import compile_condition, compile_expr
 from viewlet.columns.evaluate import why_not as why_not_expr
+from viewlet.columns.order import why_not_order
 from viewlet.columns.rows import Rows
 from viewlet.engine.local.groups import Groups
-from viewlet.engine.local.keys import KEY, normalized, number_groups, why_not_key
+from viewlet.engine.local.keys import KEY, normalized, number_groups
 from viewlet.engine.local.reducers import compile_reduce, why_not_reduce
 from viewlet.plan.expr import Column, Expr, Literal, Reduce, columns_of, rewrite, walk
 from viewlet.plan.nodes import Aggregate
@@ -20,7 +21,7 @@ from viewlet.plan.nodes import Aggregate
 def why_not_aggregate(plan: Aggregate) -> str | None:
     """Why an aggregate is not computed here; None if it is."""
     for key in plan.keys:
-        if why := why_not_key(key.type) or why_not_expr(key):
+        if why := why_not_order(key.type) or why_not_expr(key):
             return why
     calls, results = _split(plan)
     for call in calls:

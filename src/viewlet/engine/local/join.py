@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.evaluate import compile_condition, compile_expr
 from viewlet.columns.evaluate import why_not as why_not_expr
+from viewlet.columns.order import why_not_order
 from viewlet.columns.rows import Rows
 from viewlet.engine.local.groups import take_or_null
-from viewlet.engine.local.keys import KEY, any_null, number_pairs, why_not_key
+from viewlet.engine.local.keys import KEY, any_null, number_pairs
 from viewlet.plan.expr import Call, Expr, columns_of, conjunction, conjuncts
 from viewlet.plan.nodes import Join, names
 
@@ -52,7 +53,7 @@ def split_condition(plan: Join) -> tuple[tuple[Equality, ...], Expr | None]:
 
 def _equality(term: Expr, left: frozenset[str], right: frozenset[str]) -> Equality | None:
     match term:
-        case Call("eq" | "eq_null_safe" as function, (a, b)) if a.type == b.type and not why_not_key(a.type):
+        case Call("eq" | "eq_null_safe" as function, (a, b)) if a.type == b.type and not why_not_order(a.type):
             reads_a, reads_b = columns_of(a), columns_of(b)
             if reads_a and reads_b and reads_a <= left and reads_b <= right:
                 return Equality(a, b, function == "eq_null_safe")

@@ -10,26 +10,9 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.rows import group
-from viewlet.plan.types import ATOMIC, Type
 
 KEY = "_key"
 """The column that says which group of the whole computation a row belongs to."""
-
-_UNKEYABLE = ("variant", "map")
-
-
-def why_not_key(kind: Type) -> str | None:
-    """Why values of a type cannot be compared for equality here; None if they can."""
-    match kind.name:
-        case "array":
-            return why_not_key(kind.args[0])
-        case "struct":
-            return next((why for _, part in kind.args if (why := why_not_key(part))), None)
-        case "decimal":
-            return None
-        case name if name in ATOMIC and name not in _UNKEYABLE:
-            return None
-    return f"values of type {kind} are compared by Spark alone"
 
 
 def normalized(array: pa.Array) -> pa.Array:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, from_numpy
+from viewlet.columns.order import ascending, sort
 from viewlet.engine.local.groups import Groups, repeated, without_nulls
-from viewlet.engine.local.order import ascending, sort
 from viewlet.engine.local.sums import add_doubles, doubles_of
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Literal, Reduce

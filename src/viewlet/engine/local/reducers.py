@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Positions, from_numpy, truth_of
 from viewlet.columns.hash import hash_array
+from viewlet.columns.order import ascending, sort, why_not_order
 from viewlet.columns.types import arrow_type
 from viewlet.engine import handlers
 from viewlet.engine.local import moments, sums
 from viewlet.engine.local.groups import Groups, distinct, repeated, take_or_null, without_nulls
-from viewlet.engine.local.keys import why_not_key
-from viewlet.engine.local.order import ascending, sort, why_not_order
 from viewlet.plan.expr import Reduce
-from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
+from viewlet.plan.types import FRACTIONAL, INTEGRAL
 
 Reducer = Callable[[Sequence[pa.Array], Groups], pa.Array]
 
@@ -46,7 +45,7 @@ def why_not_reduce(call: Reduce) -> str | None:
     if why := entry.refuse(call):
         return why
     if call.distinct:
-        return next((why for a in call.args if (why := why_not_key(a.type))), None)
+        return next((why for a in call.args if (why := why_not_order(a.type))), None)
     return None
 
 
@@ -85,17 +84,7 @@ def _orderable(call: Reduce) -> str | None:
 def _keyable(call: Reduce) -> str | None:
     """Sets of floats are left to Spark, for which two NaN are two elements of a set."""
     kind = call.args[0].type
-    return why_not_key(kind) or (f"collect_set of {kind} is evaluated by Spark alone" if _has_floats(kind) else None)
-
-
-def _has_floats(kind: Type) -> bool:
-    match kind.name:
-        case "array":
-            return _has_floats(kind.args[0])
-        case "struct":
-            return any(_has_floats(part) for _, part in kind.args)
-        case name:
-            return name in FRACTIONAL
+    return why_not_order(kind) or (f"collect_set of {kind} is evaluated by Spark alone" if kind.has_floats else None)
 
 
 def _count(call: Reduce) -> Reducer:

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, valid_mask
+from viewlet.columns.order import ascending, dense_ranks
 from viewlet.engine.local.groups import take_or_null
 from viewlet.engine.local.integers import limbs_of
-from viewlet.engine.local.order import ascending, dense_ranks
 from viewlet.engine.local.sums import finish_avg, finish_sum
 from viewlet.plan.expr import Over, Reduce
 from viewlet.plan.types import INTEGRAL

@@ -10,10 +10,10 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.evaluate import why_not as why_not_expr
+from viewlet.columns.order import changes, sort, sort_total, term_keys, why_not_order
 from viewlet.columns.rows import Rows
 from viewlet.engine.local.frames import Sorted, compile_over, depends_on_ties, why_not_over
-from viewlet.engine.local.keys import KEY, normalized, number_groups, why_not_key
-from viewlet.engine.local.order import changes, sort, sort_total, term_keys, why_not_order
+from viewlet.engine.local.keys import KEY, normalized, number_groups
 from viewlet.plan.expr import Column, Expr, Order, Over, rewrite, walk
 from viewlet.plan.nodes import Top, Window
 
@@ -21,7 +21,7 @@ from viewlet.plan.nodes import Top, Window
 def why_not_window(plan: Window) -> str | None:
     """Why a window operator is not computed here; None if it is."""
     for part in plan.partition:
-        if why := why_not_key(part.type) or why_not_expr(part):
+        if why := why_not_order(part.type) or why_not_expr(part):
             return why
     overs, results = _split(plan)
     for over in overs:
@@ -75,10 +75,15 @@ def compile_places(plan: Window, has_key: bool) -> Callable[[Rows], tuple[Positi
         keys: list[pa.Array] = [normalized(p(rows)) for p in partition]
         _, numbers = number_groups([*keys, rows[KEY]] if has_key else keys, len(rows))
         order = terms(rows)
-        at = sort_total([numbers, *order], rows) if total else sort([numbers, *order], len(rows))
+        at = sort_total([numbers, *order], _contents(rows)) if total else sort([numbers, *order], len(rows))
         return at, changes([numbers], at), changes([numbers, *order], at)
 
     return places
+
+
+def _contents(rows: Rows) -> Rows:
+    """The rows without the number of their group, which is none of their own."""
+    return rows.select(name for name in rows.columns if name != KEY)
 
 
 def _compile_terms(order: Sequence[Order]) -> Callable[[Rows], list[np.ndarray]]:
@@ -95,7 +100,7 @@ def compile_top(plan: Top, has_key: bool) -> Callable[[Rows], Rows]:
     def run(rows: Rows) -> Rows:
         keys = terms(rows)
         numbers = number_groups([rows[KEY]], len(rows))[1] if has_key else np.zeros(len(rows), dtype=np.int64)
-        ordered = rows.take(sort_total([numbers, *keys], rows))
+        ordered = rows.take(sort_total([numbers, *keys], _contents(rows)))
         at = np.sort(numbers)
         before = np.cumsum(ordered.weights) - ordered.weights
         begins = np.flatnonzero(np.diff(at, prepend=-1))

@@ -15,15 +15,21 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Positions, truth_of, valid_mask, values_of
 from viewlet.columns.rows import Rows
-from viewlet.engine.local.keys import KEY, why_not_key
-from viewlet.plan.types import Type
+from viewlet.plan.types import ATOMIC, Type
 
 Key = np.ndarray[Any, Any]
 
 
 def why_not_order(kind: Type) -> str | None:
-    """Why values of a type cannot be sorted here; None if they can."""
-    return why_not_key(kind)
+    """Why values of a type cannot be compared here; None if they can."""
+    match kind.name:
+        case "array":
+            return why_not_order(kind.args[0])
+        case "struct":
+            return next((why for _, part in kind.args if (why := why_not_order(part))), None)
+        case name if name == "decimal" or (name in ATOMIC and name != "variant"):
+            return None
+    return f"values of type {kind} are compared by Spark alone"
 
 
 def ascending(array: pa.Array, *, zeros_differ: bool = False) -> list[Key]:
@@ -58,7 +64,7 @@ def sort_total(keys: Sequence[Key], rows: Rows) -> Positions:
     at = sort(keys, len(rows))
     if len(rows) < 2 or changes(keys, at)[1:].all():
         return at
-    return np.lexsort((rows.hashes(n for n in rows.columns if n != KEY), *reversed(keys)))
+    return np.lexsort((rows.hashes(), *reversed(keys)))
 
 
 def changes(keys: Sequence[Key], at: Positions) -> np.ndarray[Any, np.dtype[np.bool_]]:
