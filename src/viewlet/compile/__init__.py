@@ -12,6 +12,7 @@ from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder
 from viewlet.compile.distinct import split_distinct
 from viewlet.compile.lower import lower_view
+from viewlet.compile.notin import split_not_in
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.compile.running import running_sums
 from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
@@ -24,6 +25,7 @@ Stage = Callable[[Plan, Abilities], Plan]
 STAGES: tuple[tuple[str, Stage], ...] = (
     # First, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
     ("split distinct aggregates", split_distinct),
+    ("NOT IN as anti joins on equalities", split_not_in),
     ("sums up to a bound as running sums", running_sums),
 )
 
