@@ -49,7 +49,7 @@ SQL = {
     "year": "year({0})", "month": "month({0})", "day": "day({0})", "quarter": "quarter({0})",
     "hour": "hour({0})", "minute": "minute({0})", "second": "second({0})",
     "date_add": "date_add({all})", "date_sub": "date_sub({all})", "datediff": "datediff({all})",
-    "named_struct": "named_struct({all})", "array": "array({all})", "sort_array": "sort_array({all})",
+    "named_struct": "named_struct({all})", "array": "array({all})", "sort_array": "sort_array({all})", "size": "size({0})",
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
     "shift_left": "shiftleft({0}, {1})", "shift_right": "shiftright({0}, {1})",
@@ -260,6 +260,8 @@ def _nested() -> Iterator[Call]:
     for kind in ALL:
         yield _call("array", a(kind), b(kind))
     yield _call("array", a(INT), _number(None), _number(3))
+    for kind in ("array", "array_string", "array_struct", "map"):
+        yield _call("size", a(kind))
     for kind, order in product(("array", "array_string", "array_struct", "array_array"), (True, False)):
         yield _call("sort_array", a(kind), Literal(order, BOOLEAN))
 

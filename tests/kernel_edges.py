@@ -189,6 +189,7 @@ EDGES: dict[str, tuple[Type, Sequence[Any]]] = {
     "timestamp_ntz": (NTZ, TIME_EDGES),
     "struct": (PAIR, [None, {"x": 1, "y": "a"}, {"x": None, "y": None}]),
     "array": (LIST, [None, [], [1, None], [2], [3, None, -1, 3, None, 2]]),
+    "map": (parse_type("map<string, int>"), [None, [], [("a", 1)], [("b", None), ("a", 2)]]),
     "array_string": (parse_type("array<string>"), [None, [], ["b", "", None, "é", "a", "ab"], ["z"]]),
     "array_struct": (
         parse_type("array<struct<x: int, y: string>>"),

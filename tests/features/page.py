@@ -7,8 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 from viewlet import Database
+from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program
-from viewlet.program.terms import Leading, Native, Probe, Reach, Regroup, Term, chain, changes_read
+from viewlet.program.terms import Leading, Native, Probe, Reach, Regroup, Term
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
 TIERS = ("ring", "keyed", "recompute")

@@ -21,7 +21,7 @@ from viewlet.compile.join import lower_join
 from viewlet.compile.product import lower_clauses
 from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
 from viewlet.compile.whole import lower_whole, over_window
-from viewlet.plan.expr import Column
+from viewlet.plan.expr import Call, Column, Expr
 from viewlet.plan.nodes import (
     Aggregate,
     Expand,
@@ -41,10 +41,10 @@ from viewlet.plan.nodes import (
     children,
     expressions,
 )
-from viewlet.plan.show import show_node
+from viewlet.plan.show import show_expr, show_node
 from viewlet.plan.types import Field
 from viewlet.program.program import Program, Step
-from viewlet.program.terms import KEY, Change, Constant, Native, Regroup, Select, Spread, Term
+from viewlet.program.terms import KEY, Change, Constant, Native, Regroup, Select, Spread, Term, Unnest
 
 Terms = tuple[Term, ...]
 
@@ -202,15 +202,38 @@ def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
 
 def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> Terms:
     """A row-wise operator is linear: it acts on the delta. Where only Spark evaluates it, Spark gets the delta."""
-    why = build.abilities.expressions(expressions(plan))
-    if isinstance(plan, Generate):
-        why = why or "generators are run by Spark"
+    why = _why_not_row_wise(build, plan)
     build.note(plan, "ring", "" if why is None else f"on Spark: {why}")
     below = lower(build, plan.rows)
     if why is None:
-        return tuple(_row_wise(plan, t) for t in build.netted(below, expressions(plan)))
+        return tuple(_row_wise(plan, t) for t in build.netted(below, _evaluated(plan)))
     assert plan.origin is not None, f"{show_node(plan)} was made by the compiler and cannot be evaluated: {why}"
     return tuple(Native(t, plan.origin, show_node(plan), plan.columns) for t in build.added_up(below))
+
+
+_GENERATORS = {"explode": ("array", "map"), "posexplode": ("array", "map"), "inline": ("array",)}
+"""Generators that are run here, by the types that they take apart."""
+
+
+def _why_not_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> str | None:
+    """Why only Spark evaluates a row-wise operator; None if it is evaluated here."""
+    match plan:
+        case Generate(generator=Call(function, args)) if args and args[0].type.name in _GENERATORS.get(function, ()):
+            pass
+        case Generate(generator=Call("replicate_rows")):
+            pass
+        case Generate():
+            return f"{show_expr(plan.generator)} is run by Spark"
+        case _:
+            pass
+    return build.abilities.expressions(_evaluated(plan))
+
+
+def _evaluated(plan: Filter | Project | Expand | Generate) -> tuple[Expr, ...]:
+    """The expressions that a row-wise operator evaluates: of a generator, its arguments."""
+    if isinstance(plan, Generate) and isinstance(plan.generator, Call):
+        return plan.generator.args
+    return tuple(expressions(plan))
 
 
 def _row_wise(plan: Plan, term: Term) -> Term:
@@ -221,5 +244,7 @@ def _row_wise(plan: Plan, term: Term) -> Term:
             return compute(term, [(f, r.expr) for f, r in zip(columns, results, strict=True)])
         case Expand(projections=projections, columns=columns):
             return Spread(term, projections, columns)
+        case Generate(generator=Call() as generator, outer=outer, columns=columns):
+            return Unnest(term, generator, outer, columns[len(columns) - plan.generated :], columns)
         case _:
             raise AssertionError(f"{show_node(plan)} is not row-wise")

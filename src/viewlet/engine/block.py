@@ -23,6 +23,7 @@ from viewlet.engine.answers import compile_answer, met, standing_for
 from viewlet.engine.fold import compile_fold
 from viewlet.engine.leading import compile_leading
 from viewlet.engine.regroup import compile_regroup
+from viewlet.engine.unnest import compile_unnest
 from viewlet.program.terms import (
     Answer,
     Change,
@@ -42,6 +43,7 @@ from viewlet.program.terms import (
     Term,
     Then,
     Total,
+    Unnest,
 )
 from viewlet.store import Bound, Contents
 
@@ -77,7 +79,7 @@ def compile_term(term: Term) -> Run:
             return compile_regroup(term)
         case Leading():
             return compile_leading(term)
-        case Select() | Compute() | Spread() | Native() | Negate() | Probe() | Reach() | Combine() | Total():
+        case Select() | Compute() | Spread() | Unnest() | Native() | Negate() | Probe() | Reach() | Combine() | Total():
             return _then(compile_term(term.rows), compile_step(term))
         case _:
             assert_never(term)
@@ -94,6 +96,9 @@ def compile_step(term: Then) -> Callable[[Epoch, Rows], Rows]:
             return lambda epoch, rows: Rows({name: make(rows) for name, make in makers}, rows.weights)
         case Spread():
             return _spread(term)
+        case Unnest():
+            unnest = compile_unnest(term)
+            return lambda epoch, rows: unnest(rows)
         case Native():
             return lambda epoch, rows: epoch.on_spark(term, rows)
         case Negate():

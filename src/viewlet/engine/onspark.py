@@ -14,8 +14,9 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, Field
+from viewlet.program.chain import chain
 from viewlet.program.program import Program
-from viewlet.program.terms import KEY, Native, Regroup, Term, chain
+from viewlet.program.terms import KEY, Native, Regroup, Term
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException

@@ -33,7 +33,8 @@ from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.engine.regroup import touched_groups
 from viewlet.engine.task import Lookups, Task
 from viewlet.errors import EvaluationError, SparkMissing
-from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term, chain, maps_read
+from viewlet.program.chain import chain, maps_read
+from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term
 from viewlet.store import RunRef
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewlet.plan.types import Field
-from viewlet.program.terms import Term, changes_read, maps_read
+from viewlet.program.chain import changes_read, maps_read
+from viewlet.program.terms import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from viewlet.plan.expr import Column, Expr, substitute
+from viewlet.program.chain import chain
 from viewlet.program.sums import Monomial, Part, Sum
 from viewlet.program.terms import (
     Answer,
@@ -25,7 +26,7 @@ from viewlet.program.terms import (
     Spread,
     Term,
     Total,
-    chain,
+    Unnest,
 )
 
 Identity = tuple[Any, ...]
@@ -61,6 +62,10 @@ def _identity(term: Term) -> Identity | None:
             case Spread(projections=projections, columns=columns):
                 steps.append(("spread", tuple(tuple(substitute(e, known) for e in p) for p in projections)))
                 known = _columns(f"spread {len(steps)}", columns, None)
+            case Unnest(generator=generator, outer=outer, generated=generated):
+                steps.append(("unnest", substitute(generator, known), outer))
+                own = _columns(f"unnest {len(steps)}", generated, None)
+                known = {f.name: own.get(f.name) or known[f.name] for f in step.columns}
             case Negate():
                 steps.append(("negate",))
             case Probe():

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr, show_order
+from viewlet.program.chain import changes_read
 from viewlet.program.program import Map, Program, Step
 from viewlet.program.sums import Part
 from viewlet.program.terms import (
@@ -30,7 +31,7 @@ from viewlet.program.terms import (
     Spread,
     Term,
     Total,
-    changes_read,
+    Unnest,
 )
 
 
@@ -47,6 +48,8 @@ def show_term(term: Term) -> str:
             return f"π({_results(results)})({show_term(rows)})"
         case Spread(rows, projections):
             return f"spread×{len(projections)}({show_term(rows)})"
+        case Unnest(rows, generator, outer):
+            return f"{'outer ' if outer else ''}{show_expr(generator)} of ({show_term(rows)})"
         case Native(rows, _, label):
             return f"spark⟨{label}⟩({show_term(rows)})"
         case Negate(rows):

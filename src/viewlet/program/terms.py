@@ -3,7 +3,7 @@
 A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
 changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
 
-    Change → (Select | Compute | Spread | Native | Probe | Reach | Negate)* → Total | Combine
+    Change → (Select | Compute | Spread | Unnest | Native | Probe | Reach | Negate)* → Total | Combine
 
 `Answer`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
 that this means for a result which is not a sum; so does `Leading`, for an order in place of keys. A look-up
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from viewlet.plan.expr import Expr, Named, Reduce
+from viewlet.plan.expr import Call, Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.types import Field
 from viewlet.program.sums import Part, Sum
@@ -69,6 +69,17 @@ class Spread:
 
     rows: Term
     projections: tuple[tuple[Expr, ...], ...]
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest:
+    """The rows that a generator makes of each row, as its last columns; `outer`: one of NULLs where it makes none."""
+
+    rows: Term
+    generator: Call
+    outer: bool
+    generated: tuple[Field, ...]
     columns: tuple[Field, ...]
 
 
@@ -277,6 +288,7 @@ Term = (
     | Select
     | Compute
     | Spread
+    | Unnest
     | Native
     | Negate
     | Probe
@@ -288,7 +300,7 @@ Term = (
     | Regroup
     | Leading
 )
-Then = Select | Compute | Spread | Native | Negate | Probe | Reach | Combine | Total
+Then = Select | Compute | Spread | Unnest | Native | Negate | Probe | Reach | Combine | Total
 """Steps that follow another."""
 
 KEY = "_key"
@@ -297,53 +309,3 @@ COUNT = "_rows"
 """The column of a fold's target that holds the number of rows."""
 SLOT = "_slot"
 """The column of a map of sums that tells the digits of its double sums apart."""
-
-
-def source(term: Term) -> Term:
-    """Where a term starts."""
-    while isinstance(term, Then):
-        term = term.rows
-    return term
-
-
-def chain(term: Term) -> tuple[Term, ...]:
-    """A term's steps, from where it starts to the last."""
-    steps = [term]
-    while isinstance(term, Then):
-        term = term.rows
-        steps.append(term)
-    return tuple(reversed(steps))
-
-
-def changes_read(term: Term) -> tuple[str, ...]:
-    """The bags whose change makes a term give something."""
-    match source(term):
-        case Change(bag):
-            return (bag,)
-        case Answer(map=name) | Fold(map=name) | Leading(map=name):
-            return (name,)
-        case Regroup(inputs):
-            return tuple(dict.fromkeys(i.map for i in inputs))
-        case _:
-            return ()
-
-
-def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
-    """The maps that a term looks up, with the version it reads."""
-    found: list[tuple[str, str]] = []
-    for step in chain(term):
-        match step:
-            case Probe() | Reach():
-                found.append((step.map, step.version))
-            case Answer():
-                found.append((step.map, "old"))
-            case Fold():
-                found.append((step.target, "old"))
-            case Regroup():
-                found += [(i.map, "new") for i in step.inputs]
-                found.append((step.target, "old"))
-            case Leading():
-                found += [(step.map, "new"), (step.target, "old")]
-            case _:
-                pass
-    return tuple(dict.fromkeys(found))

@@ -97,9 +97,24 @@ def _sorted(lists: Evaluate, *, descending: bool) -> Evaluate:
     return evaluate
 
 
+def _size(call: Call) -> Kernel | None:
+    return Kernel(lambda parts: _lengths(parts[0].run)) if call.args[0].type.name in ("array", "map") else None
+
+
+def _lengths(nested: Evaluate) -> Evaluate:
+    """How many elements each array or map has; of NULL, NULL."""
+
+    def evaluate(rows: Rows) -> Vector:
+        array = nested(rows)[0]
+        return np.diff(offsets_of(array)).astype(np.int32), valid_mask(array) if array.null_count else None
+
+    return evaluate
+
+
 RULES: dict[str, Rule] = {
     "get_field": _get_field,
     "named_struct": _named_struct,
     "array": _array,
     "sort_array": _sort_array,
+    "size": _size,
 }

@@ -1,0 +1,55 @@
+"""Terms as chains of steps: where one starts, what makes it give something, what it reads."""
+
+from __future__ import annotations
+
+from viewlet.program.terms import Answer, Change, Fold, Leading, Probe, Reach, Regroup, Term, Then
+
+
+def source(term: Term) -> Term:
+    """Where a term starts."""
+    while isinstance(term, Then):
+        term = term.rows
+    return term
+
+
+def chain(term: Term) -> tuple[Term, ...]:
+    """A term's steps, from where it starts to the last."""
+    steps = [term]
+    while isinstance(term, Then):
+        term = term.rows
+        steps.append(term)
+    return tuple(reversed(steps))
+
+
+def changes_read(term: Term) -> tuple[str, ...]:
+    """The bags whose change makes a term give something."""
+    match source(term):
+        case Change(bag):
+            return (bag,)
+        case Answer(map=name) | Fold(map=name) | Leading(map=name):
+            return (name,)
+        case Regroup(inputs):
+            return tuple(dict.fromkeys(i.map for i in inputs))
+        case _:
+            return ()
+
+
+def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
+    """The maps that a term looks up, with the version it reads."""
+    found: list[tuple[str, str]] = []
+    for step in chain(term):
+        match step:
+            case Probe() | Reach():
+                found.append((step.map, step.version))
+            case Answer():
+                found.append((step.map, "old"))
+            case Fold():
+                found.append((step.target, "old"))
+            case Regroup():
+                found += [(i.map, "new") for i in step.inputs]
+                found.append((step.target, "old"))
+            case Leading():
+                found += [(step.map, "new"), (step.target, "old")]
+            case _:
+                pass
+    return tuple(dict.fromkeys(found))
