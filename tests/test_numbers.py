@@ -138,6 +138,7 @@ OVERFLOWS = {
     "division": ("v INT", "SELECT k, 10 / (v - 7) AS s FROM t", 7),
     "division of sums": ("v INT", "SELECT k, 10 / (sum(v) - 11) AS s FROM t GROUP BY k", 10),
     "corr": ("v INT", "SELECT k, corr(v, v * 2.0D) AS s FROM t GROUP BY k", 1),
+    "corr in a CASE": ("v INT", "SELECT k, CASE WHEN stddev(v) > 0 THEN corr(v, v * 2.0D) END AS s FROM t GROUP BY k", 1),
     "product": ("v DECIMAL(38,10)", "SELECT k, v * v AS s FROM t", Decimal(10**27)),
     "window": ("v BIGINT", "SELECT k, sum(v) OVER (PARTITION BY k) AS s FROM t", 2**63 - 1),
 }  # fmt: skip

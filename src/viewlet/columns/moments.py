@@ -10,7 +10,7 @@ one whose mean is so large (about 1e154) that Spark's own way to merge two parts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ class Powers:
     sums: dict[Power, list[int]]
     unit: int
     strange: dict[Power, Mask]
+    _known: dict[tuple[Power, ...], Doubles] = field(default_factory=dict)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -42,10 +43,17 @@ class Powers:
         return [max(n, 1) for n in self.counts.tolist()]
 
     def mean(self, of: Power) -> Doubles:
-        return self._rounded(1, zip(self.sums[of], self.sizes, strict=True))
+        if (of,) not in self._known:
+            self._known[of,] = self._rounded(1, zip(self.sums[of], self.sizes, strict=True))
+        return self._known[of,]
 
     def joint(self, a: Power, b: Power) -> Doubles:
         """Σ(x − x̄)(y − ȳ) of two arguments, or of one and itself."""
+        if (a, b) not in self._known:
+            self._known[a, b] = self._joint(a, b)
+        return self._known[a, b]
+
+    def _joint(self, a: Power, b: Power) -> Doubles:
         both = self.sums[a[0] + b[0], a[1] + b[1]]
         parts = zip(self.sizes, self.sums[a], self.sums[b], both, strict=True)
         found = self._rounded(2, ((n * xy - x * y, n) for n, x, y, xy in parts))
