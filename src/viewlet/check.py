@@ -3,6 +3,10 @@
 Spark runs the user's own text on the rows of the tables. Only where Spark leaves the answer open (ties under
 LIMIT, row_number, …) is it the definition with the ties decided that Spark runs; and where functions of users are
 called, the definition with the functions that it was made with, whether or not they are registered here.
+
+Doubles are compared to 1e-9. Spark's own sums and moments round on the way, so where values cancel it may be off by
+more; then Spark is asked again, with every argument of such a function changed by up to 1e-9 of itself, and a
+difference that such a change makes is rounding (catalyst/shake.py).
 """
 
 from __future__ import annotations
@@ -27,7 +31,11 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 TOLERANCE = 1e-9
-"""Relative, for doubles: Spark adds them in an order of its own."""
+"""Relative, for doubles: of the result or, where sums and moments of doubles cancel, of the values that went in."""
+SEEDS = (1, 2)
+Row = tuple[Any, ...]
+Slack = dict[str, list[float]]
+"""For rows as Spark computes them, as texts: how far each value may be off."""
 
 
 def check(database: Database, names: list[str]) -> pa.Table:
@@ -50,10 +58,14 @@ def _differences(database: Database, view: View) -> Rows:
     from pyspark.errors import PySparkException
 
     try:
-        expected = Rows.of(to_arrow(recomputed(database, view), view.fields))
+        frame = recomputed(database, view)
+        expected = Rows.of(to_arrow(frame, view.fields))
+        rest = differences(expected, Relation(database, view).bag(), view.fields)
+        if not len(rest) or not any(map(_has_double, view.fields)):
+            return rest
+        return _without_close_pairs(rest, view.fields, _slack(frame, expected, rest, view.fields))
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
-    return differences(expected, Relation(database, view).bag(), view.fields)
 
 
 def recomputed(database: Database, view: View) -> DataFrame:
@@ -79,35 +91,79 @@ def _has_double(f: Field) -> bool:
     return "double" in str(f.type) or "float" in str(f.type)
 
 
-def _without_close_pairs(rest: Rows, fields: tuple[Field, ...]) -> Rows:
+def _without_close_pairs(rest: Rows, fields: tuple[Field, ...], slack: Slack | None = None) -> Rows:
     """Pair rows that are alike in all other columns and close in the doubles."""
-    columns = [c.to_pylist() for c in rest.columns.values()]
-    rows = sorted(
-        zip(*columns, rest.weights.tolist(), range(len(rest)), strict=True), key=lambda r: _sort_key(r, fields)
-    )
-    left = {True: [r for r in rows if r[-2] > 0], False: [r for r in rows if r[-2] < 0]}
-    open_ = [[*r] for r in left[False]]
-    kept: dict[int, int] = {}
-    for row in left[True]:
-        weight = row[-2]
-        for other in open_:
-            if weight and other[-2] and all(close(a, b) for a, b in zip(row[:-2], other[:-2], strict=True)):
-                paired = min(weight, -other[-2])
-                weight, other[-2] = weight - paired, other[-2] + paired
-        kept[row[-1]] = weight
-    kept |= {other[-1]: other[-2] for other in open_}
-    weights = np.array([kept[i] for i in range(len(rest))], dtype=np.int64)
+    rows = sorted(zip(_values(rest), rest.weights.tolist(), range(len(rest)), strict=True), key=lambda r: repr(r[0]))
+    left = {at: weight for _, weight, at in rows}
+    found: dict[str, list[tuple[Row, int]]] = {}
+    for row, weight, at in rows:
+        if weight < 0:
+            found.setdefault(_key(row, fields), []).append((row, at))
+    for row, weight, at in rows:
+        for other, there in found.get(_key(row, fields), ()) if weight > 0 else ():
+            if left[at] and left[there] and _close_rows(row, other, slack or {}):
+                paired = min(left[at], -left[there])
+                left[at], left[there] = left[at] - paired, left[there] + paired
+    weights = np.array([left[i] for i in range(len(rest))], dtype=np.int64)
     return rest.weighted(weights).filter(weights != 0)
 
 
-def _sort_key(row: tuple[Any, ...], fields: tuple[Field, ...]) -> str:
-    return repr([v for v, f in zip(row, fields, strict=False) if not _has_double(f)])
+def _close_rows(row: Row, other: Row, slack: Slack) -> bool:
+    return all(close(a, b, by) for a, b, by in zip(row, other, slack.get(repr(row), [0.0] * len(row)), strict=True))
 
 
-def close(a: Any, b: Any) -> bool:
-    """Whether two values are equal, doubles within the tolerance."""
+def _slack(frame: DataFrame, expected: Rows, rest: Rows, fields: tuple[Field, ...]) -> Slack:
+    """How far the values of the rows that differ move when the arguments of sums and moments do, by the tolerance."""
+    from viewlet.catalyst.shake import shaken
+
+    keys = {_key(row, fields) for row in _values(rest)}
+    rows, result = _by_key(expected, fields, keys), dict[str, list[float]]()
+    for seed in SEEDS:
+        moved = shaken(frame, TOLERANCE, seed)
+        others = {} if moved is None else _by_key(Rows.of(to_arrow(moved, fields)), fields, keys)
+        for key in others:
+            if len(others[key]) == len(rows.get(key, ())):
+                for row, other in zip(rows[key], others[key], strict=True):
+                    slack = result.setdefault(repr(row), [0.0] * len(row))
+                    slack[:] = [max(s, _distance(a, b)) for s, a, b in zip(slack, row, other, strict=True)]
+    return result
+
+
+def _by_key(rows: Rows, fields: tuple[Field, ...], keys: set[str]) -> dict[str, list[Row]]:
+    """The rows with some keys, in order."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(_values(rows.expanded()), key=lambda row: [(v != v, v) for v in row if _is_real(v)]):
+        if (key := _key(row, fields)) in keys:
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _distance(a: Any, b: Any) -> float:
+    """How far two doubles are apart: without bound where one of them is NULL by rounding alone."""
+    if _is_real(a) and _is_real(b):
+        return abs(a - b) if math.isfinite(a) and math.isfinite(b) else 0.0
+    return math.inf if _is_real(a) != _is_real(b) else 0.0
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float)
+
+
+def _values(rows: Rows) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in rows.columns.values()), strict=True))
+
+
+def _key(row: Row, fields: tuple[Field, ...]) -> str:
+    """The columns of a row that are no doubles."""
+    return repr([v for v, f in zip(row, fields, strict=True) if not _has_double(f)])
+
+
+def close(a: Any, b: Any, slack: float = 0.0) -> bool:
+    """Whether two values are equal, doubles within the tolerance or within what they may be off."""
     if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))
+        return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=slack) or (math.isnan(a) and math.isnan(b))
+    if slack and (a is None) != (b is None):
+        return slack >= abs(b if a is None else a)
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

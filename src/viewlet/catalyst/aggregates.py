@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.functions import in_mode
+from viewlet.catalyst.jvm import class_of, walk
 from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
 from viewlet.catalyst.users import handlers_of
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
@@ -28,7 +29,7 @@ CANONICAL = {
     "Sum": "sum", "Average": "avg", "Count": "count", "Min": "min", "Max": "max", "StddevSamp": "stddev_samp",
     "StddevPop": "stddev_pop", "VarianceSamp": "var_samp", "VariancePop": "var_pop", "CollectList": "collect_list",
     "CollectSet": "collect_set", "ApproximatePercentile": "percentile_approx", "ListAgg": "listagg",
-    "HyperLogLogPlusPlus": "approx_count_distinct",
+    "HyperLogLogPlusPlus": "approx_count_distinct", "RegrReplacement": "regr_sxx",
 }  # fmt: skip
 """One name where Spark prints whichever synonym the query used."""
 
@@ -74,10 +75,18 @@ def function_name(function: Tree) -> str:
     name = CANONICAL.get(function.kind) or str(function.jvm.prettyName())
     if function.kind in ("Sum", "Average"):
         name = in_mode(name, mode_of(function))
+    if function.kind in ("Corr", "Skewness", "Kurtosis"):
+        name = in_mode(name, _mode_of_division(function))
     more = [f"{key}={value}" for key, value in parameters(function).items()]
     if function.data.get("ignoreNulls") is True:
         more.append("ignore nulls")
     return f"{name}[{', '.join(more)}]" if more else name
+
+
+def _mode_of_division(function: Tree) -> str:
+    """What a function does that divides in the end: it has no mode of its own, its division has the session's."""
+    division = next(e for e in walk(function.jvm.evaluateExpression()) if class_of(e) == "Divide")
+    return str(division.evalMode().toString())
 
 
 def parameters(function: Tree) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Sums as integers: the additive state behind count, sum and avg.
+"""Sums as integers: the additive state behind count, sum, avg and the moments.
 
 A sum that can be added to and taken from forever, in any order, on any machine, must not round. So every
 number is split into *limbs* of 32 bits, and limbs are summed in 64: integers and decimals have a fixed few
-(columns of the map), doubles as many as their exponents touch. The limbs of a double are rows of their own,
-told apart by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
-counted in slots too, so that one which leaves a group leaves it finite again.
+(columns of the map), doubles as many as their exponents touch (digits.py). The limbs of a double are rows of their
+own, told apart by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
+counted in slots too, so that one which leaves a group leaves it finite again. Moments are sums of powers (moments.py).
 
 The law: decode(encode(rows)) depends on the bag of rows alone, not on how it came about.
 Exact for up to 2³¹ rows a group.
@@ -19,19 +19,15 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
+from viewlet.columns.digits import Doubles, Found, Held, Ints, held_digits
+from viewlet.columns.moments import Powers, answer, read_powers
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.errors import EvaluationError
 from viewlet.plan.types import INTEGRAL
-from viewlet.program.sums import Sum, counts_rows, limbs, sum_columns, uses_slots
+from viewlet.program.sums import Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
 from viewlet.program.terms import SLOT
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Doubles = np.ndarray[Any, np.dtype[np.float64]]
-
 _BITS, _MASK = 32, np.int64(0xFFFFFFFF)
-_SLOTS = 128
-"""Slots of one double sum: limb b of sum i is slot (i + 1)·128 + 64 + b, with −34 ≤ b ≤ 33."""
-_NAN, _PLUS, _MINUS = 120, 121, 122
 
 
 def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
@@ -40,19 +36,18 @@ def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
     first, groups = group(key_columns, len(rows), rows.hashes(keys))
     columns = dict(rows.select(keys).take(first).columns) if keys else {}
     totals = add_up(rows.weights, groups, len(first))
-    digits: list[tuple[Positions, Ints, Ints]] = []
+    digits: list[Found] = []
     added: dict[str, pa.Array] = {}
-    for at, total in enumerate(sums):
-        for name, values in _encode_one(rows, total, at, groups, digits).items():
-            added[name] = from_numpy(add_up(values, groups, len(first)), pa.int64())
+    for total, place in zip(sums, places(sums), strict=True):
+        if f"{holder(total)}_n" not in added:
+            for name, values in _encode_one(rows, total, place, groups, digits).items():
+                added[name] = from_numpy(add_up(values, groups, len(first)), pa.int64())
     if not any(uses_slots(s) for s in sums):
         return _drop_nothing(Rows({**columns, **added}, totals), tuple(added))
     return _drop_nothing(_with_slots(Rows(columns, totals), added, digits), tuple(added))
 
 
-def _encode_one(
-    rows: Rows, total: Sum, at: int, groups: Positions, digits: list[tuple[Positions, Ints, Ints]]
-) -> dict[str, Ints]:
+def _encode_one(rows: Rows, total: Sum, place: int, groups: Positions, digits: list[Found]) -> dict[str, Ints]:
     """The weighted limbs and count of one sum, row by row; the digits of a double go to `digits`."""
     if counts_rows(total):
         return {}
@@ -62,15 +57,14 @@ def _encode_one(
         counted = counted * truth_of(where.fill_null(False))
     if total.column is None:
         return {f"{total.name}_n": counted}
-    column = rows[total.column]
-    if column.null_count:
-        counted = counted * valid_mask(column)
-    result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(_limbs_of(column, limbs(total)))}
+    columns = [rows[name] for name in (total.column, total.second) if name is not None]
+    for column in columns:
+        if column.null_count:
+            counted = counted * valid_mask(column)
     if uses_slots(total):
-        digits.extend(
-            (groups[rows_at], slots, values * counted[rows_at]) for rows_at, slots, values in _digits_of(column, at)
-        )
-    return {**result, f"{total.name}_n": counted}
+        digits.extend((groups[at], slots, v * counted[at]) for at, slots, v in held_digits(total, columns, place))
+    result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(_limbs_of(columns[0], limbs(total)))}
+    return {**result, f"{holder(total)}_n": counted}
 
 
 def _limbs_of(column: pa.Array, count: int) -> list[Ints]:
@@ -89,34 +83,7 @@ def _limbs_of(column: pa.Array, count: int) -> list[Ints]:
     return [numbers] if count == 1 else [numbers & _MASK, numbers >> _BITS]
 
 
-def _digits_of(column: pa.Array, at: int) -> list[tuple[Positions, Ints, Ints]]:
-    """The limbs of doubles: (row, slot, digits), digits · 2^(32·b) adding up to the double."""
-    width = column.type.bit_width // 8
-    kind = "f" if pa.types.is_floating(column.type) else "i"
-    numbers = values_of(column, f"{kind}{width}").astype(np.float64)
-    if column.null_count:
-        numbers = np.where(valid_mask(column), numbers, 0.0)
-    base = (at + 1) * _SLOTS
-    found: list[tuple[Positions, Ints, Ints]] = []
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        for slot, mask in ((_NAN, np.isnan(numbers)), (_PLUS, numbers == np.inf), (_MINUS, numbers == -np.inf)):
-            rows = np.flatnonzero(mask)
-            found.append((rows, np.full(len(rows), base + slot), np.ones(len(rows), dtype=np.int64)))
-    rows = np.flatnonzero(finite & (numbers != 0))
-    fraction, exponent = np.frexp(numbers[rows])
-    mantissa = np.ldexp(fraction, 53).astype(np.int64)
-    low = exponent.astype(np.int64) - 53
-    limb, shift = low // _BITS, low % _BITS
-    sign, size = np.sign(mantissa), np.abs(mantissa)
-    head, tail = size >> _BITS, size & _MASK
-    tail, head = tail << shift, head << shift
-    for offset, digit in ((0, tail & _MASK), (1, (tail >> _BITS) + (head & _MASK)), (2, head >> _BITS)):
-        found.append((rows, base + 64 + limb + offset, sign * digit))
-    return found
-
-
-def _with_slots(groups: Rows, added: dict[str, pa.Array], digits: list[tuple[Positions, Ints, Ints]]) -> Rows:
+def _with_slots(groups: Rows, added: dict[str, pa.Array], digits: list[Found]) -> Rows:
     """The rows of the groups themselves (slot 0), and below them the rows of the doubles' digits."""
     owner = np.concatenate([d[0] for d in digits])
     slots = np.concatenate([d[1] for d in digits])
@@ -150,19 +117,29 @@ def decode(sums: Sequence[Sum], state: Rows, groups: Positions, count: int) -> t
     if slots is not None:
         base = slots == 0
     counts = add_up(state.weights * base, groups, count)
-    return counts, [_decode_one(s, at, state, slots, groups, counts) for at, s in enumerate(sums)]
+    powers: dict[str, Powers] = {}
+    values = []
+    for total, place in zip(sums, places(sums), strict=True):
+        values.append(_decode_one(total, place, state, slots, groups, counts, powers))
+    return counts, values
 
 
-def _decode_one(total: Sum, at: int, state: Rows, slots: Any, groups: Positions, counts: Weights) -> pa.Array:
+def _decode_one(
+    total: Sum, place: int, state: Rows, slots: Any, groups: Positions, counts: Weights, powers: dict[str, Powers]
+) -> pa.Array:
     if counts_rows(total):
         return from_numpy(counts, pa.int64())
     parts = [add_up(values_of(state[name], "i8"), groups, len(counts)) for name in sum_columns(total)]
     values = parts[-1]
     if total.function == "count":
         return from_numpy(values, pa.int64())
+    if total.powers:
+        if holder(total) not in powers:
+            powers[holder(total)] = read_powers(total, place, state, slots, groups, values)
+        return answer(total.function, powers[holder(total)])
     present = values > 0
     if uses_slots(total):
-        sums = _double_sums(state, slots, at, groups, len(counts))
+        sums = Held(state, slots, groups, len(counts), place).doubles()
         return from_numpy(_mean(sums, values) if total.function == "avg" else sums, pa.float64(), present)
     assert total.argument is not None
     if total.argument.name in INTEGRAL:
@@ -257,41 +234,3 @@ def _half_up(number: int, divisor: int) -> int:
     quotient, rest = divmod(abs(number), divisor)
     quotient += 2 * rest >= divisor
     return quotient if number >= 0 else -quotient
-
-
-def _double_sums(state: Rows, slots: Any, at: int, groups: Positions, count: int) -> Doubles:
-    """The doubles nearest to the exact sums of one column, group by group."""
-    own = np.flatnonzero(slots // _SLOTS == at + 1)
-    digits, owner, limb = state.weights[own], groups[own], slots[own].astype(np.int64) % _SLOTS
-    special = limb >= _NAN
-    sums = _finite_sums(digits[~special], owner[~special], limb[~special] - 64, count)
-    if special.any():
-        for slot, value in ((_PLUS, np.inf), (_MINUS, -np.inf), (_NAN, np.nan)):
-            there = add_up(digits[limb == slot], owner[limb == slot], count) != 0
-            with np.errstate(invalid="ignore"):
-                sums = np.where(there, sums + value, sums)
-    return sums
-
-
-def _finite_sums(digits: Ints, owner: Positions, limb: Ints, count: int) -> Doubles:
-    """Σ digits · 2^(32·limb) for each owner: carried from the lowest limb up, then read off from the top."""
-    if not len(digits):
-        return np.zeros(count)
-    lowest, highest = int(limb.min()), int(limb.max()) + 2
-    table = np.zeros((highest - lowest + 1, count), dtype=np.int64)
-    np.add.at(table, (limb - lowest, owner), digits)
-    _carry_up(table)
-    negative = table[-1] < 0
-    table[:, negative] *= -1
-    _carry_up(table)
-    result = np.zeros(count, dtype=np.longdouble)
-    with np.errstate(over="ignore"):
-        for row in range(len(table) - 1, -1, -1):
-            result = result + np.ldexp(table[row].astype(np.longdouble), _BITS * (row + lowest))
-        return np.where(negative, -result, result).astype(np.float64)
-
-
-def _carry_up(table: Ints) -> None:
-    for row in range(len(table) - 1):
-        table[row + 1] += table[row] >> _BITS
-        table[row] &= _MASK

@@ -16,11 +16,11 @@ from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
 from viewlet.compile.whole import WHY, over_window
-from viewlet.plan.expr import Column, Expr, Named, columns_of, rewrite
+from viewlet.plan.expr import Call, Column, Expr, Named, Reduce, columns_of, conjunction, rewrite
 from viewlet.plan.nodes import Aggregate, calls_of
 from viewlet.plan.show import show_expr
-from viewlet.plan.types import BIGINT, INT, Field
-from viewlet.program.sums import Sum, counts_rows, is_sum, sum_columns, uses_slots
+from viewlet.plan.types import BIGINT, BOOLEAN, INT, Field
+from viewlet.program.sums import POWERS, Sum, counts_rows, holder, is_sum, sum_columns, uses_slots
 from viewlet.program.terms import SLOT, Answer, Term, Total
 
 
@@ -38,11 +38,9 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
     for call in calls_of(plan):
         if call.distinct:
             return f"{show_expr(call)} is kept group by group beside other aggregates"
-        if not is_sum(call.function, call.args[0].type if call.args else None):
+        if not is_sum(call.function, [a.type for a in call.args]):
             return f"{call.function} is not a sum"
-        if call.function == "count" and len(call.args) > 1:
-            return "count of several columns is kept group by group"
-        if (why := build.abilities.expressions([*call.args, *([call.where] if call.where else [])])) is not None:
+        if (why := build.abilities.expressions(filter(None, (*call.args, _where(call))))) is not None:
             return why
     if (why := build.abilities.expressions(comparable(k) for k in plan.keys)) is not None:
         return why
@@ -73,7 +71,7 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
     clauses = expansion.of(plan.rows)
     terms = _totals(build, clauses, keys, arguments, sums, fields)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
-    kept = build.keep(terms, names, meaning=meaning, sums=tuple(c for s in sums for c in sum_columns(s)))
+    kept = build.keep(terms, names, meaning=meaning, sums=_sum_columns(sums))
     sums = tuple(_as_kept(build, kept, s) for s in sums)
     own = tuple(build.fresh("k") if n.startswith("_") else n for n in names)
     values = [build.fresh("a") for _ in sums]
@@ -88,7 +86,10 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
 
 def _as_kept(build: Builder, kept: Kept, total: Sum) -> Sum:
     """A sum under the name that its map has for it, which may be another view's; the weight alone has none."""
-    return replace(total, name=build.fresh("n") if counts_rows(total) else kept.own(f"{total.name}_n")[: -len("_n")])
+    if counts_rows(total):
+        return replace(total, name=build.fresh("n"))
+    own = kept.own(f"{holder(total)}_n")[: -len("_n")]
+    return replace(total, name=build.fresh("n"), held=own) if total.held else replace(total, name=own)
 
 
 def _totals(
@@ -120,12 +121,38 @@ def _arguments(plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ..
         return computed.setdefault(e, Field(f"_x{len(computed)}", e.type)).name
 
     for i, call in enumerate(calls_of(plan)):
-        argument = call.args[0] if call.args else None
-        kind = None if argument is None else argument.type
-        sums.append(Sum(f"_a{i}", call.function, column_for(argument), column_for(call.where), kind, call.type))
-    return [(f, e) for e, f in computed.items()], tuple(sums)
+        args = call.args if call.function in POWERS else call.args[: len(call.args) == 1]
+        kind = args[0].type if args else None
+        first, second = map(column_for, (*args, None, None)[:2])
+        sums.append(Sum(f"_a{i}", call.function, first, column_for(_where(call)), kind, call.type, second))
+    return [(f, e) for e, f in computed.items()], _sharing(sums)
+
+
+def _where(call: Reduce) -> Expr | None:
+    """Which rows count; count(a, b) counts those where neither is NULL."""
+    several = call.args if call.function == "count" and len(call.args) > 1 else ()
+    there = [Call("is_not_null", (a,), BOOLEAN) for a in several]
+    return conjunction((*([call.where] if call.where else []), *there))
+
+
+def _sharing(sums: list[Sum]) -> tuple[Sum, ...]:
+    """Moments of the same columns are read off the same sums of powers."""
+    alike: dict[tuple[str | None, ...], list[Sum]] = {}
+    for total in sums:
+        alike.setdefault((total.column, total.second, total.where), []).append(total)
+
+    def held(total: Sum) -> Sum:
+        moments = [s for s in alike[total.column, total.second, total.where] if s.function in POWERS]
+        powers = tuple(sorted({p for s in moments for p in POWERS[s.function]}))
+        return replace(total, powers=powers, held=moments[0].name) if total in moments else total
+
+    return tuple(map(held, sums))
+
+
+def _sum_columns(sums: tuple[Sum, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c for s in sums for c in sum_columns(s)))
 
 
 def _map_fields(keys: list[Field], sums: tuple[Sum, ...]) -> tuple[Field, ...]:
     slot = [Field(SLOT, INT, False)] if any(uses_slots(s) for s in sums) else []
-    return (*keys, *slot, *(Field(c, BIGINT, False) for s in sums for c in sum_columns(s)))
+    return (*keys, *slot, *(Field(c, BIGINT, False) for c in _sum_columns(sums)))

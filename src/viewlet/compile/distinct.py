@@ -27,7 +27,7 @@ def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
     if not calls or len(arguments) != 1 or not all(c.distinct and c.where is None for c in calls):
         return plan
     (args,) = arguments
-    if len(args) != 1 or not all(is_sum(c.function, args[0].type) for c in calls):
+    if len(args) != 1 or not all(is_sum(c.function, [args[0].type]) for c in calls):
         return plan
     outer: dict[Expr, Expr] = {c: Column("", c.type) for c in calls}
     needed = [*plan.keys, *args, *(rewrite(r.expr, outer.get) for r in plan.results)]

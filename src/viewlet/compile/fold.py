@@ -107,7 +107,7 @@ Halves = tuple[Aggregate, Aggregate]
 def split_sums(build: Builder, plan: Aggregate) -> Halves | None:
     """The two halves of an aggregate of sums and of functions that can be kept as states."""
     calls = calls_of(plan)
-    sums = [c for c in calls if not c.distinct and is_sum(c.function, c.args[0].type if c.args else None)]
+    sums = [c for c in calls if not c.distinct and is_sum(c.function, [a.type for a in c.args])]
     others = [c for c in calls if c not in sums]
     if not sums or not others:
         return None

@@ -109,8 +109,10 @@ def _values(sums: tuple[Sum, ...] | None) -> tuple[Any, ...] | None:
 
 
 def _sum(total: Sum, known: Known) -> tuple[Any, ...]:
-    column, where = (None if name is None else known[name] for name in (total.column, total.where))
-    return (total.function, column, where, total.argument, total.type)
+    """What a map holds for a sum; of moments, the sums of powers that they are read off."""
+    column, second, where = (None if n is None else known[n] for n in (total.column, total.second, total.where))
+    what = total.powers or (total.function, total.type)
+    return (what, column, second, where, total.argument)
 
 
 def _part(part: Part, known: Known) -> tuple[Any, ...]:

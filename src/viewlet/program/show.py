@@ -64,7 +64,7 @@ def show_term(term: Term) -> str:
             made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
             return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
         case Total(rows, keys, sums):
-            added = ", ".join(f"{s.function}({s.column or '*'})" for s in sums)
+            added = ", ".join(f"{s.function}({', '.join(filter(None, (s.column, s.second))) or '*'})" for s in sums)
             return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
         case Answer(name, keys):
             return f"answer[{', '.join(keys)}](Δ{name})"

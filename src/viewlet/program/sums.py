@@ -5,14 +5,34 @@ How the integers are made and read is `columns/sums.py`'s; which columns there a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewlet.plan.types import Type
+from viewlet.plan.types import DOUBLE, Type
+
+Power = tuple[int, int]
+"""(i, j) stands for xⁱ·yʲ, x being the first argument and y the second."""
+
+_SPREAD: tuple[Power, ...] = ((1, 0), (2, 0))
+_JOINT: tuple[Power, ...] = ((1, 0), (0, 1), (1, 1))
+
+POWERS: dict[str, tuple[Power, ...]] = {
+    **dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp", "regr_sxx"), _SPREAD),
+    **dict.fromkeys(("skewness", "wrapping_skewness"), (*_SPREAD, (3, 0))),
+    **dict.fromkeys(("kurtosis", "wrapping_kurtosis"), (*_SPREAD, (3, 0), (4, 0))),
+    **dict.fromkeys(("covar_pop", "covar_samp", "regr_sxy"), _JOINT),
+    **dict.fromkeys(("regr_slope", "regr_intercept"), (*_JOINT, (0, 2))),
+    **dict.fromkeys(("corr", "wrapping_corr", "regr_r2"), (*_JOINT, (2, 0), (0, 2))),
+}
+"""The moments, functions of doubles, and the powers of which they need the sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """count, sum or avg of a column, over the rows where `where` (a column) is true."""
+    """count, sum, avg or a moment of a column (or two), over the rows where `where` (a column) is true.
+
+    A moment is read off sums of `powers`, which several moments of the same columns may share: `held` names them.
+    """
 
     name: str
     function: str
@@ -20,13 +40,31 @@ class Sum:
     where: str | None
     argument: Type | None
     type: Type
+    second: str | None = None
+    powers: tuple[Power, ...] = ()
+    held: str | None = None
 
 
-def is_sum(function: str, argument: Type | None) -> bool:
+def is_sum(function: str, arguments: Sequence[Type]) -> bool:
     """Whether an aggregate is one of those that are kept as sums."""
-    if function == "count":
-        return True
-    return function in ("sum", "avg") and argument is not None and argument.is_numeric
+    if function in POWERS:
+        return all(kind == DOUBLE for kind in arguments)
+    return function == "count" or (function in ("sum", "avg") and arguments[0].is_numeric)
+
+
+def places(sums: Sequence[Sum]) -> list[int]:
+    """Where the digits of each sum have their place among the slots of a map, from 1 on."""
+    found: dict[str, int] = {}
+    free = 1
+    for total in sums:
+        if found.setdefault(holder(total), free) == free:
+            free += sum(map(sum, total.powers)) or 1
+    return [found[holder(total)] for total in sums]
+
+
+def holder(total: Sum) -> str:
+    """The name under which a map holds a sum."""
+    return total.held or total.name
 
 
 def uses_slots(total: Sum) -> bool:
@@ -59,7 +97,7 @@ def sum_columns(total: Sum) -> tuple[str, ...]:
     """The integer columns of a map that hold a sum: its limbs, and how many values went in."""
     if counts_rows(total):
         return ()
-    return (*(f"{total.name}_{i}" for i in range(limbs(total))), f"{total.name}_n")
+    return (*(f"{holder(total)}_{i}" for i in range(limbs(total))), f"{holder(total)}_n")
 
 
 @dataclass(frozen=True, slots=True)
