@@ -89,7 +89,7 @@ def define_view(
     cuts, inputs = whole_inputs(analysis)
     text = definition if isinstance(definition, str) else None
     fragments = _fragments(analysis, program)
-    if text is None or analysis.is_stabilized or analysis.has_user_code:  # otherwise the text says it all
+    if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
         fragments["whole"] = make_whole(analysis, 0, cuts)
     return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position)
 

@@ -45,7 +45,9 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     if origin.startswith("pandas.") and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
     if origin.startswith("pyspark.") and hasattr(data, "toArrow"):
-        return _from_tables(table, wanted, data.toArrow())
+        from viewlet.catalyst.frames import without_months
+
+        return _from_tables(table, wanted, without_months(data).toArrow())
     if hasattr(data, "__arrow_c_stream__"):
         return _from_tables(table, wanted, pa.table(data))
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
