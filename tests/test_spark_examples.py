@@ -159,6 +159,17 @@ def test_intervals_of_months(tmp_path: Path, spark: Any) -> None:
         assert db.check().num_rows == 0
 
 
+def test_structs_that_are_null_although_their_fields_are_not(tmp_path: Path, spark: Any) -> None:
+    with open_database(tmp_path, spark, "inproc") as db:
+        db.sql("CREATE TABLE t (i INT, s STRUCT<x: INT, y: INT>)")
+        db.create_view(
+            "v", "SELECT i, if(i > 1, named_struct('x', i, 'a', array(named_struct('b', 1))), NULL) AS n, s FROM t"
+        )
+        db.insert("t", spark.sql("SELECT * FROM VALUES (1, named_struct('x', 1, 'y', 2)), (2, NULL) AS t(i, s)"))
+        assert sorted(db.table("t").rows()) == [(1, {"x": 1, "y": 2}), (2, None)]
+        assert db.check("v").num_rows == 0
+
+
 def test_rows_without_columns_are_counted(tmp_path: Path, spark: Any) -> None:
     with open_database(tmp_path, spark, "inproc") as db:
         db.sql("CREATE TABLE t (x INT)")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +172,36 @@ def test_any_order_of_arrival(spark: Any, tmp_path_factory: Any, epochs: list[li
             latest = max([*times, *([] if latest is None else [latest])], default=None)
         assert (len(db.table("clicks_late")), len(db.table("clicks"))) == (late, number - late)
         assert db.check().num_rows == 0
+
+
+def test_a_writer_that_is_killed(path: Path, spark: Any) -> None:
+    """Every committed epoch has its row, its late row and its clock; no other has any of them."""
+    with viewlet.connect(path, spark=spark, engine="inproc") as db:
+        db.sql(CLICKS)
+        db.create_view("tumbling", VIEWS["tumbling"])
+        db.insert("clicks", [(0, "first", at(0))])
+        first = db.store.epoch + 1
+    for seconds in (0.05, 0.15, 0.4):
+        said = run_and_kill(path, seconds)
+        with viewlet.connect(path, spark=spark, engine="inproc") as db:
+            last = db.store.epoch
+            assert last >= said >= first
+            assert sorted(r[0] for r in db.table("clicks").rows()) == [0, *range(first, last + 1)]
+            assert sorted(-r[0] for r in db.table("clicks_late").rows()) == list(range(first, last + 1))
+            assert db.status()["tables"]["clicks"]["watermark"] == f"{at(last - 10):%Y-%m-%d %H:%M:%S}"
+            assert db.check().num_rows == 0
+
+
+def run_and_kill(path: Path, seconds: float) -> int:
+    """Let a writer run for some time and kill it; the last epoch that it said was committed."""
+    command = [sys.executable, "-m", "tests.late_writer", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent) as writer:
+        assert writer.stdout is not None
+        heard = writer.stdout.readline()
+        time.sleep(seconds)
+        writer.kill()
+        heard += writer.stdout.read()
+    return int([line for line in heard.split("\n")[:-1] if line][-1])
 
 
 def test_dates(path: Path, spark: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import View
@@ -36,7 +37,7 @@ def explain(database: Database, view: View) -> str:
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
     lines += _statements(program, database.history(view.name), database.catalog.static())
-    lines += _letting_go(program)
+    lines += _letting_go(program, set(database.catalog.own_maps(view)))
     lines += _weighed(program)
     lines += _costs(view, database.history(view.name))
     return "\n".join(lines)
@@ -46,7 +47,8 @@ def explain_program(program: Program) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
     lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
-    return "\n".join([*lines, *_statements(program, []), *_letting_go(program), *_weighed(program)])
+    own = {m.name for m in program.maps}
+    return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:
@@ -59,12 +61,15 @@ def _sharers(database: Database, view: View) -> dict[str, str]:
     return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
 
 
-def _letting_go(program: Program) -> list[str]:
+def _letting_go(program: Program, own: Collection[str]) -> list[str]:
     """What a watermark means for the maps."""
     if program.keeps:
         return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
     return [
-        f"{c.map} lets go of groups by `{c.column}` that the watermark of {c.table} has passed" for c in program.closing
+        f"{c.map} lets go of groups by `{c.column}` that the watermark of {c.table} has passed"
+        if c.map in own
+        else f"{c.map} keeps all groups, since other views read it"
+        for c in program.closing
     ]
 
 

@@ -54,12 +54,16 @@ def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
     """The rows of a DataFrame in Viewlet's Arrow types; columns by position."""
     wanted = arrow_schema(fields)
     named = without_months(frame.toDF(*[f"c{i}" for i in range(len(fields))]))
-    has_variant = any("variant" in str(f.type) for f in fields)
+    table = collected(named).rename_columns(wanted.names)
+    return table if table.schema.equals(wanted) else table.cast(wanted)
+
+
+def collected(frame: Any) -> pa.Table:
+    """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
     try:
-        table = (_collected(named) if has_variant else named.toArrow()).rename_columns(wanted.names)
+        return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
     except Py4JJavaError as error:
         raise PySparkException(_cause(error)) from None
-    return table if table.schema.equals(wanted) else table.cast(wanted)
 
 
 def _cause(error: Py4JJavaError) -> str:
@@ -88,8 +92,3 @@ def _recast(frame: DataFrame, there: Sequence[Field], wanted: Sequence[Field], f
         for name, a, b in zip(quoted, there, wanted, strict=True)
     ]
     return frame.selectExpr(*recast)
-
-
-def _collected(frame: Any) -> pa.Table:
-    """What Spark sends: `toArrow` would cast a variant's parts to what is never NULL, and fail where the variant is."""
-    return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
