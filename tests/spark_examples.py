@@ -215,39 +215,40 @@ def _filled(db: Database, rows: dict[str, Any]) -> bool:
 
 
 def _played(db: Database, made: Varied, rows: dict[str, Any]) -> Outcome:
+    """An example's view, through an epoch that inserts, and one that deletes."""
     outcome = outcome_of(db, made.sql)
-    if not outcome.refused:
-        _add_nulls(db, made, rows)
-        with db.epoch() as epoch:
-            for name, frame in rows.items():
-                epoch.insert(name, frame)
-                epoch.insert(name, frame)
-        compare(db)
-        with db.epoch() as epoch:
-            for name, frame in rows.items():
-                epoch.delete(name, frame)
-        compare(db)
+    if outcome.refused:
+        return outcome
+    nulls = _insert(db, made, rows)
+    with db.epoch() as epoch:
+        for name, frame in rows.items():
+            epoch.delete(name, frame)
+            epoch.delete(name, nulls.get(name, []))
+    compare(db)
     return outcome
 
 
-def _add_nulls(db: Database, made: Varied, rows: dict[str, Any]) -> None:
-    """A row of NULLs for every table, for one epoch; where a function fails on it, it has to fail in Spark as well."""
+def _insert(db: Database, made: Varied, rows: dict[str, Any]) -> dict[str, Any]:
+    """All rows once more, and a row of NULLs; where a function fails on NULLs, it has to fail in Spark as well."""
     nulls = {name: [(None,) * len(frame.columns)] for name, frame in rows.items()}
     try:
-        with db.epoch() as epoch:
-            for name, row in nulls.items():
-                epoch.insert(name, row)
+        _insert_all(db, rows, nulls)
     except EvaluationError:
         assert _fails_over_nulls(db, made, rows), "an epoch fails that Spark can compute"
-        return
+        nulls = {}
+        _insert_all(db, rows, nulls)
     with suppress(
         EvaluationError
     ):  # Spark may meet an error that its optimizer spared the view, and the other way round
         compare(db)
+    return nulls
+
+
+def _insert_all(db: Database, rows: dict[str, Any], nulls: dict[str, Any]) -> None:
     with db.epoch() as epoch:
-        for name, row in nulls.items():
-            epoch.delete(name, row)
-    compare(db)
+        for name, frame in rows.items():
+            epoch.insert(name, frame)
+            epoch.insert(name, nulls.get(name, []))
 
 
 def _fails_over_nulls(db: Database, made: Varied, rows: dict[str, Any]) -> bool:

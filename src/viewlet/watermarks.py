@@ -46,9 +46,6 @@ class Watermark:
     column: str
     delay: int
 
-    def __str__(self) -> str:
-        return f"{self.column} with a delay of {dt.timedelta(microseconds=self.delay)}"
-
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -71,12 +68,12 @@ class Clock:
         return Rows(columns, np.array([weight], dtype=np.int64))
 
 
-def read_watermark(table: str, fields: tuple[Field, ...], given: Any) -> Watermark | None:
+def read_watermark(table: str, fields: tuple[Field, ...], given: tuple[str, Any] | None) -> Watermark | None:
     """What a user declares: a column, and a delay as a timedelta or a text such as '10 minutes'."""
-    if given is None or isinstance(given, Watermark):
-        return given
+    if given is None:
+        return None
     column, delay = given
-    found = next((f for f in fields if f.name.lower() == str(column).lower()), None)
+    found = next((f for f in fields if f.name.lower() == column.lower()), None)
     if found is None or found.type.name not in _TIMES:
         named = ", ".join(f.name for f in fields if f.type.name in _TIMES) or "none"
         raise SqlError(
@@ -98,15 +95,12 @@ def read_delay(table: str, delay: Any) -> int:
 
 
 def _parsed(table: str, text: str) -> int:
-    pairs = re.findall(r"(\d+)\s*([a-z]+?)s?\b", text.lower())
-    said = " ".join(f"{n} {unit}" for n, unit in pairs)
-    if (
-        not pairs
-        or re.sub(r"s\b|\s", "", text.lower()) != re.sub(r"s\b|\s", "", said)
-        or any(unit not in _UNITS for _, unit in pairs)
-    ):
+    """A delay such as `10 minutes` or `1 day 12 hours`."""
+    pairs = [(int(n), unit.rstrip("s")) for n, unit in re.findall(r"(\d+)\s*([a-z]+)", text.lower())]
+    is_whole = re.fullmatch(r"(\s*\d+\s*[a-z]+\b)+\s*", text.lower()) is not None
+    if not is_whole or any(unit not in _UNITS for _, unit in pairs):
         raise SqlError(f"table {table}: {text!r} is no delay", hint="such as 10 minutes, or 1 day 12 hours")
-    return sum(int(n) * _UNITS[unit] for n, unit in pairs)
+    return sum(n * _UNITS[unit] for n, unit in pairs)
 
 
 def micros_of(column: pa.Array, kind: Type) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -128,26 +122,26 @@ def latest_of(rows: Rows, column: str, kind: Type) -> int | None:
 
 def shown_time(micros: int) -> str:
     """A time for people."""
-    return (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=micros)).isoformat(sep=" ")
+    return str(np.datetime64(micros, "us")).replace("T", " ").removesuffix(".000000")
 
 
 def closed_rows(contents: Contents, closing: Closing, watermark: int) -> Rows | None:
     """What takes away the rows of a map whose groups no row from the watermark on can reach; None if there are none."""
     rows = contents.consolidated()
-    unit, kind = _TIMES[closing.time.type.name], arrow_type(closing.time.type)
-    at = Rows(
-        {closing.time.name: pa.array([watermark // unit], pa.int64() if unit == 1 else pa.int32()).cast(kind)}, _ONE
-    )
+    at = Rows({closing.time.name: _time(watermark, closing.time.type)}, np.ones(1, dtype=np.int64))
     bound = min(int(_start(compile_expr(e)(at))[0]) for e in closing.keys)
     column = rows[closing.column]
     gone = rows.filter(valid_mask(column) & (_start(column) < bound))
     if not len(gone):
         return None
-    sums = contents.layout.sums
-    return gone.negated().with_columns({name: pa.array(-values_of(gone[name], "i8")) for name in sums})
+    sums = {name: pa.array(-values_of(gone[name], "i8")) for name in contents.layout.sums}
+    return gone.negated().with_columns(sums)
 
 
-_ONE = np.ones(1, dtype=np.int64)
+def _time(micros: int, kind: Type) -> pa.Array:
+    """A time as a column of one row."""
+    unit = _TIMES[kind.name]
+    return pa.array([micros // unit], pa.int64() if unit == 1 else pa.int32()).cast(arrow_type(kind))
 
 
 def _start(keys: pa.Array) -> np.ndarray[Any, Any]:
