@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format fuzz docs-sql bench bench-tpch bench-orderbook lock clean
+.PHONY: help setup demo test test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -52,6 +52,9 @@ fuzz: $(READY) ## random views against Spark SQL for MINUTES=60; failures go to 
 
 docs-sql: $(READY) ## write docs/sql.md: each feature of SQL, how it is kept fresh and what a change costs
 	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_features.py
+
+docs-functions: $(READY) ## write docs/functions.md: each function of Spark, and how views with it are kept fresh (15 minutes)
+	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_spark_examples.py
 
 bench: $(READY) ## measure refreshes beside recomputation, at 1, 10 and 100 times the data
 	$(BIN)/python -m benchmarks

@@ -251,6 +251,9 @@ def _dates() -> Iterator[Call]:
     for function, kind in product(("date_add", "date_sub"), (TINYINT, SMALLINT, INT)):
         yield _call(function, a(DATE), b(kind))
     yield _call("datediff", a(DATE), b(DATE))
+    for kind in INSTANTS:
+        yield Call("precise_time", (a(kind),), BIGINT)
+        yield Call("precise_time", (a(BIGINT),), kind)
 
 
 def _nested() -> Iterator[Call]:

@@ -41,6 +41,12 @@ def _column_for(spark: SparkSession, expr: Expr) -> SparkColumn:
         normalized = jvm.org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero(parse(sql(expr.args[0])))
         value = SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(normalized))
         return functions.struct(value.alias("v"))
+    if isinstance(expr, Call) and expr.function == "precise_time":
+        kinds = [jvm.org.apache.spark.sql.types.DataType.fromDDL(str(k)) for k in (expr.args[0].type, expr.type)]
+        given = parse(f"CAST({sql(expr.args[0])} AS {expr.args[0].type})")
+        converted = expressions.PreciseTimestampConversion(given, *kinds)
+        value = SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(converted))
+        return functions.struct(value.alias("v"))
     wrapped = expressions.TryEval(parse(f"named_struct('v', if(row < 0, NULL, {sql(expr)}))"))
     return SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(wrapped))
 

@@ -39,7 +39,8 @@ def add_columns(database: Database, transaction: Transaction, table: Table, new:
         if table.name in view.inputs and "whole" not in view.fragments:
             transaction.put(f"view/{view.name}", view_document(with_plan(database, view)))
     for bag, _, _ in table.bags():
-        transaction.drop(bag)
+        if bag != table.clock:
+            transaction.drop(bag)
     for bag, layout, types in wider.bags():
         transaction.create(bag, layout, types)
     transaction.append(wider.name, rows, wider.layout)

@@ -21,6 +21,7 @@ from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.program import Program, Step
 from viewlet.program.same import Identity, identity
 from viewlet.tables import Table
+from viewlet.watermarks import Watermark
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class View:
     @cached_property
     def shareable(self) -> dict[Identity, Step]:
         """The maps that other views can use too, by what they hold."""
-        steps = [s for s in self.program.steps if s.map.stored and s.map.name != self.name]
+        partial = {self.name, *(c.map for c in self.program.closing)}  # other views need closed groups too
+        steps = [s for s in self.program.steps if s.map.stored and s.map.name not in partial]
         return {same: s for s in steps if (same := identity(s.terms, s.map.sums)) is not None}
 
     @cached_property
@@ -69,6 +71,8 @@ def table_document(table: Table) -> dict[str, Any]:
         "append_only": table.append_only,
         "trusted": table.trusted,
         "static": table.static,
+        "watermark": table.watermark and [table.watermark.column, table.watermark.delay],
+        "late_of": table.late_of,
     }
 
 
@@ -80,6 +84,8 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         document["append_only"],
         document["trusted"],
         document.get("static", False),
+        Watermark(*document["watermark"]) if document.get("watermark") else None,
+        document.get("late_of", ""),
     )
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from viewlet.aggregates import Aggregate, ColumnAggregate
-from viewlet.catalog import Catalog, View, table_document, view_document
+from viewlet.catalog import Catalog, View, view_document
 from viewlet.compile.rules import Rules
+from viewlet.defining import drop, make_table, with_late
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
@@ -26,6 +27,7 @@ from viewlet.reading import Relation
 from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
 from viewlet.tables import Table
+from viewlet.watermarks import read_watermark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,17 +136,19 @@ class Database:
         append_only: bool = False,
         trusted: bool = False,
         static: bool = False,
+        watermark: tuple[str, Any] | None = None,
     ) -> None:
-        """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields."""
+        """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
+
+        `watermark`: a column of times and a delay ("10 minutes", a timedelta); rows that come later are kept aside.
+        """
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
         fields, key = read_schema(name, schema, key)
         with self.writing():
-            self.catalog.refuse_taken(name)
-            made = Table(name, fields, key, append_only, trusted, static)
+            mark = read_watermark(name, fields, watermark)
+            made = Table(name, fields, key, append_only, trusted, static, mark)
             with self.store.begin() as transaction:
-                transaction.put(f"table/{name}", table_document(made))
-                for bag, layout, types in made.bags():
-                    transaction.create(bag, layout, types)
+                make_table(self.catalog, transaction, made)
                 transaction.commit({"kind": "create table", "name": name})
 
     def add_columns(self, table: str, schema: Any) -> int:
@@ -157,7 +161,8 @@ class Database:
         with self.writing(), self.store.begin() as transaction:
             found = self.catalog.table(table)
             new, _ = read_schema(found.name, schema, ())
-            add_columns(self, transaction, found, new)
+            for narrow in with_late(found):
+                add_columns(self, transaction, narrow, new)
             names = [f.name for f in new]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
 
@@ -227,23 +232,7 @@ class Database:
         with self.writing():
             if if_exists and self.catalog.known(name) is None:
                 return
-            found = self.catalog.find(name)
-            readers = self.catalog.readers(found.name)
-            if readers and not cascade:
-                raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
-            with self.store.begin() as transaction:
-                views = [self.catalog.view(reader) for reader in readers]
-                if isinstance(found, Table):
-                    transaction.remove(f"table/{found.name}")
-                    for bag, _, _ in found.bags():
-                        transaction.drop(bag)
-                else:
-                    views.append(found)
-                for bag in self.catalog.own_maps(*views):
-                    transaction.drop(bag)
-                for view in views:
-                    transaction.remove(f"view/{view.name}")
-                transaction.commit({"kind": "drop", "name": found.name})
+            drop(self, self.catalog.find(name), cascade=cascade)
 
     # ——— changing
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewlet.catalog import Catalog, View
+from viewlet.clocks import advance, mark_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import OpenEpoch
 from viewlet.engine.onspark import OnSparkSession
@@ -37,6 +38,8 @@ class Epoch:
         self._is_open = True
         self.number = 0
         """The epoch's number, once it is committed."""
+        self.late: dict[str, int] = {}
+        """How many rows of each table came too late and were kept aside, once the block has ended."""
 
     def insert(self, table: str, rows: Any) -> None:
         """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples."""
@@ -59,6 +62,11 @@ class Epoch:
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
         """The net changes of the tables that change at all."""
         netted = [(changes, changes.delta()) for changes in self._changes.values()]
+        for changes in list(self._changes.values()):
+            if changes.late and changes.table.late is not None:
+                late = Rows.concat(changes.late).select(changes.table.names)
+                self.late[changes.table.name] = len(late)
+                netted.append((TableChanges(changes.table.late, None), late))
         return [(changes, delta) for changes, delta in netted if len(delta)]
 
     def close(self) -> None:
@@ -69,6 +77,11 @@ class Epoch:
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
         table = self._catalog.table(name)
+        if table.late_of:
+            raise RejectedEpoch(
+                f"table {table.name} holds the late rows of {table.late_of}, and nothing else changes it",
+                hint=f"change {table.late_of}",
+            )
         if table.static and (readers := self._catalog.readers(table.name)):
             raise RejectedEpoch(
                 f"table {table.name} is STATIC, and {', '.join(readers)} read it",
@@ -76,7 +89,7 @@ class Epoch:
             )
         if table.name not in self._changes:
             index = None if table.index is None else self._snapshot.contents(table.index)
-            self._changes[table.name] = TableChanges(table, index)
+            self._changes[table.name] = TableChanges(table, index, mark=mark_of(table, self._snapshot))
         return self._changes[table.name]
 
 
@@ -114,6 +127,8 @@ def apply_epoch(
             weighed = weigh(database, view, epoch)
             run = _run_anew if weighed.recompute else _run_view
             views[view.name] = {**run(engine, view, epoch), "weighed": weighed.record()}
+    for changes, delta in changed:
+        advance(database.catalog, epoch.transaction, changes.table, delta)
     tables = {c.table.name: _counts(d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {

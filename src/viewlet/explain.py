@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import View
+from viewlet.clocks import mark_of
 from viewlet.program.program import Map, Note, Program
 from viewlet.program.show import at_first, show_map, statements
 from viewlet.screen import size
 from viewlet.store import Snapshot
 from viewlet.tables import Table
+from viewlet.watermarks import shown_time
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -34,6 +37,7 @@ def explain(database: Database, view: View) -> str:
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
     lines += _statements(program, database.history(view.name), database.catalog.static())
+    lines += _letting_go(program, set(database.catalog.own_maps(view)))
     lines += _weighed(program)
     lines += _costs(view, database.history(view.name))
     return "\n".join(lines)
@@ -43,7 +47,8 @@ def explain_program(program: Program) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
     lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
-    return "\n".join([*lines, *_statements(program, []), *_weighed(program)])
+    own = {m.name for m in program.maps}
+    return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:
@@ -54,6 +59,18 @@ def _sharers(database: Database, view: View) -> dict[str, str]:
             for kept in other.program.maps:
                 found.setdefault(kept.name, []).append(other.name)
     return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
+
+
+def _letting_go(program: Program, own: Collection[str]) -> list[str]:
+    """What a watermark means for the maps."""
+    if program.keeps:
+        return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
+    return [
+        f"{c.map} lets go of groups by `{c.column}` that the watermark of {c.table} has passed"
+        if c.map in own
+        else f"{c.map} keeps all groups, since other views read it"
+        for c in program.closing
+    ]
 
 
 def _weighed(program: Program) -> list[str]:
@@ -140,10 +157,15 @@ def status(database: Database) -> dict[str, Any]:
     }
 
 
-def _table_size(table: Table, snapshot: Snapshot) -> dict[str, int]:
+def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     contents = snapshot.contents(table.name)
     index = snapshot.contents(table.index).bytes if table.index else 0
-    return {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
+    size: dict[str, Any] = {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
+    if table.late is not None:
+        mark = mark_of(table, snapshot)
+        size["watermark"] = None if mark is None else shown_time(mark)
+        size["late"] = snapshot.contents(table.late.name).total()
+    return size
 
 
 def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:

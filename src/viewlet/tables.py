@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet import watermarks
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import order_of
@@ -27,6 +28,7 @@ from viewlet.store import Contents, Layout
 from viewlet.store.adding import add_together, has_equal_neighbour
 from viewlet.store.layout import Names
 from viewlet.store.probing import Pairs, Sorted
+from viewlet.watermarks import LATE, Watermark, is_older, shown_time
 
 HASHES = ("_h1", "_h2")
 
@@ -42,10 +44,16 @@ class Table:
     trusted: bool = False
     static: bool = False
     """Whether it stays as it is once a view reads it."""
+    watermark: Watermark | None = None
+    late_of: str = ""
+    """The table whose late rows it holds."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
+
+    def field(self, name: str) -> Field:
+        return self.fields[self.names.index(name)]
 
     @cached_property
     def layout(self) -> Layout:
@@ -64,15 +72,29 @@ class Table:
         return Layout(columns=HASHES, key=HASHES[:1])
 
     @cached_property
+    def clock(self) -> str | None:
+        """The bag that tells how far the table's time has come."""
+        return None if self.watermark is None else f"{self.name}.clock"
+
+    @cached_property
+    def late(self) -> Table | None:
+        """The table of its late rows."""
+        if self.watermark is None:
+            return None
+        return Table(f"{self.name}{LATE}", self.fields, append_only=True, late_of=self.name)
+
+    @cached_property
     def types(self) -> dict[str, pa.DataType]:
         return {f.name: arrow_type(f.type) for f in self.fields}
 
     def bags(self) -> list[tuple[str, Layout, dict[str, pa.DataType]]]:
-        """What the store keeps of a table: its rows and its index."""
+        """What the store keeps of a table: its rows, its index, its clock."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
             types = self.types if self.primary_key else dict.fromkeys(HASHES, pa.int64())
             kept.append((self.index, self.index_layout, types))
+        if self.clock is not None:
+            kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
         return kept
 
     def empty(self) -> Rows:
@@ -94,10 +116,14 @@ class TableChanges:
     pending: list[Sorted] = field(default_factory=list)
     taken: int = 0
     """How many changes were noted."""
+    mark: int | None = None
+    """The watermark, where the table has one and a row."""
+    late: list[Rows] = field(default_factory=list)
+    """Rows that came too late."""
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
-        given = self._sorted(rows)
+        given = self._sorted(self._on_time(rows))
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
             taken = self._count(given, self.table.primary_key) > 0
@@ -108,6 +134,7 @@ class TableChanges:
     def delete(self, rows: Rows) -> None:
         """Take whole rows away, one copy for each row given."""
         self._refuse_append_only("delete")
+        self._refuse_final(rows, "delete")
         given = self._sorted(rows)
         if self.index is not None:
             self._refuse_missing(given)
@@ -122,6 +149,7 @@ class TableChanges:
         there = self._with_key_of(given)
         if len(there) < len(keys):
             self._reject_row(given.rows, self._count(given, self.table.primary_key) < 1, "it is not there")
+        self._refuse_final(there.rows, "delete")
         self._take(there.negated())
 
     def upsert(self, rows: Rows) -> None:
@@ -133,9 +161,11 @@ class TableChanges:
             )
         self._refuse_append_only("upsert")
         self._refuse_unindexed("upsert")
-        given = self._sorted(rows)
+        given = self._sorted(self._on_time(rows))
         self._refuse_bad_keys(given)
-        self._take(self._with_key_of(given).negated())
+        there = self._with_key_of(given)
+        self._refuse_final(there.rows, "upsert")
+        self._take(there.negated())
         self._take(given)
 
     def delta(self) -> Rows:
@@ -150,6 +180,29 @@ class TableChanges:
     def index_delta(self, delta: Rows) -> Rows:
         """What the net change means for the index."""
         return delta if self.table.primary_key else row_hashes(delta)
+
+    def _is_older(self, rows: Rows) -> Mask | None:
+        """Which rows lie before the watermark; None if there is none."""
+        mark = self.table.watermark
+        if mark is None or self.mark is None:
+            return None
+        return is_older(rows[mark.column], self.table.field(mark.column).type, self.mark)
+
+    def _on_time(self, rows: Rows) -> Rows:
+        """The rows that are not late; the late ones are kept aside."""
+        older = self._is_older(rows)
+        if older is None or not older.any():
+            return rows
+        self.late.append(rows.filter(older))
+        return rows.filter(~older)
+
+    def _refuse_final(self, rows: Rows, what: str) -> None:
+        """What is older than the watermark stays as it is."""
+        older = self._is_older(rows)
+        if older is not None and older.any():
+            assert self.mark is not None
+            reason = f"it is older than the watermark, {shown_time(self.mark)}, so {what} is not possible"
+            self._reject_row(rows.select(self.table.names), older, reason, hint="what is older is final")
 
     def _sorted(self, rows: Rows) -> Sorted:
         """Rows by the key of the index, beside what it keeps of them; without one, as they come."""

@@ -49,7 +49,9 @@ def facts_of(database: Database) -> Facts:
             changed[table] = changed.get(table, 0.0) + (counts["inserted"] + counts["deleted"]) / len(epochs)
         for view, done in record["views"].items():
             changed[view] = changed.get(view, 0.0) + (done["inserted"] + done["deleted"]) / len(epochs)
-    return Facts(rows, keys, changed if len(epochs) >= _ENOUGH else {}, catalog.static(), catalog.growing())
+    times = {t.name: t.names.index(t.watermark.column) for t in catalog.tables.values() if t.watermark}
+    rates = changed if len(epochs) >= _ENOUGH else {}
+    return Facts(rows, keys, rates, catalog.static(), catalog.growing(), times)
 
 
 def given_for(database: Database, name: str) -> Given:
@@ -89,7 +91,7 @@ def define_view(
     cuts, inputs = whole_inputs(analysis)
     text = definition if isinstance(definition, str) else None
     fragments = _fragments(analysis, program)
-    if text is None or analysis.is_stabilized or analysis.has_user_code:  # otherwise the text says it all
+    if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
         fragments["whole"] = make_whole(analysis, 0, cuts)
     return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position)
 

@@ -28,11 +28,12 @@ from viewlet.catalyst.refuse import refuse, refuse_command
 from viewlet.catalyst.separate import separate_users
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
+from viewlet.columns.types import MONTHS
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
 from viewlet.plan.nodes import Plan, children
 from viewlet.plan.types import Field, Type
 
-_USER_CODE = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)})"')
+_OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.logical\.View)"')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
 
 
@@ -56,8 +57,8 @@ class Analysis:
     text: str | None
     is_stabilized: bool
     """Whether Spark left the answer open, and the plan decides it."""
-    has_user_code: bool
-    """Whether functions of users are called, of which a text says no more than the name."""
+    is_session_bound: bool
+    """Whether functions of users are called, or views of the session read: a text says no more of them than the name."""
     jvm: Jvm = field(repr=False)
     operators: list[Node] = field(repr=False)
     """Spark's operators, by `origin`."""
@@ -83,14 +84,15 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
     refuse(analysed, known)
     columns = tuple(f for _, f in output_of(jvm, analysed))
     _refuse_duplicates(columns)
+    _refuse_intervals(columns)
     stable = stabilize(jvm, analysed)
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
     final = normalize(jvm, lift(jvm, normalize(jvm, _optimized(jvm, prepared))))
     decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
-    has_user_code = bool(_USER_CODE.search(analysed.toJSON()))
-    return Analysis(plan, columns, text, not stable.fastEquals(analysed), has_user_code, jvm, decoder.operators)
+    is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))
+    return Analysis(plan, columns, text, not stable.fastEquals(analysed), is_session_bound, jvm, decoder.operators)
 
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:
@@ -151,6 +153,27 @@ def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
                 f"column `{column.name}` holds a struct with two fields named `{name}`",
                 hint="name the fields: named_struct('a', …, 'b', …)",
             )
+
+
+def _refuse_intervals(columns: tuple[Field, ...]) -> None:
+    """Intervals that neither Arrow nor Spark's exchange with it can hold."""
+    for column in columns:
+        if _holds(column.type, ("interval",)):
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds an interval of months, days and seconds together, which has no Arrow type",
+                hint="make_ym_interval and make_dt_interval give intervals that have",
+            )
+        if column.type.name not in MONTHS and _holds(column.type, MONTHS):
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds intervals of months inside of an array, a map or a struct",
+                hint="give them columns of their own, or keep numbers of months",
+            )
+
+
+def _holds(kind: Type, names: tuple[str, ...]) -> bool:
+    """Whether a type is one of some, or holds one anywhere inside."""
+    parts = [part[1] if isinstance(part, tuple) else part for part in kind.args]
+    return kind.name in names or any(_holds(part, names) for part in parts if isinstance(part, Type))
 
 
 def _field_twice(kind: Type) -> str | None:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
-from viewlet.columns.types import arrow_type
-from viewlet.plan.types import Field, Type
+from viewlet.columns.types import MONTHS, arrow_type
+from viewlet.plan.types import INT, Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +37,9 @@ def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) ->
     for i, f in enumerate(fields):
         if f.type == VARIANT_TYPE:
             named = named.set_column(i, f.name, _filled(named.column(i)))
-    return spark.createDataFrame(named, spark_schema(fields))
+    sent = [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
+    frame = spark.createDataFrame(named, spark_schema(sent))
+    return _recast(frame, sent, fields, "CAST(make_ym_interval(0, {}) AS {})")
 
 
 def _filled(variants: pa.ChunkedArray) -> pa.Array:
@@ -49,12 +53,42 @@ def _filled(variants: pa.ChunkedArray) -> pa.Array:
 def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
     """The rows of a DataFrame in Viewlet's Arrow types; columns by position."""
     wanted = arrow_schema(fields)
-    named = frame.toDF(*[f"c{i}" for i in range(len(fields))])
-    has_variant = any("variant" in str(f.type) for f in fields)
-    table = (_collected(named) if has_variant else named.toArrow()).rename_columns(wanted.names)
+    named = without_months(frame.toDF(*[f"c{i}" for i in range(len(fields))]))
+    table = collected(named).rename_columns(wanted.names)
     return table if table.schema.equals(wanted) else table.cast(wanted)
 
 
-def _collected(frame: Any) -> pa.Table:
-    """What Spark sends: `toArrow` would cast a variant's parts to what is never NULL, and fail where the variant is."""
-    return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+def collected(frame: Any) -> pa.Table:
+    """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
+    try:
+        return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+    except Py4JJavaError as error:
+        raise PySparkException(_cause(error)) from None
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """What a task raised, which PySpark hides where it happens while rows are sent."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.toString())
+
+
+def without_months(frame: DataFrame) -> DataFrame:
+    """The same rows with intervals of months as their numbers: Spark's own exchange with Arrow has no such type."""
+    there = [Field(f.name, Type(f.dataType.simpleString())) for f in frame.schema.fields]
+    sent = [Field(f.name, INT) if f.type.name in MONTHS else f for f in there]
+    whole = "CAST({0} AS INTERVAL YEAR TO MONTH)"
+    return _recast(frame, there, sent, f"CAST(12 * extract(YEAR FROM {whole}) + extract(MONTH FROM {whole}) AS {{1}})")
+
+
+def _recast(frame: DataFrame, there: Sequence[Field], wanted: Sequence[Field], form: str) -> DataFrame:
+    """The columns whose types change, through an expression in their names and new types."""
+    if all(a.type == b.type for a, b in zip(there, wanted, strict=True)):
+        return frame
+    quoted = ["`" + f.name.replace("`", "``") + "`" for f in there]
+    recast = [
+        name if a.type == b.type else f"{form.format(name, b.type)} AS {name}"
+        for name, a, b in zip(quoted, there, wanted, strict=True)
+    ]
+    return frame.selectExpr(*recast)

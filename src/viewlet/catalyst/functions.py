@@ -22,6 +22,7 @@ PLAIN = {
     "CreateNamedStruct": "named_struct", "CreateArray": "array", "Ceil": "ceil", "Floor": "floor", "Sqrt": "sqrt",
     "BitwiseAnd": "bit_and", "BitwiseOr": "bit_or", "BitwiseXor": "bit_xor", "BitwiseNot": "bit_not", "Signum": "sign",
     "SortArray": "sort_array", "ShiftLeft": "shift_left", "ShiftRight": "shift_right", "UnscaledValue": "unscaled",
+    "PreciseTimestampConversion": "precise_time",
 }  # fmt: skip
 """Functions of their arguments alone."""
 

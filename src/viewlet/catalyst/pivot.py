@@ -6,6 +6,8 @@ apart again. There is at most one row for each cell, so a `max` over the rows of
 
 from __future__ import annotations
 
+from typing import Any
+
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items
 
 
@@ -49,8 +51,14 @@ def cells(jvm: Jvm, result: Node) -> list[Node]:
     pivot, value = function.pivotColumn(), function.valueColumn()
     found = []
     for wanted in items(function.pivotColumnValues()):
-        constant = jvm.null(pivot.dataType()) if wanted is None else jvm.cast(jvm.literal(wanted), pivot.dataType())
-        here = jvm.expressions.EqualNullSafe(pivot, constant)
+        here = jvm.expressions.EqualNullSafe(pivot, constant(jvm, wanted, pivot.dataType()))
         cell = jvm.expressions.If(here, value, jvm.null(value.dataType()))
         found.append(jvm.alias(jvm.reduce(jvm.aggregate.Max(cell)), "_cell"))
     return found
+
+
+def constant(jvm: Jvm, value: Any, kind: Node) -> Node:
+    """A value of Spark's own as a constant of some type."""
+    if value is None or kind.typeName() in ("struct", "array"):
+        return jvm.expressions.Literal(value, kind)
+    return jvm.cast(jvm.literal(value), kind)

@@ -59,6 +59,10 @@ def refuse(plan: Node, tables: Registry) -> None:
     for known in (FROZEN, CHANGING):
         for name in sorted(classes & known.keys()):
             raise _changing_function(known[name])
+    if "VariableReference" in classes:
+        raise UnsupportedQuery(
+            "a variable of the session may change, and the view would not know", hint="write its value instead"
+        )
     for node in walk_plan(plan):
         _refuse_node(node, tables)
     if not plan.deterministic():

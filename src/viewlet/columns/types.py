@@ -22,7 +22,7 @@ _ATOMIC = {
     "void": pa.null(), "variant": VARIANT,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _ATOMIC.items() if name != "variant"}
-_MONTHS = ("interval year", "interval month", "interval year to month")
+MONTHS = ("interval year", "interval month", "interval year to month")
 
 
 def arrow_type(kind: Type) -> pa.DataType:
@@ -36,7 +36,7 @@ def arrow_type(kind: Type) -> pa.DataType:
             return pa.map_(arrow_type(kind.args[0]), arrow_type(kind.args[1]))
         case "struct":
             return pa.struct([pa.field(name, arrow_type(part)) for name, part in kind.args])
-        case name if name in _MONTHS:
+        case name if name in MONTHS:
             return pa.int32()
         case name if name.startswith("interval"):
             return pa.duration("us")

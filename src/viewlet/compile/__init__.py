@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder
+from viewlet.compile.closing import with_closing
 from viewlet.compile.distinct import split_distinct
 from viewlet.compile.lower import lower_view
 from viewlet.compile.notin import split_not_in
@@ -56,7 +57,7 @@ def compile_view(
     build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {}, taken)
     program = lower_view(build, plan, columns)
     check(program)
-    return program
+    return with_closing(plan, program, abilities, build.facts)
 
 
 __all__ = ["FIRST_ORDER", "STAGES", "Abilities", "Facts", "Rules", "compile_view"]

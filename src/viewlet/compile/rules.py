@@ -31,7 +31,7 @@ FIRST_ORDER = Rules(input_variables=False, higher_order=False)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the store knows about tables and views when a view is compiled. All of it only guides costs, but the last two."""
+    """What the store knows about tables and views when a view is compiled. All of it only guides costs, but the last three."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     keys: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -42,3 +42,5 @@ class Facts:
     """Tables that are declared never to change once a view reads them: they get no statements."""
     growing: frozenset[str] = frozenset()
     """Tables and views that rows are only added to."""
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """The position of the time of tables with a watermark."""

@@ -20,9 +20,10 @@ from viewlet.program.terms import KEY, Native, Regroup, Term
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 WEIGHT = Field("_weight", BIGINT, False)
+_ENDLESS = "a LIMIT ends no recursion in a view: end it by a condition, such as WHERE level < 10"
 
 
 def fragment_name(term: Native | Regroup) -> str:
@@ -40,16 +41,19 @@ def spark_terms(program: Program) -> tuple[Native | Regroup, ...]:
     return tuple(s for s in steps if isinstance(s, Native) or (isinstance(s, Regroup) and s.native is not None))
 
 
-def _table(rows: Rows, fields: tuple[Field, ...]) -> pa.Table:
-    """Some columns of rows; one that is wanted twice is there twice."""
-    return pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
+def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFrame:
+    """Some columns of rows; one that is wanted twice is there twice. Arrow does not count rows without columns."""
+    if not fields:
+        return spark.range(len(rows)).select()
+    table = pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
+    return from_arrow(spark, table, fields)
 
 
 def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
     """Spark's complaint in one line; where code of a user raised something, what that was and where."""
     own = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
     if "Traceback (most recent call last)" not in str(error):
-        return EvaluationError(" ".join(own[0].split()))
+        return EvaluationError(" ".join(own[0].split()), hint=_ENDLESS if "RECURSION_LEVEL_LIMIT" in own[0] else None)
     reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
     reason = reason.removeprefix(
         "viewlet.errors.EvaluationError: "
@@ -69,7 +73,7 @@ class OnSparkSession:
         """A row-wise operator on a delta; weights pass through."""
         weighted = rows.with_columns({WEIGHT.name: pa.array(rows.weights)})
         fields = (*term.rows.columns, WEIGHT)
-        result = self._run(view, term, [(_table(weighted, fields), fields)], (*term.columns, WEIGHT))
+        result = self._run(view, term, [(weighted, fields)], (*term.columns, WEIGHT))
         weights = values_of(result[WEIGHT.name], "i8")
         return Rows({n: c for n, c in result.columns.items() if n != WEIGHT.name}, weights)
 
@@ -77,7 +81,7 @@ class OnSparkSession:
         """A function over groups, on the rows of the touched ones."""
         key = (Field(KEY, BIGINT, False),) if term.is_keyed else ()
         wanted = [(*i.columns, *key) for i in term.inputs]
-        tables = [(_table(rows.expanded(), fields), fields) for rows, fields in zip(inputs, wanted, strict=True)]
+        tables = [(rows.expanded(), fields) for rows, fields in zip(inputs, wanted, strict=True)]
         fields = term.columns if term.is_keyed else term.columns[:-1]
         return self._run(view, term, tables, fields)
 
@@ -85,7 +89,7 @@ class OnSparkSession:
         self,
         view: str,
         term: Native | Regroup,
-        tables: Sequence[tuple[pa.Table, tuple[Field, ...]]],
+        tables: Sequence[tuple[Rows, tuple[Field, ...]]],
         fields: tuple[Field, ...],
     ) -> Rows:
         from pyspark.errors import PySparkException
@@ -93,7 +97,7 @@ class OnSparkSession:
         from viewlet.catalyst.fragments import run
 
         spark = self.session()
-        frames = [from_arrow(spark, table, schema) for table, schema in tables]
+        frames = [_frame(spark, rows, columns) for rows, columns in tables]
         try:
             result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
         except PySparkException as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewlet.plan.expr import Column, Expr
 from viewlet.plan.types import Field
 from viewlet.program.chain import changes_read, maps_read
 from viewlet.program.terms import Term
@@ -50,6 +51,19 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """A map by a key that follows the time of a table's rows: groups that the table's watermark has passed can go."""
+
+    map: str
+    column: str
+    """The key's column."""
+    keys: tuple[Expr, ...]
+    """What it can be for a row, given the row's time."""
+    table: str
+    time: Column
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """The maps and statements of one view, in the order in which they run."""
 
@@ -64,6 +78,10 @@ class Program:
     """What the compiler weighed, for people."""
     grows: bool = False
     """Whether the view only grows, because all that it reads does."""
+    closing: tuple[Closing, ...] = ()
+    """The maps that let go of groups which a watermark has passed."""
+    keeps: str = ""
+    """Why all groups stay, although there is a watermark."""
 
     @property
     def maps(self) -> tuple[Map, ...]:

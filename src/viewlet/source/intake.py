@@ -45,12 +45,18 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     if origin.startswith("pandas.") and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
     if origin.startswith("pyspark.") and hasattr(data, "toArrow"):
-        return _from_tables(table, wanted, data.toArrow())
+        return _from_tables(table, wanted, _from_spark(data))
     if hasattr(data, "__arrow_c_stream__"):
         return _from_tables(table, wanted, pa.table(data))
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_rows(table, wanted, list(data))
     raise RejectedEpoch(f"table {table}: a {type(data).__name__} holds no rows", hint=_ROWS)
+
+
+def _from_spark(data: Any) -> pa.Table:
+    from viewlet.catalyst.frames import collected, without_months
+
+    return collected(without_months(data)) if hasattr(data, "_collect_as_arrow") else data.toArrow()
 
 
 def _from_tables(table: str, wanted: Sequence[Field], data: pa.Table | pa.RecordBatch) -> list[pa.Array]:

@@ -129,9 +129,9 @@ def _table(reader: Reader) -> CreateTable:
         reader.fail("( and the columns of the table", hint=hint)
     columns = _columns(reader)
     fields, key = _resolve_key(reader, columns)
-    options = _options(reader)
+    options, watermark = _options(reader)
     reader.end()
-    return CreateTable(name, fields, key, **options, if_not_exists=if_not_exists)
+    return CreateTable(name, fields, key, **options, watermark=watermark, if_not_exists=if_not_exists)
 
 
 def _columns(reader: Reader) -> _Columns:
@@ -224,9 +224,9 @@ def _resolve_key(reader: Reader, columns: _Columns) -> tuple[tuple[Field, ...], 
     return fields, key
 
 
-def _options(reader: Reader) -> dict[str, bool]:
-    """`APPEND ONLY`, `TRUSTED`, `STATIC`, or the same as properties."""
-    options = dict.fromkeys(_OPTIONS, False)
+def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
+    """`APPEND ONLY`, `TRUSTED`, `STATIC`, or the same as properties; `WATERMARK column DELAY INTERVAL …`."""
+    options, watermark = dict.fromkeys(_OPTIONS, False), None
     while reader.word.kind != "end" and not reader.sees(";"):
         if reader.accept("APPEND"):
             reader.expect("ONLY")
@@ -235,14 +235,35 @@ def _options(reader: Reader) -> dict[str, bool]:
             options["trusted"] = True
         elif reader.accept("STATIC"):
             options["static"] = True
+        elif reader.accept("WATERMARK"):
+            watermark = _watermark(reader)
         elif reader.accept("COMMENT"):
             reader.string("the comment")
         elif reader.accept("WITH") or reader.accept("TBLPROPERTIES"):
             _properties(reader, options)
         else:
             hint = "Viewlet keeps tables in its own files" if reader.sees("USING") or reader.sees("LOCATION") else None
-            reader.fail("APPEND ONLY, TRUSTED, STATIC, WITH (…) or the end of the statement", hint=hint)
-    return options
+            reader.fail("APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…) or the end of the statement", hint=hint)
+    return options, watermark
+
+
+def _watermark(reader: Reader) -> tuple[str, str]:
+    """`column DELAY [OF] [INTERVAL] 10 MINUTES`, the delay in quotes or not."""
+    column = reader.name("the column with the time of a row")
+    reader.expect("DELAY")
+    reader.accept("OF")
+    reader.accept("INTERVAL")
+    parts: list[str] = []
+    while reader.word.kind in ("number", "string") or (parts and _is_number(parts[-1])):
+        parts.append(_bare(reader))
+        reader.at += 1
+    if not parts:
+        reader.fail("a delay", hint="such as DELAY INTERVAL 10 MINUTES")
+    return column, " ".join(parts)
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().isdigit()
 
 
 def _properties(reader: Reader, options: dict[str, bool]) -> None:

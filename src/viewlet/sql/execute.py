@@ -66,7 +66,13 @@ def _create_table(db: Database, s: CreateTable) -> None:
     if s.if_not_exists and db.catalog.known(s.name) is not None:
         return
     db.create_table(
-        s.name, s.fields, primary_key=s.primary_key, append_only=s.append_only, trusted=s.trusted, static=s.static
+        s.name,
+        s.fields,
+        primary_key=s.primary_key,
+        append_only=s.append_only,
+        trusted=s.trusted,
+        static=s.static,
+        watermark=s.watermark,
     )
 
 

@@ -20,6 +20,8 @@ class CreateTable:
     append_only: bool = False
     trusted: bool = False
     static: bool = False
+    watermark: tuple[str, str] | None = None
+    """The column of a row's time, and how late a row may be."""
     if_not_exists: bool = False
 
 

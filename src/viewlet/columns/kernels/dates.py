@@ -69,6 +69,13 @@ def _datediff(call: Call) -> Kernel | None:
     return strict(lambda end, start: end - start) if dates else None
 
 
+def _precise_time(call: Call) -> Kernel | None:
+    """A time as its microseconds, or back: what Spark makes windows with."""
+    kinds = {call.args[0].type.name, call.type.name}
+    fits = kinds in ({"timestamp", "bigint"}, {"timestamp_ntz", "bigint"})
+    return strict(lambda micros: micros) if fits else None
+
+
 RULES: dict[str, Rule] = {
     "year": _of_date(year),
     "month": _of_date(month),
@@ -80,4 +87,5 @@ RULES: dict[str, Rule] = {
     "date_add": _date_add,
     "date_sub": _date_sub,
     "datediff": _datediff,
+    "precise_time": _precise_time,
 }

@@ -1,0 +1,50 @@
+"""Making and dropping tables and views: which documents and bags come and go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viewlet.catalog import Catalog, View, table_document
+from viewlet.errors import UnknownName
+from viewlet.store import Transaction
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+
+def with_late(table: Table) -> list[Table]:
+    """A table, and the table of its late rows, which comes and goes with it."""
+    if table.late_of:
+        raise UnknownName(
+            f"{table.name} holds the late rows of {table.late_of}, and comes and goes with it",
+            hint=f"drop or change {table.late_of}",
+        )
+    return [table] if table.late is None else [table, table.late]
+
+
+def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None:
+    """A new table, empty."""
+    for made in with_late(table):
+        catalog.refuse_taken(made.name)
+        transaction.put(f"table/{made.name}", table_document(made))
+        for bag, layout, types in made.bags():
+            transaction.create(bag, layout, types)
+
+
+def drop(database: Database, found: Table | View, *, cascade: bool) -> None:
+    """Drop a table or view, and the views that read it if that is wanted."""
+    catalog, tables = database.catalog, with_late(found) if isinstance(found, Table) else []
+    names = [table.name for table in tables] or [found.name]
+    readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
+    if readers and not cascade:
+        raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
+    views = [*map(catalog.view, readers), *([found] if isinstance(found, View) else [])]
+    with database.store.begin() as transaction:
+        for table in tables:
+            transaction.remove(f"table/{table.name}")
+        for bag in [*(bag for table in tables for bag, _, _ in table.bags()), *catalog.own_maps(*views)]:
+            transaction.drop(bag)
+        for view in views:
+            transaction.remove(f"view/{view.name}")
+        transaction.commit({"kind": "drop", "name": found.name})
