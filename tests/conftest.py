@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings as hypothesis_settings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -25,6 +26,19 @@ def spark() -> Iterator[SparkSession]:
     session = small_session()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def sql(spark: SparkSession) -> Iterator[Callable[[str], pa.Table]]:
+    """A function that runs Spark SQL over the tables of values at the edges."""
+    from tests.local_edges import FIELDS, TABLES
+
+    for name, table in TABLES.items():
+        ddl = ", ".join(f"`{f.name}` {f.type}" for f in FIELDS)
+        spark.createDataFrame(table, ddl).createOrReplaceTempView(name)
+    yield lambda text: spark.sql(text).toArrow()
+    for name in TABLES:
+        spark.catalog.dropTempView(name)
 
 
 def small_session() -> SparkSession:
