@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook lock clean
+.PHONY: help setup demo test test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -64,6 +64,9 @@ bench-tpch: $(READY) ## measure the 22 queries of TPC-H beside Spark SQL and Duc
 
 bench-orderbook: $(READY) ## measure the six order-book queries beside first-order maintenance and recomputation
 	$(BIN)/python -m benchmarks.orderbook
+
+bench-operators: $(READY) ## windows, min and max, distinct counts and other operators that are no sums, at ten million rows
+	$(BIN)/python -m benchmarks.operators --out docs/operators.md
 
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, rewrite, walk
+from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, conjuncts, rewrite, walk
 from viewlet.plan.nodes import Filter, Plan, Project, Window
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.program.terms import Near
@@ -129,19 +129,15 @@ def prefix_of(plan: Window, top: Plan) -> Prefix | None:
 
 def _bounds(top: Plan, base: Plan, name: str) -> list[int]:
     """What filters above an operator let a column of it be at most."""
-    if top is base or not isinstance(top, Filter | Project):
-        return []
-    own = passed_through(top.rows, base, name) if isinstance(top, Filter) else None
-    here = (
-        [b for term in _terms(top.condition) if (b := _bound(term, own)) is not None] if isinstance(top, Filter) else []
-    )
-    return here + _bounds(top.rows, base, name)
-
-
-def _terms(condition: Expr) -> list[Expr]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return [term for part in condition.args for term in _terms(part)]
-    return [condition]
+    match top:
+        case Filter(rows, condition) if top is not base:
+            own = passed_through(rows, base, name)
+            here = [b for term in conjuncts(condition) if (b := _bound(term, own)) is not None]
+            return here + _bounds(rows, base, name)
+        case Project(rows) if top is not base:
+            return _bounds(rows, base, name)
+        case _:
+            return []
 
 
 def _bound(term: Expr, name: str | None) -> int | None:

@@ -15,8 +15,6 @@ Chosen = Literal["inproc", "spark"]
 
 INPROC_STEP, INPROC_ROW = 0.6, 0.0002
 SPARK_STEP, SPARK_ROW = 450.0, 0.0008
-DRIVER_ROWS = 50_000_000
-"""More changed rows than the driver should hold at once; a guess, not a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,4 @@ def choose_engine(wanted: EngineName, rows: int, steps: int, cores: int) -> Choi
     spark = steps * (SPARK_STEP + rows * SPARK_ROW / max(cores, 1))
     if wanted != "auto":
         return Choice(wanted, inproc, spark, "forced")
-    if rows > DRIVER_ROWS:
-        return Choice("spark", inproc, spark, "more rows than the driver should hold")
     return Choice("inproc" if inproc <= spark else "spark", inproc, spark, "the lower estimate")
