@@ -40,6 +40,7 @@ from viewlet.plan.nodes import (
     calls_of,
     children,
     expressions,
+    origin_of,
 )
 from viewlet.plan.show import show_expr, show_node
 from viewlet.plan.types import Field
@@ -179,7 +180,8 @@ def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
         case _:
             return None
     apart, together = (build.abilities.groups(with_inputs(p, children(base))) for p in (base, plan))
-    return base if together is None or apart is not None else None
+    on_spark = apart is not None and origin_of(plan) is not None
+    return base if together is None or on_spark else None
 
 
 def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:

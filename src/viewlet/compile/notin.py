@@ -38,7 +38,7 @@ def _split(plan: Join, x: Expr, y: Expr, equal: Expr) -> Plan:
     known, unknown = Filter(plan.left, _call("is_not_null", x)), Filter(plan.left, _call("is_null", x))
     apart = Join(known, plan.right, "anti", equal, plan.columns)
     without_null = _unless_any(apart, Filter(plan.right, _call("is_null", y)))
-    return Union((without_null, _unless_any(unknown, plan.right)), plan.columns)
+    return Union((without_null, _unless_any(unknown, plan.right)), plan.columns, origin=plan.origin)
 
 
 def _call(function: str, of: Expr) -> Call:
