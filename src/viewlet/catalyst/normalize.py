@@ -29,7 +29,7 @@ def normalize(jvm: Jvm, plan: Node) -> Node:
 
 
 def only_values(jvm: Jvm, plan: Node) -> Node | None:
-    """`first` as `max`, where Spark's rewriting of several DISTINCT takes the only value of a group with it."""
+    """`first` as `sum`, or as `max`, where Spark's rewriting of several DISTINCT takes the only value of a group."""
     if class_of(plan) != "Aggregate" or not any(
         is_first(e) for r in items(plan.aggregateExpressions()) for e in walk(r)
     ):
@@ -38,9 +38,18 @@ def only_values(jvm: Jvm, plan: Node) -> Node | None:
     def rule(expr: Node) -> Node | None:
         if not is_first(expr) or not jvm.is_orderable(expr):
             return None
-        return jvm.reduce(jvm.aggregate.Max(expr.aggregateFunction().child()), where=expr.filter())
+        value = expr.aggregateFunction().child()
+        if not is_number(value):
+            return jvm.reduce(jvm.aggregate.Max(value), where=expr.filter())
+        total = jvm.reduce(jvm.aggregate.Sum(value), where=expr.filter())
+        return total if total.dataType().equals(expr.dataType()) else jvm.cast(total, expr.dataType())
 
     return plan.transformExpressions(jvm.rule(rule))
+
+
+def is_number(expr: Node) -> bool:
+    name: str = expr.dataType().typeName()
+    return name.split("(")[0] in ("byte", "short", "integer", "long", "float", "double", "decimal")
 
 
 def is_first(expr: Node) -> bool:
