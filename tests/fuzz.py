@@ -28,7 +28,7 @@ from tests.conftest import small_session
 from tests.oracle import found
 from tests.oracle.cases import Case, cases
 from tests.oracle.coverage import Coverage, report
-from tests.oracle.play import play
+from tests.oracle.play import Unplayable, play
 from tests.oracle.reduce import reduced
 from viewlet import Database
 
@@ -62,7 +62,9 @@ class Run:
     ends: float
     started: float = field(default_factory=time.monotonic)
     coverage: Coverage = field(default_factory=Coverage)
-    counts: dict[str, int] = field(default_factory=lambda: {"cases": 0, "views": 0, "epochs": 0})
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"cases": 0, "views": 0, "epochs": 0, "cases Spark cannot run": 0}
+    )
     findings: dict[str, Path] = field(default_factory=dict)
     folder: Path = found.FOUND
     crashes: Counter[str] = field(default_factory=Counter)
@@ -84,6 +86,8 @@ class Run:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 play(case, Path(folder) / "w", self.spark, engine, self.see)
+        except Unplayable:
+            self.counts["cases Spark cannot run"] += 1
         except Exception as error:
             raise Finding(kind_of(error), str(error) or repr(error)) from error
 
