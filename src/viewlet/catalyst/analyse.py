@@ -44,6 +44,7 @@ _RULES_LEFT_OUT = tuple(
         "catalyst.optimizer.MergeScalarSubqueries",
         "catalyst.optimizer.InferWindowGroupLimit",
         "catalyst.optimizer.InjectRuntimeFilter",
+        "catalyst.optimizer.PushProjectionThroughUnion",  # it fails on correlated subqueries, and unions are split anyway
     )
 )
 
