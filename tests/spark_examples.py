@@ -21,8 +21,9 @@ from pyspark.sql.types import StructField, StructType
 from viewlet import Database
 from viewlet.catalyst.jvm import class_of, items, quietly, walk, walk_plan
 from viewlet.errors import EvaluationError, SqlError, UnknownName, UnsupportedQuery, ViewletError
+from viewlet.program.chain import chain
 from viewlet.program.program import Program
-from viewlet.program.terms import Native, Regroup, chain
+from viewlet.program.terms import Native, Regroup
 
 SPARKS_OWN = (PySparkException, Py4JJavaError)
 INLINE = ("UnresolvedInlineTable", "ResolvedInlineTable", "LocalRelation")
