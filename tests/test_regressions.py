@@ -185,3 +185,14 @@ def test_a_struct_with_two_fields_of_one_name_is_refused(db: viewlet.Database) -
     db.create_table("t", "a INT")
     with pytest.raises(UnsupportedQuery, match="`c` holds a struct with two fields named `a`"):
         db.create_view("v", "SELECT collect_list(struct(a, a)) AS c FROM t")
+
+
+@both_engines
+def test_a_recursive_query_that_reads_no_table(db: viewlet.Database) -> None:
+    db.create_table("t", "a INT")
+    numbers = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4)"
+    db.create_view("v", f"{numbers} SELECT n, a FROM r JOIN t ON n = a")
+    db.insert("t", [(2,), (4,), (9,)])
+    db.delete("t", [(4,)])
+    assert db.table("v").rows() == [(2, 2)]
+    assert db.check("v").num_rows == 0

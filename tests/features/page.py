@@ -56,6 +56,10 @@ def _action(term: Term) -> str:
             return "look-up by range"
         case Regroup():
             where = "Spark" if term.native is not None else "process"
+            if term.near is not None:
+                return f"what sees a change anew (in {where})"
+            if any(i.first or i.prefix for i in term.inputs):
+                return f"the first rows of touched groups anew (in {where})"
             return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
         case Leading():
             return "the first rows and a reserve"

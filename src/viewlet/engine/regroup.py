@@ -29,7 +29,7 @@ def compile_regroup(term: Regroup) -> Run:
         touched = touched_groups(term, epoch)
         if touched is None:
             return None
-        changes = epoch.change(term.inputs[0].map)
+        changes = None if near is None else epoch.change(term.inputs[0].map)
         if near is None or changes is None or len(changes) > _MANY * epoch.old(term.target).rows:
             return whole(epoch, touched)
         done = near(epoch, changes)
