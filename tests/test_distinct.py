@@ -22,9 +22,10 @@ VIEWS = {
 
 
 @pytest.mark.spark
-def test_several_distinct_aggregates(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
+def test_several_distinct_aggregates(tmp_path: Path, engine: Any) -> None:
     rng = random.Random(3)
-    db = viewlet.connect(tmp_path / "warehouse", engine="inproc")
+    db = viewlet.connect(tmp_path / "warehouse", engine=engine)
     db.sql("CREATE TABLE t (g INT, a INT, b STRING, d DOUBLE, p DECIMAL(10, 2), q DECIMAL(38, 2))")
     for name, query in VIEWS.items():
         db.create_view(name, query)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, conjuncts, rewrite, walk
-from viewlet.plan.nodes import Filter, Plan, Project, Window
+from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, conjuncts, rewrite
+from viewlet.plan.nodes import Filter, Plan, Project, Window, overs_of
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.program.terms import Near
 
@@ -26,7 +26,7 @@ _LAST = ("last", "last_value")
 
 def near_of(plan: Window) -> Near | None:
     """What a window needs to see around a change; None if that is its partition."""
-    overs = _calls(plan)
+    overs = overs_of(plan)
     match plan.order:
         case (Order(key=Column(name, kind), descending=descending), *_) if kind.is_ordered and overs:
             sees = [_sees(over) for over in overs]
@@ -43,14 +43,10 @@ def near_of(plan: Window) -> Near | None:
     return Near(name, name, descending, None, 0) if not limited and not ahead and all(map(_goes_on, overs)) else None
 
 
-def _calls(plan: Window) -> tuple[Over, ...]:
-    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Over)))
-
-
 def in_two(plan: Window, fresh: Callable[[str], str]) -> Project:
     """A window that gives just the values of its functions, below a projection that makes the results of them."""
     own = {r.expr: r.name for r in reversed(plan.results)}
-    calls = {call: Field(own.get(call) or fresh("w"), call.type) for call in _calls(plan)}
+    calls = {call: Field(own.get(call) or fresh("w"), call.type) for call in overs_of(plan)}
     columns = (*plan.rows.columns, *calls.values())
     below = Window(plan.rows, plan.partition, plan.order, tuple(Named(f.name, c) for c, f in calls.items()), columns)
 
@@ -114,7 +110,7 @@ def _is_short_decimal(kind: Type) -> bool:
 
 def prefix_of(plan: Window, top: Plan) -> Prefix | None:
     """The column, whether it descends, and the number of a partition's first rows that can pass the filters above."""
-    if not plan.order or any(ahead != 0 for _, ahead in map(_sees, _calls(plan))):
+    if not plan.order or any(ahead != 0 for _, ahead in map(_sees, overs_of(plan))):
         return None
     match plan.order[0]:
         case Order(key=Column(name, kind), descending=descending) if kind.is_ordered:

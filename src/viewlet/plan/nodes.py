@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewlet.plan.expr import Column, Expr, Named, Order, Reduce, walk
+from viewlet.plan.expr import Column, Expr, Named, Order, Over, Reduce, walk
 from viewlet.plan.types import Field
 
 
@@ -256,3 +256,8 @@ def origin_of(plan: Plan) -> int | None:
 def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
     """The aggregate calls in the results, each once."""
     return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
+
+
+def overs_of(plan: Window) -> tuple[Over, ...]:
+    """The window calls in the results, each once."""
+    return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Over)))

@@ -14,8 +14,8 @@ from viewlet.columns.order import changes, sort, sort_total, term_keys, why_not_
 from viewlet.columns.rows import Rows
 from viewlet.engine.local.frames import Sorted, compile_over, depends_on_ties, why_not_over
 from viewlet.engine.local.keys import KEY, normalized, number_groups
-from viewlet.plan.expr import Column, Expr, Order, Over, rewrite, walk
-from viewlet.plan.nodes import Top, Window
+from viewlet.plan.expr import Column, Expr, Order, Over, rewrite
+from viewlet.plan.nodes import Top, Window, overs_of
 
 
 def why_not_window(plan: Window) -> str | None:
@@ -37,7 +37,7 @@ def why_not_terms(order: Sequence[Order]) -> str | None:
 
 def _split(plan: Window) -> tuple[tuple[Over, ...], tuple[Expr, ...]]:
     """The different window calls, and the results as expressions over the calls as columns."""
-    calls = tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Over)))
+    calls = overs_of(plan)
     known = {call: Column(f"_over {i}", call.type) for i, call in enumerate(calls)}
     return calls, tuple(rewrite(r.expr, lambda e: known.get(e) if isinstance(e, Over) else None) for r in plan.results)
 
@@ -69,7 +69,7 @@ def compile_places(plan: Window, has_key: bool) -> Callable[[Rows], tuple[Positi
     """
     partition = [compile_expr(p) for p in plan.partition]
     terms = _compile_terms(plan.order)
-    total = any(depends_on_ties(call) for call in _split(plan)[0])
+    total = any(map(depends_on_ties, overs_of(plan)))
 
     def places(rows: Rows) -> tuple[Positions, Mask, Mask]:
         keys: list[pa.Array] = [normalized(p(rows)) for p in partition]
