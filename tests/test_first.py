@@ -27,6 +27,8 @@ from viewlet.store.writing import make_map_run
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "bigint": (pa.int64(), [None, -(2**63), -1, 0, 1, 2**63 - 1, *range(2, 12)]),
     "double": (pa.float64(), [None, float("nan"), float("-inf"), -0.0, 0.0, 1.5, float("inf")]),
+    "string": (pa.string(), [None, "", "a", "a\0", "alike for long enough: 1", "alike for long enough: 2", "ß", "zz"]),
+    "boolean": (pa.bool_(), [None, False, True]),
     "decimal": (pa.decimal128(20, 0), [None, *map(Decimal, (-(10**19), -1, 0, 7, 10**19))]),
 }
 

@@ -53,10 +53,11 @@ def offsets_of(array: pa.Array) -> Positions:
     return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array) + 1)[array.offset :].astype(np.int64)
 
 
-def data_bytes(array: pa.Array, start: int, stop: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Some bytes of a string or binary array, with room to read eight from any of them."""
-    padded = np.zeros(stop - start + 8, dtype=np.uint8)
-    padded[: stop - start] = np.frombuffer(array.buffers()[2], dtype=np.uint8)[start:stop]
+def data_bytes(array: pa.Array, start: int, stop: int, room: int = 8) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Some bytes of a string or binary array, with room to read so many from any of them."""
+    padded = np.zeros(stop - start + room, dtype=np.uint8)
+    if stop > start:
+        padded[: stop - start] = np.frombuffer(array.buffers()[2], dtype=np.uint8)[start:stop]
     return padded
 
 

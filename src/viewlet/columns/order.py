@@ -13,11 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Positions, truth_of, valid_mask, values_of
+from viewlet.columns.arrays import Positions, data_bytes, offsets_of, truth_of, valid_mask, values_of
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import ATOMIC, Type
 
 Key = np.ndarray[Any, Any]
+
+_SHORT = 18  # digits of a decimal that fit into 64 bits
+_SIGN = np.uint64(1 << 63)
+_BEGINNING = 16  # bytes of a string that tell its place
 
 
 def why_not_order(kind: Type) -> str | None:
@@ -134,3 +138,43 @@ def dense_ranks(keys: Sequence[Key], length: int) -> Positions:
     ranks = np.zeros(length, dtype=np.int64)
     ranks[at] = np.cumsum(changes(keys, at)) - 1
     return ranks
+
+
+def place_of(array: pa.Array) -> Key:
+    """One key for each value, that of the lesser one never the greater; any at all where it is NULL.
+
+    Of numbers, dates and times it tells all. Strings that begin alike, and structs whose first fields are equal, may
+    share a place, so this is for those who take what ties together.
+    """
+    kind = array.type
+    if pa.types.is_decimal128(kind):
+        return _decimal_place(array)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _beginnings(array)
+    if pa.types.is_struct(kind):
+        first = pc.struct_field(array, [0])
+        place = place_of(first)
+        least = b"" if place.dtype.kind == "S" else np.iinfo(place.dtype).min
+        return np.where(valid_mask(first), place, np.array(least, dtype=place.dtype)) if first.null_count else place
+    (key,) = _value_keys(array, zeros_differ=False)
+    return key
+
+
+def _decimal_place(array: pa.Array) -> Key:
+    """Short decimals as integers; long ones as 16 bytes, the first of them the most significant."""
+    words = values_of(array, "V16").view("u8").reshape(-1, 2)
+    if array.type.precision <= _SHORT:
+        return words[:, 0].astype(np.int64)
+    digits = np.empty((len(array), 2), dtype=">u8")
+    digits[:, 0] = words[:, 1] ^ _SIGN
+    digits[:, 1] = words[:, 0]
+    return digits.view("S16").reshape(-1)
+
+
+def _beginnings(array: pa.Array) -> Key:
+    """The first bytes of each string."""
+    offsets = offsets_of(array)
+    data = data_bytes(array, int(offsets[0]), int(offsets[-1]), room=_BEGINNING)
+    bytes_of = np.lib.stride_tricks.sliding_window_view(data, _BEGINNING)[offsets[:-1] - offsets[0]]
+    bytes_of[np.arange(_BEGINNING) >= np.diff(offsets)[:, None]] = 0
+    return np.ascontiguousarray(bytes_of).view(f"S{_BEGINNING}").reshape(-1)

@@ -28,7 +28,7 @@ def near_of(plan: Window) -> Near | None:
     """What a window needs to see around a change; None if that is its partition."""
     overs = overs_of(plan)
     match plan.order:
-        case (Order(key=Column(name, kind), descending=descending), *_) if kind.is_ordered and overs:
+        case (Order(key=Column(name, kind), descending=descending), *_) if kind.is_sortable and overs:
             sees = [_sees(over) for over in overs]
         case _:
             return None
@@ -113,7 +113,7 @@ def prefix_of(plan: Window, top: Plan) -> Prefix | None:
     if not plan.order or any(ahead != 0 for _, ahead in map(_sees, overs_of(plan))):
         return None
     match plan.order[0]:
-        case Order(key=Column(name, kind), descending=descending) if kind.is_ordered:
+        case Order(key=Column(name, kind), descending=descending) if kind.is_sortable:
             numbers = [
                 r.name for r in plan.results if isinstance(r.expr, Over) and r.expr.function in ("row_number", "rank")
             ]

@@ -131,7 +131,7 @@ def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
     found: dict[tuple[str, bool], None] = {}
     for call in calls_of(plan) if isinstance(plan, Aggregate) else ():
         match call:
-            case Reduce("min" | "max" as function, (Column(name, kind),), where=None) if kind.is_ordered:
+            case Reduce("min" | "max" as function, (Column(name, kind),), where=None) if kind.is_sortable:
                 found[name, function == "max"] = None
             case _:
                 return ()

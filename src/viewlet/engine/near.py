@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import hash_rows
+from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.goingon import compile_going_on
 from viewlet.engine.local import compile_plan
 from viewlet.errors import EvaluationError
 from viewlet.program.terms import KEY, Near, Regroup
 from viewlet.store import Contents, Stretches
-from viewlet.store.ranges import comparable
 
 if TYPE_CHECKING:
     from viewlet.engine.block import Epoch
@@ -121,7 +121,7 @@ def _compile_limited(term: Regroup, near: Near) -> Evaluate:
     def evaluate(rows: Ordered, stretches: Stretches, changes: Rows, target: Contents, there: Stretches) -> Rows:
         context = [rows.beside(stretches, n, before=b) for n, b in ((before, True), (after, False)) if n]
         now = function([Rows.concat([rows.inside(stretches), *context])])
-        return now.filter(stretches.hold(values_of(now[KEY], "i8"), comparable(now[near.result])))
+        return now.filter(stretches.hold(values_of(now[KEY], "i8"), place_of(now[near.result])))
 
     return evaluate
 

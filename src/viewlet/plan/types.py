@@ -48,6 +48,15 @@ class Type:
         return self.is_numeric or self.name in ("date", "timestamp", "timestamp_ntz")
 
     @property
+    def is_sortable(self) -> bool:
+        """Whether rows can be kept in an order that puts no greater value before a lesser one, if it ties some."""
+        match self.name:
+            case "struct":
+                return bool(self.args) and self.args[0][1].is_sortable
+            case name:
+                return self.is_ordered or name in ("boolean", "string", "binary")
+
+    @property
     def has_floats(self) -> bool:
         """Whether it has doubles or floats in it."""
         match self.name:

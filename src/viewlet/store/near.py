@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, Positions, from_numpy
+from viewlet.columns.arrays import Positions, from_numpy
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows, Weights, add_up, group, same
 from viewlet.store.layout import Layout, Names
@@ -128,7 +128,7 @@ def _settled(taken: _Taken, count: int, before: bool) -> tuple[Found, Positions]
     bounded = np.isin(groups, left)
     inside = np.repeat(bounded, sizes)
     bound = np.repeat(bounds[left.searchsorted(groups[bounded])], sizes[bounded])
-    certain[inside] = _is_nearer(there.values[inside], bound, before)
+    certain[inside] = there.values[inside] > bound if before else there.values[inside] < bound
     certain_weight = np.add.reduceat(weights * certain, starts) if len(starts) else weights
     enough = certain_weight >= count
     settled = enough | ~bounded
@@ -161,13 +161,6 @@ def _pieces(which: Positions) -> tuple[Positions, Positions]:
     """Where pieces of equal numbers begin, and how long they are."""
     starts = np.flatnonzero(np.diff(which, prepend=-1)) if len(which) else which
     return starts, np.diff(starts, append=len(which))
-
-
-def _is_nearer(values: Values, bound: Values, before: bool) -> Mask:
-    """Whether values are nearer than others; NaN is the greatest value."""
-    if before:
-        return (values > bound) | ((values != values) & (bound == bound))
-    return (values < bound) | ((values == values) & (bound != bound))
 
 
 def _before_ties(there: Found, weights: Weights, starts: Positions, sizes: Positions) -> Weights:

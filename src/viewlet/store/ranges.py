@@ -10,7 +10,7 @@ modulo 2⁶⁴, as weights are.
 
 The index is made when somebody first asks for it, in memory, and stays with the run's body, which never changes.
 Where few of the rows are asked for, by the hash that they are found by anyway, only those are sorted, each time.
-Values compare as in Spark: NaN equals itself and is greater than all else, −0.0 equals 0.0, NULL is never within.
+Values compare as in Spark, by their places in the order (columns/order.py); NULL is never within.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.order import Key, place_of
 from viewlet.columns.rows import Rows, same
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import MapBody, Span, spread, to_rows
 from viewlet.store.search import find
 
-Values = np.ndarray[Any, Any]
+Values = Key
 Totals = np.ndarray[Any, np.dtype[np.int64]]
 """A row for each probe: the weight, then the sums."""
-
-_SHORT = 18  # digits of a decimal that fit into 64 bits
-_SIGN = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,8 @@ class Probes:
 
 
 def make_probes(hashes: Hashes, low: Bound | None, high: Bound | None, kind: pa.DataType) -> Probes:
-    """Probes of a column of the given type."""
+    """Probes of a column of the given type, one whose values have a place each."""
+    assert pa.types.is_primitive(kind) or pa.types.is_decimal(kind), f"a column of {kind} cannot be the ordered one"
     live = None
     for bound in (low, high):
         if bound is None:
@@ -75,36 +74,9 @@ def make_probes(hashes: Hashes, low: Bound | None, high: Bound | None, kind: pa.
         if bound.values.null_count:
             valid = valid_mask(bound.values)
             live = valid if live is None else live & valid
-    start = None if low is None else Edge(comparable(low.values), "left" if low.inclusive else "right")
-    stop = None if high is None else Edge(comparable(high.values), "right" if high.inclusive else "left")
+    start = None if low is None else Edge(place_of(low.values), "left" if low.inclusive else "right")
+    stop = None if high is None else Edge(place_of(high.values), "right" if high.inclusive else "left")
     return Probes(hashes, start, stop, live)
-
-
-def comparable(array: pa.Array) -> Values:
-    """Values that NumPy sorts and searches as Spark would; anything at all where it is NULL.
-
-    Of floating-point numbers NumPy, too, takes NaN for the greatest, and the two zeros for equal.
-    """
-    kind = array.type
-    if pa.types.is_decimal128(kind):
-        return _comparable_decimals(array)
-    if pa.types.is_floating(kind):
-        return values_of(array, f"f{kind.bit_width // 8}")
-    assert pa.types.is_signed_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind), (
-        f"a column of {kind} cannot be the ordered one"
-    )
-    return values_of(array, f"i{kind.bit_width // 8}")
-
-
-def _comparable_decimals(array: pa.Array) -> Values:
-    """Short decimals as integers; long ones as 16 bytes, the first of them the most significant."""
-    words = values_of(array, "V16").view("u8").reshape(-1, 2)
-    if array.type.precision <= _SHORT:
-        return words[:, 0].astype(np.int64)
-    digits = np.empty((len(array), 2), dtype=">u8")
-    digits[:, 0] = words[:, 1] ^ _SIGN
-    digits[:, 1] = words[:, 0]
-    return digits.view("S16").reshape(-1)
 
 
 class Hits(NamedTuple):
@@ -127,7 +99,7 @@ class RangeIndex:
     def __init__(self, batch: pa.RecordBatch, layout: Layout, columns: Names, order: str, hashes: Hashes) -> None:
         self.batch, self._layout, self._columns = batch, layout, columns
         self._column = column = batch.column(layout.columns.index(order))
-        values = comparable(column)
+        values = place_of(column)
         by_value = np.argsort(values)
         self._given = hashes
         if column.null_count:
@@ -175,7 +147,7 @@ class RangeIndex:
     @cached_property
     def ordered(self) -> Values:
         """The value of each row, in order."""
-        return comparable(self._column)[self.at]
+        return place_of(self._column)[self.at]
 
     @cached_property
     def is_mixed(self) -> bool:

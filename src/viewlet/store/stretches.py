@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.hash import Hashes
+from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows, add_up, same
 from viewlet.store.layout import Layout, Names
 from viewlet.store.near import Places, nearest
-from viewlet.store.ranges import Edge, Probes, RangeIndex, Values, comparable
+from viewlet.store.ranges import Edge, Probes, RangeIndex, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,8 @@ class Stretches:
         return Places(self.hashes, edge, before)
 
     def hold(self, which: Positions, values: Values) -> Mask:
-        """Whether values are within the stretches of these numbers; NaN is the greatest value."""
-        low, high = self.low[which], self.high[which]
-        return ((values >= low) | (values != values)) & ((values <= high) | (high != high))
+        """Whether values are within the stretches of these numbers."""
+        return (values >= self.low[which]) & (values <= self.high[which])
 
     def of(self, hashes: Hashes) -> Stretches:
         """The same stretches of groups that have other hashes elsewhere."""
@@ -63,7 +63,7 @@ def around(
     after: int | None,
 ) -> Stretches | None:
     """The stretches that some changes reach; None if they cannot be told, as groups share a hash."""
-    hashes, values = changes.hashes(columns), comparable(changes[order])
+    hashes, values = changes.hashes(columns), place_of(changes[order])
     keys = [changes[name] for name in columns]
     if any(index.is_mixed or not _are_own(index, hashes, keys) for index in indexes):
         return None
@@ -98,13 +98,9 @@ def _reach(indexes: Sequence[RangeIndex], layout: Layout, columns: Names, places
 
 def _end(dtype: np.dtype[Any], *, least: bool) -> Any:
     """A value that none is less than, or greater."""
-    match dtype.kind:
-        case "f":
-            return -np.inf if least else np.nan
-        case "S":
-            return (b"\x00" if least else b"\xff") * dtype.itemsize
-        case _:
-            return np.iinfo(dtype).min if least else np.iinfo(dtype).max
+    if dtype.kind == "S":
+        return b"" if least else b"\xff" * dtype.itemsize
+    return np.iinfo(dtype).min if least else np.iinfo(dtype).max
 
 
 def _merged(hashes: Hashes, low: Values, high: Values) -> Stretches:
