@@ -26,6 +26,7 @@ from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
 from viewlet.catalyst.refuse import refuse, refuse_command
 from viewlet.catalyst.separate import separate_users
+from viewlet.catalyst.session import FAULTY_RULES, leaving_out
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
 from viewlet.columns.types import MONTHS
@@ -37,15 +38,11 @@ _OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.log
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
 
 
-_EXCLUDED = "spark.sql.optimizer.excludedRules"
-_RULES_LEFT_OUT = tuple(
-    f"org.apache.spark.sql.{rule}"
-    for rule in (
-        "catalyst.optimizer.MergeScalarSubqueries",
-        "catalyst.optimizer.InferWindowGroupLimit",
-        "catalyst.optimizer.InjectRuntimeFilter",
-        "catalyst.optimizer.PushProjectionThroughUnion",  # it fails on correlated subqueries, and unions are split anyway
-    )
+_RULES_LEFT_OUT = (
+    "catalyst.optimizer.MergeScalarSubqueries",
+    "catalyst.optimizer.InferWindowGroupLimit",
+    "catalyst.optimizer.InjectRuntimeFilter",
+    *FAULTY_RULES,
 )
 
 
@@ -121,16 +118,11 @@ def _optimized(jvm: Jvm, plan: Node) -> Node:
     """Spark's optimizer, without the rules that only serve one execution."""
     # The optimizer takes its settings from the active session, which another one may have become.
     jvm.java.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
-    conf = jvm.spark.conf
-    before = conf.get(_EXCLUDED, None)
-    conf.set(_EXCLUDED, ",".join((*filter(None, [before]), *_RULES_LEFT_OUT)))
     try:
-        with quietly():
+        with quietly(), leaving_out(jvm.spark, _RULES_LEFT_OUT):
             return jvm.session.sessionState().optimizer().execute(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
-    finally:
-        conf.unset(_EXCLUDED) if before is None else conf.set(_EXCLUDED, before)
 
 
 def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | UnknownName:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -52,6 +54,22 @@ def _new_session(master: str) -> SparkSession:
     except PySparkRuntimeError as error:
         reason = str(error).splitlines()[0]
         raise SparkMissing(f"Spark could not be started: {reason}", hint="check Java with `java -version`") from error
+
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion",)
+"""Rules of Spark's optimizer that fail on plans that are right: this one on correlated subqueries."""
+
+
+@contextmanager
+def leaving_out(spark: SparkSession, rules: Iterable[str]) -> Iterator[None]:
+    """Let Spark's optimizer do without some of its rules."""
+    before = spark.conf.get(_EXCLUDED, None)
+    spark.conf.set(_EXCLUDED, ",".join([*filter(None, [before]), *(f"org.apache.spark.sql.{r}" for r in rules)]))
+    try:
+        yield
+    finally:
+        spark.conf.unset(_EXCLUDED) if before is None else spark.conf.set(_EXCLUDED, before)
 
 
 def has_java() -> bool:
