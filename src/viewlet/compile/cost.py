@@ -13,7 +13,7 @@ from viewlet.compile.calculus import Atom
 from viewlet.compile.rules import Facts
 from viewlet.compile.shape import Shape
 from viewlet.plan.expr import Call, Column, Expr
-from viewlet.plan.nodes import Plan, leaves
+from viewlet.plan.nodes import Aggregate, Plan, Scan, leaves
 from viewlet.plan.types import Field
 
 Atoms = frozenset[int]
@@ -26,7 +26,8 @@ class Costs:
     """Estimates for one product."""
 
     def __init__(self, facts: Facts, shape: Shape) -> None:
-        self.facts, self.variables = facts, shape.variables
+        self.facts = facts
+        self.variables = [*shape.variables, *({i: a, j: b} for i, a, j, b in shape.null_safe)]
         self.moving = frozenset(shape.starts(shape.everything))
         self.shares = [_selectivity(conditions) for conditions in shape.local]
         self.unfiltered = [max(1.0, self._size(a)) for a in shape.atoms]
@@ -36,6 +37,8 @@ class Costs:
         self.rates = [self._rate(a) / total * 100 for a in shape.atoms]
 
     def _size(self, atom: Atom) -> float:
+        if isinstance(atom.label, Aggregate) and not atom.label.keys:
+            return 1.0
         sizes = [self.facts.rows.get(t, ROWS) for t in atom.tables]
         return float(max(sizes, default=1))
 
@@ -46,14 +49,23 @@ class Costs:
         return float(sum(self.facts.rows.get(t, ROWS) for t in atom.tables))
 
     def _key(self, atom: Atom, fields: dict[Expr, Field]) -> frozenset[str] | None:
-        """The leaf's columns that make up the primary key of its table, if all of them are there."""
-        (leaf, *others) = leaves(atom.label) or (None,)
-        if leaf is None or others or atom.sums is not None:
-            return None if atom.sums is None else frozenset(atom.sums.keys)
-        names = [f.name for f in leaf.columns]
-        wanted = {names[i] for i in self.facts.keys.get(leaf.name, ())}  # type: ignore[union-attr]
+        """The leaf's columns that tell its rows apart, if all of them are there."""
+        if atom.sums is not None:
+            return frozenset(atom.sums.keys)
+        wanted = self._told_apart_by(atom.label)
         held = {f.name for e, f in fields.items() if isinstance(e, Column)}
         return frozenset(wanted) if wanted and wanted <= held else None
+
+    def _told_apart_by(self, plan: Plan) -> set[str]:
+        """The keys of an aggregate, or the primary key of the one table that is read; nothing if that is not known."""
+        match plan, leaves(plan):
+            case Aggregate(keys=keys, results=results), _:
+                named = {r.expr: r.name for r in results}
+                return {named[k] for k in keys} if all(k in named for k in keys) else set()
+            case _, [Scan(name, columns)]:
+                return {columns[i].name for i in self.facts.keys.get(name, ())}
+            case _:
+                return set()
 
     def fan_out(self, i: int, bound: Atoms) -> float:
         """How many rows of a factor one row of the bound ones meets."""

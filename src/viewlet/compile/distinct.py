@@ -31,10 +31,10 @@ def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
         return plan
     outer: dict[Expr, Expr] = {c: Column("", c.type) for c in calls}
     needed = [*plan.keys, *args, *(rewrite(r.expr, outer.get) for r in plan.results)]
-    return plan if abilities.expressions(needed) is not None else _over_distinct(plan, args[0])
+    return plan if abilities.expressions(needed) is not None else over_distinct(plan, args[0])
 
 
-def _over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
+def over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
     """The aggregate over the distinct (keys, argument) rows."""
     told_apart = tuple(dict.fromkeys((*plan.keys, argument)))
     fields = tuple(Field(f"_d{i}", e.type) for i, e in enumerate(told_apart))

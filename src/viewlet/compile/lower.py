@@ -15,9 +15,10 @@ from typing import assert_never
 from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
 from viewlet.compile.calculus import Expansion, in_ring
-from viewlet.compile.fold import lower_fold, lower_split, split_sums, why_not_fold
+from viewlet.compile.fold import lower_fold, why_not_fold
 from viewlet.compile.growth import grows
 from viewlet.compile.join import lower_join
+from viewlet.compile.parts import lower_parts, parts_of
 from viewlet.compile.product import lower_clauses
 from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
 from viewlet.compile.whole import lower_whole, over_window
@@ -126,15 +127,15 @@ def _expansion(build: Builder) -> Expansion:
 
 
 def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
-    """An aggregate as sums, as states, as both, with the window below it, or group by group."""
+    """An aggregate as sums, as states, in parts, with the window below it, or group by group."""
     if (whole := over_window(build, plan)) is not None:
         return lower_whole(build, plan, whole, top, lower, _sums_of)
     if why_not_sums(build, plan) is None:
         return lower_aggregate(build, plan, _expansion(build))
     if (why := why_not_fold(build, plan)) is None:
         return lower_fold(build, plan, lower)
-    if (halves := split_sums(build, plan)) is not None:
-        return lower_split(build, plan, halves, lower)
+    if parts := parts_of(build, plan):
+        return lower_parts(build, plan, parts, lower)
     return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), lower, top=top)
 
 
@@ -148,7 +149,7 @@ def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
     if over_window(build, plan) is not None:
         return True
     can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
-    return not can and split_sums(build, plan) is None
+    return not can and not parts_of(build, plan)
 
 
 def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
