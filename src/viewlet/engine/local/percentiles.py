@@ -1,7 +1,7 @@
 """Percentiles: values at shares of the way through a group in order, as doubles.
 
 With n values in order, `percentile` looks at the place (n − 1)·share, counted from 0, and interpolates between its
-neighbours; `percentile_disc` takes the value of rank ⌈n·share⌉, counted from 1. Zeros of either sign are one value.
+neighbours; `percentile_disc` takes the value of rank ⌈n·share⌉, counted from 1. −0.0 comes before 0.0.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def _ranked(values: Doubles, start: Positions, sizes: Positions, share: float) -
 def _builder(pick: Pick, *, descending: bool) -> Callable[[Reduce], Callable[[Sequence[pa.Array], Groups], pa.Array]]:
     def build(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
         shares, kind = _shares(call.args[1]), call.args[0].type
-        as_double = compile_expr(Column("x", kind) if kind == DOUBLE else Call("cast", (Column("x", kind),), DOUBLE))
+        as_double = compile_expr(Call("cast", (Column("x", kind),), DOUBLE))
 
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
             arrays, kept = repeated(*without_nulls(args[:1], groups))
-            keys = [~key if descending else key for key in ascending(arrays[0])]
+            keys = [~key if descending else key for key in ascending(arrays[0], zeros_differ=True)]
             at = sort([kept.of, *keys], len(kept))
             numbers = as_double(Rows({"x": arrays[0]}, kept.weights)).to_numpy(zero_copy_only=False)[at]
             sizes = kept.sizes()
