@@ -53,7 +53,7 @@ SQL = {
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
     "shift_left": "shiftleft({0}, {1})", "shift_right": "shiftright({0}, {1})",
-    "unscaled": "CAST({0} * 100 AS BIGINT)", "normalize_float": "normalize({0})", "get_field": "{0}.{name}",
+    "unscaled": "CAST({0} * 100 AS BIGINT)", "normalize_float": "normalize({0})", "get_field": "{0}.{name}", "get_list_field": "{0}.{name}",
 }  # fmt: skip
 SQL |= {f"wrapping_{name}": SQL[name] for name in ("add", "subtract", "multiply", "divide", "mod", "negate", "abs")}
 
@@ -72,7 +72,9 @@ def sql(expr: Expr) -> str:
             return f"({sql(args[0])} IN ({', '.join(map(sql, args[1:]))}))"
         case Call(function, args, kind):
             texts = [sql(arg) for arg in args]
-            name = args[1].value if function == "get_field" and isinstance(args[1], Literal) else None
+            name = (
+                args[1].value if function in ("get_field", "get_list_field") and isinstance(args[1], Literal) else None
+            )
             return SQL[function].format(*texts, all=", ".join(texts), type=kind, name=name)
     raise AssertionError(expr)
 
@@ -259,6 +261,8 @@ def _dates() -> Iterator[Call]:
 def _nested() -> Iterator[Call]:
     yield _call("get_field", a(PAIR), _text("x"))
     yield _call("get_field", a(PAIR), _text("y"))
+    for name in ("x", "y"):
+        yield _call("get_list_field", a("array_struct"), _text(name))
     yield _call("named_struct", _text("i"), a(INT), _text("s"), b(STRING), _text("p"), c(PAIR), _text("k"), _number(1))
     for kind in ALL:
         yield _call("array", a(kind), b(kind))

@@ -28,7 +28,7 @@ from viewlet.columns.types import arrow_type
 from viewlet.engine.local import compile_plan
 from viewlet.engine.local.reducers import TABLE
 from viewlet.errors import EvaluationError
-from viewlet.plan.expr import Column, Expr, Literal, Named, Reduce
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce
 from viewlet.plan.nodes import Aggregate, Input, Plan
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, Field, Type, decimal
 
@@ -102,11 +102,90 @@ def float_cases() -> list[Case]:
     cases += [call(f, ("double", "wild"), DOUBLE) for f in ("covar_pop", "covar_samp")]
     cases += [call("corr", ("double", "wild"), DOUBLE, where=G_ABOVE_2)]
     cases += [call("sum", ("wild",), DOUBLE), call("avg", ("wild",), DOUBLE)]
-    for share in (0.0, 0.3, 0.5, 1.0):
-        for name in ("int", "bigint", "float", "double", "wild"):
-            args = (column(name), Literal(share, DOUBLE), Literal(1, BIGINT))
-            cases.append(Case(Reduce("percentile", args, DOUBLE), f"percentile({args[0].name}, {share}d)"))
+    for name in (*NUMBERS, "wild"):
+        cases += [percentile(name, share) for share in (0.0, 0.3, 0.5, 1.0)]
+        cases += [
+            ranked(name, share, **how) for share in (0.0, 0.1, 0.5, 0.7, 1.0) for how in ({}, {"descending": True})
+        ]
+    cases += [ranked("int", 0.4, where=G_ABOVE_2), ranked("int", 0.4, where=G_ABOVE_2, descending=True)]
     return cases
+
+
+def percentile(name: str, share: float | tuple[float, ...]) -> Case:
+    """The share from the least value on, interpolated; for a share of the greatest see `ranked`."""
+    args, kind, text = shares_of(name, share)
+    return Case(Reduce("percentile", (*args, Literal(1, BIGINT)), kind), f"percentile({args[0].name}, {text})")
+
+
+def shares_of(name: str, share: float | tuple[float, ...]) -> tuple[tuple[Column, Expr], Type, str]:
+    """The arguments of a percentile, its type, and the text of the share, or of several as an array."""
+    if isinstance(share, float):
+        return (column(name), Literal(share, DOUBLE)), DOUBLE, f"{share}d"
+    doubles = Type("array", (DOUBLE,))
+    constants = Call("array", tuple(Literal(s, DOUBLE) for s in share), doubles)
+    return (column(name), constants), doubles, f"array({', '.join(f'{s}d' for s in share)})"
+
+
+def ranked(
+    name: str,
+    share: float | tuple[float, ...],
+    function: str = "percentile_disc",
+    *,
+    descending: bool = False,
+    where: Expr | None = None,
+) -> Case:
+    """A percentile by the order that the call says."""
+    args, kind, text = shares_of(name, share)
+    more = (Literal(1, BIGINT),) if function == "percentile" else ()
+    call = Reduce(function + "[reverse=true]" * descending, (*args, *more), kind, where=where)
+    asked = function.replace("percentile", "percentile_cont") if function == "percentile" else function
+    order = f"{args[0].name}{' desc' * descending}"
+    return Case(call, f"{asked}({text}) within group (order by {order}){' filter (where g > 2)' * bool(where)}")
+
+
+def chosen_cases() -> list[Case]:
+    """Functions that choose among a group's values, or put them into an order."""
+    cases = [mode(n, largest=largest) for n in KINDS for largest in (False, True)]
+    cases += [mode("int", largest=True, where=G_ABOVE_2)]
+    shares = (0.5, 0.0, 1.0, 0.25)
+    for name in ("int", "decimal(7,2)", "double"):
+        cases += [percentile(name, shares), ranked(name, shares), ranked(name, shares, descending=True)]
+        cases += [ranked(name, 0.3, "percentile", descending=True), ranked(name, shares, "percentile", descending=True)]
+    for name in ("string", "binary"):
+        mark = {"string": "', '", "binary": "X'2c00'"}[name]
+        for way in ("asc nulls first", "desc nulls last"):
+            cases += [listagg(name, mark, (name, way)), listagg(name, "NULL", (name, way), where=G_ABOVE_2)]
+        for kind in KINDS:
+            cases += [
+                listagg(name, mark, (kind, "desc nulls first"), ("id", "asc nulls last"), (name, "asc nulls first"))
+            ]
+    return cases
+
+
+def distinct_texts() -> list[list[Case]]:
+    """listagg of DISTINCT texts, each alone: Spark's optimizer fails on several."""
+    marks = {"string": "', '", "binary": "X'2c00'"}
+    ways = ("asc nulls first", "desc nulls last")
+    return [[listagg(name, mark, (name, way), distinct=True)] for name, mark in marks.items() for way in ways]
+
+
+def mode(name: str, *, largest: bool, where: Expr | None = None) -> Case:
+    x, way = column(name), "false" if largest else "true"
+    text = f"mode() within group (order by {x.name}{' desc' * largest}){' filter (where g > 2)' * bool(where)}"
+    return Case(Reduce(f"mode[reverseOpt={way}]", (x,), x.type, where=where), text)
+
+
+def listagg(name: str, mark: str, *order: tuple[str, str], distinct: bool = False, where: Expr | None = None) -> Case:
+    """The texts of a group in the order of some columns; the row's number is the last but one of several."""
+    x, kind = column(name), KINDS[name]
+    value = {"NULL": None, "', '": ", ", "X'2c00'": b",\x00"}[mark]
+    keys = [column(n) for n, _ in order]
+    function = f"listagg[{', '.join(way for _, way in order)}]"
+    args = (x, Literal(value, kind if value is not None else Type("void")), *keys)
+    terms = ", ".join(f"{k.name} {way}" for k, (_, way) in zip(keys, order, strict=True))
+    text = f"listagg({'distinct ' * distinct}{x.name}, {mark}) within group (order by {terms})"
+    call = Reduce(function, args, kind, distinct=distinct, where=where)
+    return Case(call, text + " filter (where g > 2)" * bool(where))
 
 
 def array_cases() -> list[Case]:
@@ -130,7 +209,7 @@ def sorted_lists(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("grouped", [True, False])
 def test_aggregates(sql: Any, table: str, grouped: bool) -> None:
     keys = (Column("g", INT),) if grouped else ()
-    for cases in (exact_cases(), float_cases()):
+    for cases in (exact_cases(), float_cases(), chosen_cases(), *distinct_texts()):
         expected = sql(
             f"select {'g, ' if grouped else ''}{', '.join(f'{c.text} r{i}' for i, c in enumerate(cases))} from {table}"
             + (" group by g" if grouped else "")
@@ -169,9 +248,9 @@ def test_first_and_last_where_there_is_no_choice(sql: Any) -> None:
 
 
 def test_every_function_of_the_table_has_a_case() -> None:
-    cases = exact_cases() + float_cases() + array_cases()
-    covered = {c.call.function for c in cases} | set(ENDS)
-    assert covered == set(TABLE)
+    cases = exact_cases() + float_cases() + array_cases() + chosen_cases()
+    covered = {c.call.function for c in cases if not c.call.function.startswith("listagg[")} | set(ENDS)
+    assert covered | {"listagg"} == set(TABLE)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

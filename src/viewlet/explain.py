@@ -27,7 +27,7 @@ def explain(database: Database, view: View) -> str:
     snapshot = database.store.snapshot()
     program = view.program
     head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
-    lines = [head, *_operators(program), "maps"]
+    lines = [head, *_operators(program), *_settled(view), "maps"]
     sharers = _sharers(database, view)
     lines += [
         f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
@@ -49,6 +49,15 @@ def explain_program(program: Program) -> str:
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     own = {m.name for m in program.maps}
     return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
+
+
+def _settled(view: View) -> list[str]:
+    """That the operators say more than the query did."""
+    if not view.is_stabilized:
+        return []
+    return [
+        "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators above say"
+    ]
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:

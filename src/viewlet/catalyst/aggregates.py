@@ -33,7 +33,7 @@ CANONICAL = {
 }  # fmt: skip
 """One name where Spark prints whichever synonym the query used."""
 
-USUAL: dict[str, Any] = {"nullOnDivideByZero": True, "reverse": False}
+USUAL: dict[str, Any] = {"nullOnDivideByZero": True, "reverse": False, "legacyCalculation": False}
 """Parameters that are left out of the name where they have their usual value."""
 
 
@@ -62,10 +62,21 @@ def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tupl
     """The name and the arguments of an aggregate function."""
     if not expressions.plain_strings:
         raise Undecodable("strings are compared by a collation, by Spark alone")
+    if function.kind == "ListAgg":
+        return decode_listagg(expressions, function)
     args = expressions.decode_all(function.parts)
     if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
     return function_name(function), args
+
+
+def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:
+    """listagg: its text, its delimiter and the terms of its order, whose directions are in its name."""
+    value, delimiter, *terms = function.parts
+    order = [expressions.order(term) for term in terms]
+    args = (*expressions.decode_all([value, delimiter]), *(o.key for o in order))
+    more = ", ".join(f"{'desc' if o.descending else 'asc'} nulls {'first' if o.nulls_first else 'last'}" for o in order)
+    return f"listagg[{more}]" if order else "listagg", args
 
 
 def function_name(function: Tree) -> str:

@@ -78,7 +78,18 @@ class Expressions:
         try:
             return Literal(literal_value(tree.data, tree.type, lambda: tree.jvm), tree.type)
         except NoPythonValue:
-            return Opaque(str(tree.jvm.sql()), (), tree.type)
+            return self.constant_array(tree) or Opaque(str(tree.jvm.sql()), (), tree.type)
+
+    def constant_array(self, tree: Tree) -> Call | None:
+        """A constant array as a call with its elements, if Python's own types can hold them."""
+        if tree.type.name != "array":
+            return None
+        kind = tree.type.args[0]
+        try:
+            values = [python_value(v, kind) for v in items(tree.jvm.value().toSeq(tree.jvm.dataType().elementType()))]
+        except NoPythonValue:
+            return None
+        return Call("array", tuple(Literal(v, kind) for v in values), tree.type) if values else None
 
     def known(self, tree: Tree) -> Call | None:
         """A call of a function that the algebra knows, or None."""

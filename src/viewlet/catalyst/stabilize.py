@@ -12,6 +12,7 @@ import re
 
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, same_expr
 from viewlet.catalyst.stabilize_aggregates import OPEN_AGGREGATES, choose_rows, settle_aggregate
+from viewlet.catalyst.stabilize_percentiles import settle_percentiles
 from viewlet.catalyst.stabilize_windows import settle_window
 from viewlet.catalyst.ties import tie_breakers
 
@@ -24,7 +25,10 @@ _CONCERNED = re.compile(rf'"[\w.]+\.({"|".join((*LIMITS, *OPEN_AGGREGATES, "Dedu
 
 def stabilize(jvm: Jvm, plan: Node) -> Node:
     """An analysed plan with one answer."""
-    if not _CONCERNED.search(plan.toJSON()):
+    text = plan.toJSON()
+    if '.ApproximatePercentile"' in text:
+        plan = settle_percentiles(jvm, plan)
+    if not _CONCERNED.search(text):
         return plan
     return plan.transformUpWithSubqueries(jvm.rule(lambda node: settle(jvm, node)))
 

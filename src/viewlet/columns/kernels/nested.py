@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import offsets_of, valid_mask
+from viewlet.columns.arrays import Positions, offsets_of, valid_mask
 from viewlet.columns.kernels.kernel import Kernel, Part, Rule
 from viewlet.columns.kernels.vectors import Evaluate, Vector, read_arrow, reader, writer
 from viewlet.columns.order import ascending, sort, why_not_order
@@ -85,14 +85,43 @@ def _sorted(lists: Evaluate, *, descending: bool) -> Evaluate:
 
     def evaluate(rows: Rows) -> Vector:
         array = lists(rows)[0]
-        lengths = np.where(valid_mask(array), np.diff(offsets_of(array)), 0)
         values = array.flatten()
         keys = [~key if descending else key for key in ascending(values)]
-        order = sort([np.repeat(np.arange(len(array)), lengths), *keys], len(values))
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        missing = pa.array(~valid_mask(array)) if array.null_count else None
-        made = pa.ListArray.from_arrays(pa.array(offsets), values.take(pa.array(order)), type=array.type, mask=missing)
-        return read_arrow(made)
+        order = sort([np.repeat(np.arange(len(array)), _counts(array)), *keys], len(values))
+        return _with_elements(array, values.take(pa.array(order)), array.type)
+
+    return evaluate
+
+
+def _counts(array: pa.Array) -> Positions:
+    """How many elements each list has that `flatten` gives."""
+    return np.where(valid_mask(array), np.diff(offsets_of(array)), 0)
+
+
+def _with_elements(array: pa.Array, elements: pa.Array, kind: pa.DataType) -> Vector:
+    """Lists as long as those of an array, NULL where it is, of other elements."""
+    offsets = np.concatenate([[0], np.cumsum(_counts(array))]).astype(np.int32)
+    missing = pa.array(~valid_mask(array)) if array.null_count else None
+    return read_arrow(pa.ListArray.from_arrays(pa.array(offsets), elements, type=kind, mask=missing))
+
+
+def _get_list_field(call: Call) -> Kernel | None:
+    lists, name = call.args[0].type, call.args[1]
+    if lists.name != "array" or lists.args[0].name != "struct" or not isinstance(name, Literal):
+        return None
+    fields = lists.args[0].args
+    places = [i for i, (field, kind) in enumerate(fields) if field == name.value and call.type.args == (kind,)]
+    return (
+        Kernel(lambda parts: _list_field(parts[0].run, places[0], arrow_type(call.type))) if len(places) == 1 else None
+    )
+
+
+def _list_field(lists: Evaluate, place: int, kind: pa.DataType) -> Evaluate:
+    """A field of each struct in each list; NULL where the struct is NULL."""
+
+    def evaluate(rows: Rows) -> Vector:
+        array = lists(rows)[0]
+        return _with_elements(array, pc.struct_field(array.flatten(), [place]), kind)
 
     return evaluate
 
@@ -113,6 +142,7 @@ def _lengths(nested: Evaluate) -> Evaluate:
 
 RULES: dict[str, Rule] = {
     "get_field": _get_field,
+    "get_list_field": _get_list_field,
     "named_struct": _named_struct,
     "array": _array,
     "sort_array": _sort_array,

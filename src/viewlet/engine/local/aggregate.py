@@ -14,7 +14,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.local.groups import Groups
 from viewlet.engine.local.keys import KEY, normalized, number_groups
 from viewlet.engine.local.reducers import compile_reduce, why_not_reduce
-from viewlet.plan.expr import Column, Expr, Literal, Reduce, columns_of, rewrite, walk
+from viewlet.plan.expr import Column, Expr, Reduce, columns_of, rewrite, walk
 from viewlet.plan.nodes import Aggregate
 
 
@@ -80,7 +80,7 @@ def _groups(keys: Sequence[pa.Array], rows: Rows, has_key: bool) -> tuple[np.nda
 
 def compile_call(call: Reduce) -> Callable[[Rows, Groups], pa.Array]:
     """The function from rows and their groups to the values of one aggregate call."""
-    varying = [a for a in call.args if call.handlers or not isinstance(a, Literal)]
+    varying = [a for a in call.args if call.handlers or columns_of(a)]
     args = [compile_expr(a) for a in varying or call.args]
     reduce = compile_reduce(call)
     if call.where is None:

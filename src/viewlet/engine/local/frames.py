@@ -68,8 +68,8 @@ def why_not_over(over: Over) -> str | None:
         return why
     if over.function in PICKS:
         return _why_not_pick(over)
-    if over.function == "collect_set":
-        return "collect_set over a window is evaluated by Spark alone"
+    if over.function == "collect_set" or over.function.startswith("listagg"):
+        return f"{over.function} over a window is evaluated by Spark alone"
     return why_not_reduce(_as_reduce(over))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, valid_mask
-from viewlet.columns.rows import Weights, add_up
+from viewlet.columns.order import ascending, sort
+from viewlet.columns.rows import Weights, add_up, group
 from viewlet.engine.local.keys import normalized, number_groups
 
 
@@ -58,6 +59,13 @@ def distinct(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array]
     return picked, kept.once()
 
 
+def count_each(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array], Groups]:
+    """Each different row of a group once, with the weight of all that are like it; 0.0 and −0.0 differ."""
+    first, numbers = group([pa.array(groups.of), *arrays], len(groups))
+    picked, kept = taken(arrays, groups, first)
+    return picked, Groups(kept.of, add_up(groups.weights, numbers, len(first)), groups.count)
+
+
 def repeated(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array], Groups]:
     """Each row as often as its weight says."""
     if (groups.weights == 1).all():
@@ -72,3 +80,25 @@ def take_or_null(array: pa.Array, at: Positions) -> pa.Array:
     if not missing.any():
         return array.take(pa.array(at, type=pa.int64()))
     return array.take(pa.array(at, type=pa.int64(), mask=missing))
+
+
+def extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positions:
+    """Where each group's least (or greatest) value is; −1 in a group without rows."""
+    keys = ascending(array, zeros_differ=True)
+    if largest:
+        keys = [~key for key in keys]
+    at = np.full(groups.count, -1, dtype=np.int64)
+    if len(keys) == 1:
+        best = np.full(groups.count, np.iinfo(keys[0].dtype).max, dtype=keys[0].dtype)
+        np.minimum.at(best, groups.of, keys[0])
+        hits = np.flatnonzero(keys[0] == best[groups.of])
+    else:
+        hits = sort([groups.of, *keys], len(groups))[::-1]  # the last write, that of the least, stays
+    at[groups.of[hits]] = hits
+    return at
+
+
+def lists_of(values: pa.Array, groups: Groups, at: Positions, kind: pa.DataType) -> pa.Array:
+    """The values at some positions, group after group, as a list for each group."""
+    offsets = pa.array(np.concatenate([[0], np.cumsum(groups.sizes())]), type=pa.int32())
+    return pa.ListArray.from_arrays(offsets, values.take(pa.array(at, type=pa.int64())), type=kind)

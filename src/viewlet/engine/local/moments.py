@@ -1,4 +1,4 @@
-"""Variance and its relatives, and percentiles, of doubles.
+"""Variance and its relatives, of doubles.
 
 Moments are taken about the mean of the distances from each group's least value: exactly zero for equal
 values, whatever their size, and the same in whatever order the rows come.
@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, from_numpy
-from viewlet.columns.order import ascending, sort
-from viewlet.engine.local.groups import Groups, repeated, without_nulls
+from viewlet.engine.local.groups import Groups, without_nulls
 from viewlet.engine.local.sums import add_doubles, doubles_of
 from viewlet.errors import EvaluationError
-from viewlet.plan.expr import Literal, Reduce
-from viewlet.plan.types import BIGINT, BOOLEAN, FRACTIONAL, INT, INTEGRAL
+from viewlet.plan.expr import Reduce
 
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
 Build = Callable[[Reduce], Callable[[Sequence[pa.Array], Groups], pa.Array]]
@@ -115,36 +112,3 @@ JOINT: dict[str, Build] = {
     "covar_samp": _joint(_covar_samp),
     "corr": _joint(_corr),
 }
-
-
-_PLAIN = (Literal(1, BIGINT), Literal(1, INT), Literal(False, BOOLEAN))
-"""The further arguments of a percentile that counts each value once, from the least on."""
-
-
-def refuse_percentile(call: Reduce) -> str | None:
-    """Only one constant share of numbers, each counted once."""
-    match call.args:
-        case (value, Literal(float()), *rest) if all(r in _PLAIN for r in rest):
-            if value.type.name in (*INTEGRAL, *FRACTIONAL):
-                return None
-    return f"percentile({', '.join(str(a.type) for a in call.args)}) is evaluated by Spark alone"
-
-
-def build_percentile(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
-    """The value at a share of the way through the group in order, interpolated between neighbours."""
-    share = call.args[1]
-    assert isinstance(share, Literal)
-    part = float(share.value)
-
-    def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
-        arrays, kept = repeated(*without_nulls(args[:1], groups))
-        sizes = kept.sizes()
-        ordered = sort([kept.of, *ascending(arrays[0])], len(kept))
-        values = np.concatenate([pc.cast(arrays[0], pa.float64(), safe=False).to_numpy()[ordered], [0.0]])
-        place = (np.maximum(sizes, 1) - 1) * part
-        low, high, start = np.floor(place), np.ceil(place), np.cumsum(sizes) - sizes
-        below, above = values[start + low.astype(np.int64)], values[start + high.astype(np.int64)]
-        between = (high - place) * below + (place - low) * above
-        return from_numpy(np.where((low == high) | (below == above), below, between), pa.float64(), sizes > 0)
-
-    return reduce

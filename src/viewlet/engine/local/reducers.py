@@ -14,13 +14,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import Positions, from_numpy, truth_of
+from viewlet.columns.arrays import from_numpy, truth_of
 from viewlet.columns.hash import hash_array
-from viewlet.columns.order import ascending, sort, why_not_order
+from viewlet.columns.order import why_not_order
 from viewlet.columns.types import arrow_type
 from viewlet.engine import handlers
-from viewlet.engine.local import moments, sums
-from viewlet.engine.local.groups import Groups, distinct, repeated, take_or_null, without_nulls
+from viewlet.engine.local import moments, percentiles, sums, texts
+from viewlet.engine.local.groups import (
+    Groups,
+    count_each,
+    distinct,
+    extreme_positions,
+    lists_of,
+    repeated,
+    take_or_null,
+    taken,
+    without_nulls,
+)
 from viewlet.plan.expr import Reduce
 from viewlet.plan.types import FRACTIONAL, INTEGRAL
 
@@ -39,7 +49,7 @@ def why_not_reduce(call: Reduce) -> str | None:
     """Why an aggregate call is not computed here; None if it is."""
     if call.handlers is not None:
         return None
-    entry = TABLE.get(call.function)
+    entry = _entry(call)
     if entry is None:
         return f"{call.function} is evaluated by Spark alone"
     if why := entry.refuse(call):
@@ -53,7 +63,9 @@ def compile_reduce(call: Reduce) -> Reducer:
     """The function that an aggregate call computes, on rows that its WHERE has already chosen."""
     if call.handlers is not None:
         return lambda args, groups: handlers.replay(handlers.load(call), args, groups)
-    reduce = TABLE[call.function].build(call)
+    entry = _entry(call)
+    assert entry is not None, f"{call.function} is evaluated by Spark alone"
+    reduce = entry.build(call)
     if not call.distinct:
         return reduce
 
@@ -61,6 +73,11 @@ def compile_reduce(call: Reduce) -> Reducer:
         return reduce(*distinct(*without_nulls(args, groups)))
 
     return reduce_distinct
+
+
+def _entry(call: Reduce) -> Entry | None:
+    """The table's entry for a call; listagg goes by as many names as there are orders."""
+    return TABLE.get("listagg" if call.function.startswith("listagg[") else call.function)
 
 
 def _anything(call: Reduce) -> str | None:
@@ -107,27 +124,27 @@ def _extreme(*, largest: bool) -> Callable[[Reduce], Reducer]:
     def build(call: Reduce) -> Reducer:
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
             (array,), kept = without_nulls(args, groups)
-            return take_or_null(array, _extreme_positions(array, kept, largest))
+            return take_or_null(array, extreme_positions(array, kept, largest))
 
         return reduce
 
     return build
 
 
-def _extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positions:
-    """Where each group's least (or greatest) value is; −1 in a group without rows."""
-    keys = ascending(array, zeros_differ=True)
-    if largest:
-        keys = [~key for key in keys]
-    at = np.full(groups.count, -1, dtype=np.int64)
-    if len(keys) == 1:
-        best = np.full(groups.count, np.iinfo(keys[0].dtype).max, dtype=keys[0].dtype)
-        np.minimum.at(best, groups.of, keys[0])
-        hits = np.flatnonzero(keys[0] == best[groups.of])
-    else:
-        hits = sort([groups.of, *keys], len(groups))[::-1]  # the last write, that of the least, stays
-    at[groups.of[hits]] = hits
-    return at
+def _mode(*, largest: bool) -> Callable[[Reduce], Reducer]:
+    """The value that a group has most often; of several the smallest, or the largest."""
+
+    def build(call: Reduce) -> Reducer:
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            (array,), counted = count_each(*without_nulls(args, groups))
+            most = np.zeros(groups.count, dtype=np.int64)
+            np.maximum.at(most, counted.of, counted.weights)
+            (array,), first = taken([array], counted, np.flatnonzero(counted.weights == most[counted.of]))
+            return take_or_null(array, extreme_positions(array, first, largest))
+
+        return reduce
+
+    return build
 
 
 def _ends(*, last: bool, ignore_nulls: bool) -> Callable[[Reduce], Reducer]:
@@ -155,7 +172,7 @@ def _collect(*, as_set: bool) -> Callable[[Reduce], Reducer]:
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
             arrays, kept = without_nulls(args, groups)
             arrays, kept = distinct(arrays, kept) if as_set else repeated(arrays, kept)
-            return _lists(arrays[0], kept, np.lexsort((hash_array(arrays[0]), kept.of)), kind)
+            return lists_of(arrays[0], kept, np.lexsort((hash_array(arrays[0]), kept.of)), kind)
 
         return reduce
 
@@ -168,15 +185,9 @@ def collect_in_order(call: Reduce) -> Reducer:
 
     def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
         (array,), kept = without_nulls(args, groups)
-        return _lists(array, kept, np.argsort(kept.of, kind="stable"), kind)
+        return lists_of(array, kept, np.argsort(kept.of, kind="stable"), kind)
 
     return reduce
-
-
-def _lists(values: pa.Array, groups: Groups, at: Positions, kind: pa.DataType) -> pa.Array:
-    """The values at some positions, group after group, as a list for each group."""
-    offsets = pa.array(np.concatenate([[0], np.cumsum(groups.sizes())]), type=pa.int32())
-    return pa.ListArray.from_arrays(offsets, values.take(pa.array(at, type=pa.int64())), type=kind)
 
 
 def _bitwise(operation: np.ufunc, start: int) -> Callable[[Reduce], Reducer]:
@@ -221,10 +232,13 @@ TABLE: dict[str, Entry] = {
     **{f"{name}[ignore nulls]": Entry(_anything, _ends(last=last, ignore_nulls=True)) for name, last in _ENDS.items()},
     "collect_list": Entry(_anything, _collect(as_set=False)),
     "collect_set": Entry(_keyable, _collect(as_set=True)),
+    "listagg": Entry(texts.refuse_listagg, texts.build_listagg),
     "bit_and": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_and, -1)),
     "bit_or": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_or, 0)),
     "bit_xor": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_xor, 0)),
-    "percentile": Entry(moments.refuse_percentile, moments.build_percentile),
+    "mode[reverseOpt=true]": Entry(_orderable, _mode(largest=False)),
+    "mode[reverseOpt=false]": Entry(_orderable, _mode(largest=True)),
+    **{name: Entry(percentiles.refuse, build) for name, build in percentiles.BUILDERS.items()},
     **{name: Entry(_only("double"), build) for name, build in moments.CENTRAL.items()},
     **{name: Entry(_only("double"), build) for name, build in moments.JOINT.items()},
 }

@@ -1,0 +1,97 @@
+"""Percentiles: values at shares of the way through a group in order, as doubles.
+
+With n values in order, `percentile` looks at the place (n − 1)·share, counted from 0, and interpolates between its
+neighbours; `percentile_disc` takes the value of rank ⌈n·share⌉, counted from 1. −0.0 comes before 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions, from_numpy
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.order import ascending, sort
+from viewlet.columns.rows import Rows
+from viewlet.engine.local.groups import Groups, repeated, without_nulls
+from viewlet.plan.expr import Call, Column, Expr, Literal, Reduce
+from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT
+
+Doubles = np.ndarray[Any, np.dtype[np.float64]]
+Pick = Callable[[Doubles, Positions, Positions, float], Doubles]
+"""Values in order, where each group begins, how many it has, and the share: the value of each group."""
+
+_ONCE = (Literal(1, BIGINT), Literal(1, INT), Literal(False, BOOLEAN))
+"""The further arguments of a percentile that counts each value once, from the least on."""
+
+
+def refuse(call: Reduce) -> str | None:
+    """Only constant shares of numbers, each counted once."""
+    value, shares, *rest = call.args
+    if value.type.is_numeric and _shares(shares) and all(r in _ONCE for r in rest):
+        return None
+    return f"{call.function}({', '.join(str(a.type) for a in call.args)}) is evaluated by Spark alone"
+
+
+def _shares(expr: Expr) -> tuple[float, ...]:
+    """The share that a percentile asks for, or several of them; none if they are not known."""
+    match expr:
+        case Literal(float(share)):
+            return (share,)
+        case Call("array", parts):
+            found = [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, float)]
+            return tuple(found) if len(found) == len(parts) else ()
+    return ()
+
+
+def _interpolated(values: Doubles, start: Positions, sizes: Positions, share: float) -> Doubles:
+    place = (sizes - 1) * share
+    low, high = np.floor(place), np.ceil(place)
+    below, above = values[start + low.astype(np.int64)], values[start + high.astype(np.int64)]
+    between = (high - place) * below + (place - low) * above
+    return np.where((low == high) | (below == above), below, between)
+
+
+def _ranked(values: Doubles, start: Positions, sizes: Positions, share: float) -> Doubles:
+    rank = np.ceil(sizes * share).astype(np.int64)
+    return values[start + np.maximum(rank, 1) - 1]
+
+
+def _builder(pick: Pick, *, descending: bool) -> Callable[[Reduce], Callable[[Sequence[pa.Array], Groups], pa.Array]]:
+    def build(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
+        shares, kind = _shares(call.args[1]), call.args[0].type
+        as_double = compile_expr(Call("cast", (Column("x", kind),), DOUBLE))
+
+        def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
+            arrays, kept = repeated(*without_nulls(args[:1], groups))
+            keys = [~key if descending else key for key in ascending(arrays[0], zeros_differ=True)]
+            at = sort([kept.of, *keys], len(kept))
+            numbers = as_double(Rows({"x": arrays[0]}, kept.weights)).to_numpy(zero_copy_only=False)[at]
+            sizes = kept.sizes()
+            start, values = np.cumsum(sizes) - sizes, np.append(numbers, 0.0)  # an empty group reads any value
+            found = [pick(values, start, np.maximum(sizes, 1), share) for share in shares]
+            return _results(found, sizes > 0, one=call.type == DOUBLE)
+
+        return reduce
+
+    return build
+
+
+def _results(found: list[Doubles], valid: np.ndarray[Any, np.dtype[np.bool_]], *, one: bool) -> pa.Array:
+    """One value for each group, or a list of as many as there are shares."""
+    if one:
+        return from_numpy(found[0], pa.float64(), valid)
+    offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * len(found))
+    together = pa.array(np.stack(found, axis=1).reshape(-1))
+    return pa.ListArray.from_arrays(offsets, together, mask=pa.array(~valid))
+
+
+BUILDERS = {
+    "percentile": _builder(_interpolated, descending=False),
+    "percentile[reverse=true]": _builder(_interpolated, descending=True),
+    "percentile_disc": _builder(_ranked, descending=False),
+    "percentile_disc[reverse=true]": _builder(_ranked, descending=True),
+}
