@@ -48,6 +48,7 @@ SQL = {
     "trim": "trim({0})", "ltrim": "ltrim({0})", "rtrim": "rtrim({0})",
     "year": "year({0})", "month": "month({0})", "day": "day({0})", "quarter": "quarter({0})",
     "hour": "hour({0})", "minute": "minute({0})", "second": "second({0})",
+    "add_micros": "({0} + {1} * INTERVAL '0.000001' SECOND)",
     "date_add": "date_add({all})", "date_sub": "date_sub({all})", "datediff": "datediff({all})",
     "named_struct": "named_struct({all})", "array": "array({all})", "sort_array": "sort_array({all})", "size": "size({0})",
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
@@ -256,6 +257,8 @@ def _dates() -> Iterator[Call]:
     for kind in INSTANTS:
         yield Call("precise_time", (a(kind),), BIGINT)
         yield Call("precise_time", (a(BIGINT),), kind)
+        for micros in (0, 1, -600_000_000, 86_400_000_000, 2**63 - 1):
+            yield Call("add_micros", (a(kind), Literal(micros, BIGINT)), kind)
 
 
 def _nested() -> Iterator[Call]:

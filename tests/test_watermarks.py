@@ -28,9 +28,11 @@ VIEWS = {
     "by_time": "SELECT at, count(*) AS n FROM clicks GROUP BY at HAVING count(*) > 0",
     "by_user": "SELECT user, count(*) AS n FROM clicks GROUP BY user",
     "sessions": "SELECT user, session_window.start AS t, count(*) AS n FROM clicks GROUP BY user, session_window(at, '2 minutes')",
+    "visits": "SELECT session_window, max(user) AS u, count(DISTINCT user) AS n FROM clicks GROUP BY session_window(at, IF(user = 'u1', '30 seconds', '40 seconds'))",
+    "starts": "SELECT t, count(*) AS n FROM (SELECT user, session_window.start AS t FROM clicks GROUP BY user, session_window(at, '2 minutes')) GROUP BY t",
     "late": "SELECT user, count(*) AS n FROM clicks_late GROUP BY user",
 }
-LETTING_GO = ("tumbling", "sliding", "highest", "users", "by_time")
+LETTING_GO = ("tumbling", "sliding", "highest", "users", "by_time", "sessions", "visits")
 
 
 def at(minutes: float) -> dt.datetime:
@@ -138,9 +140,29 @@ def test_closed_windows_leave_the_state(path: Path, spark: Any, engine: Any) -> 
         assert maps_of(db, "tumbling") == 1
 
 
+def test_a_session_stays_until_its_end_has_passed(path: Path, spark: Any) -> None:
+    with viewlet.connect(path, spark=spark, engine="inproc") as db:
+        db.sql(CLICKS)
+        db.create_view("sessions", VIEWS["sessions"])
+        db.insert("clicks", [(0, "b", at(0))])
+        for minute in range(60):  # one session, of which most is older than the watermark
+            db.insert("clicks", [(minute + 1, "a", at(minute))])
+        assert maps_of(db, "sessions") == 60 + 1  # its rows and its sum; the session of b is gone
+        db.insert("clicks", [(100, "a", at(100))])
+        assert maps_of(db, "sessions") == 1 + 1
+        db.insert("clicks", [(101, "a", at(98)), (102, "b", at(101))])
+        assert sorted(db.table("sessions").rows()) == [
+            ("a", at(0), 60),
+            ("a", at(98), 2),
+            ("b", at(0), 1),
+            ("b", at(101), 1),
+        ]
+        assert db.check().num_rows == 0
+
+
 @pytest.mark.parametrize(("name", "reason"), [
     ("by_user", "it is not grouped by the time `at`, or by a window of it"),
-    ("sessions", "it is not an aggregate of one table by time"),
+    ("starts", "it is not grouped by the time `at`, or by a window of it"),
 ])  # fmt: skip
 def test_others_keep_their_state(path: Path, spark: Any, name: str, reason: str) -> None:
     with viewlet.connect(path, spark=spark, engine="inproc") as db:
@@ -158,7 +180,7 @@ def test_any_order_of_arrival(spark: Any, tmp_path_factory: Any, epochs: list[li
     """Late rows are just those before the latest time of earlier epochs, less the delay; views hold all the others."""
     with viewlet.connect(tmp_path_factory.mktemp("w") / "w", spark=spark, engine="inproc") as db:
         db.sql("CREATE TABLE clicks (user STRING, at TIMESTAMP) APPEND ONLY WATERMARK at DELAY '5 minutes'")
-        for name in ("tumbling", "sliding", "highest"):
+        for name in ("tumbling", "sliding", "highest", "sessions", "visits"):
             db.create_view(name, VIEWS[name].replace("sum(id)", "max(user)").replace("max(id)", "count(*)"))
         latest, late, number = None, 0, 0
         for epoch in epochs:

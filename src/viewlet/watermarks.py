@@ -129,9 +129,9 @@ def closed_rows(contents: Contents, closing: Closing, watermark: int) -> Rows | 
     """What takes away the rows of a map whose groups no row from the watermark on can reach; None if there are none."""
     rows = contents.consolidated()
     at = Rows({closing.time.name: _time(watermark, closing.time.type)}, np.ones(1, dtype=np.int64))
-    bound = min(int(_start(compile_expr(e)(at))[0]) for e in closing.keys)
+    bound = min(int(_moment(compile_expr(e)(at))[0]) for e in closing.keys)
     column = rows[closing.column]
-    gone = rows.filter(valid_mask(column) & (_start(column) < bound))
+    gone = rows.filter(valid_mask(column) & (_moment(column, at_end=closing.at_end) < bound))
     if not len(gone):
         return None
     sums = {name: pa.array(-values_of(gone[name], "i8")) for name in contents.layout.sums}
@@ -144,8 +144,8 @@ def _time(micros: int, kind: Type) -> pa.Array:
     return pa.array([micros // unit], pa.int64() if unit == 1 else pa.int32()).cast(arrow_type(kind))
 
 
-def _start(keys: pa.Array) -> np.ndarray[Any, Any]:
-    """Keys that say when something happened, as numbers: of a window, when it starts."""
+def _moment(keys: pa.Array, *, at_end: bool = False) -> np.ndarray[Any, Any]:
+    """Keys that say when something happened, as numbers: of a window, when it starts, or ends."""
     while pa.types.is_struct(keys.type):
-        keys = keys.flatten()[0]
+        keys = keys.flatten()[-1 if at_end else 0]
     return values_of(keys, f"i{keys.type.bit_width // 8}")

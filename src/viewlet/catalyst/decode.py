@@ -18,6 +18,7 @@ from viewlet.catalyst.expressions import Expressions, rendered
 from viewlet.catalyst.functions import GENERATORS
 from viewlet.catalyst.jvm import Jvm, Node, children, class_of, items, subplans
 from viewlet.catalyst.literals import NoPythonValue
+from viewlet.catalyst.sessions import in_sessions
 from viewlet.catalyst.tables import Registry
 from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, expression, expressions, parse
 from viewlet.catalyst.types import decode_field
@@ -33,8 +34,6 @@ JOINS = {
 }  # fmt: skip
 CONSTANTS = ("LocalRelation", "OneRowRelation", "Range", "EmptyRelation")
 LIMIT_CHAIN = ("GlobalLimit", "LocalLimit", "Offset", "Sort")
-SESSION = "spark.sessionWindow"
-"""What Spark marks a key with whose groups it merges while it runs."""
 COMPARING = ("Aggregate", "Join", "Window", "GlobalLimit", "Offset")
 """Operators that compare strings themselves, and so depend on collations."""
 
@@ -175,9 +174,8 @@ class Decoder:
     def _aggregate(self, operator: Operator, rows: Part) -> Part:
         decoder = self._expressions(rows)
         grouping = expressions(operator.node, operator.data, "groupingExpressions")
-        if any(map(_is_session, items(operator.node.groupingExpressions()))):
-            raise Undecodable("session windows that meet are merged by Spark alone")
         keys = decoder.decode_all(grouping)
+        rows = Part(in_sessions(rows.plan, keys, items(operator.node.groupingExpressions())), rows.ids)
         results = self._results(operator, decoder, "aggregateExpressions")
         columns = _renamed(operator.fields, results)
         return Part(algebra.Aggregate(rows.plan, keys, results, columns, origin=operator.origin), operator.ids)
@@ -343,10 +341,6 @@ def rendering(node: Node, known: dict[Id, Column]) -> str:
 def _projections(expand: Node) -> list[list[Any]]:
     """An Expand's expressions as JSON, which Spark leaves out where they are in vectors."""
     return [[json.loads(e.toJSON()) for e in items(projection)] for projection in items(expand.projections())]
-
-
-def _is_session(key: Node) -> bool:
-    return class_of(key) == "AttributeReference" and bool(key.metadata().contains(SESSION))
 
 
 def _one(operator: Operator, name: str) -> Tree:

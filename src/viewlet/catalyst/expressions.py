@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from viewlet.catalyst import functions
 from viewlet.catalyst.aggregates import decode_reduce, decode_short_sum
+from viewlet.catalyst.intervals import decode_time_plus
 from viewlet.catalyst.jvm import items
 from viewlet.catalyst.literals import NoPythonValue, literal_value, python_value
 from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, fingerprint, mode_of
@@ -107,6 +108,8 @@ class Expressions:
         match kind:
             case "Cast" if tree.data.get("timeZoneId") in functions.UTC:
                 return self.call(functions.in_mode("cast", mode_of(tree)), tree)
+            case "TimestampAddInterval" if tree.data.get("timeZoneId") in functions.UTC:
+                return decode_time_plus(self, tree)
             case "Like" if tree.parts[1].kind == "Literal" and str(tree.jvm.escapeChar()) == "\\":
                 return self.call("like", tree)
             case "Size" if not tree.data["legacySizeOfNull"]:

@@ -16,6 +16,7 @@ from viewlet.compile.lower import lower_view
 from viewlet.compile.notin import split_not_in
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.compile.running import running_sums
+from viewlet.compile.sessions import seal_sessions
 from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
 from viewlet.plan.types import Field
 from viewlet.program.program import Program, Step, check
@@ -24,7 +25,9 @@ from viewlet.program.same import Identity
 Stage = Callable[[Plan, Abilities], Plan]
 
 STAGES: tuple[tuple[str, Stage], ...] = (
-    # First, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
+    # First, as it takes Spark's own aggregate for what it is.
+    ("session windows that only Spark can tell apart", seal_sessions),
+    # Then this, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
     ("split distinct aggregates", split_distinct),
     ("NOT IN as anti joins on equalities", split_not_in),
     ("sums up to a bound as running sums", running_sums),

@@ -3,6 +3,7 @@
 The law: where a key is e(t), with t the time of a row and e a function that never goes back, rows from the watermark w
 on have keys of e(w) at least. So no row reaches a group with a smaller key any more, and what is kept for it, other than
 the view's own rows, can go. A row of a sliding window has several keys, e₁(t), e₂(t) …: then the least of the eᵢ(w) counts.
+A session that starts at e(t) for the first of its rows goes on while rows meet it, so its end is what counts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import replace
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.rules import Facts
 from viewlet.plan.expr import Call, Column, Expr, columns_of, substitute, walk
-from viewlet.plan.nodes import Aggregate, Expand, Filter, Plan, Project, Scan, leaves
+from viewlet.plan.nodes import Aggregate, Expand, Filter, Plan, Project, Scan, Sessions, column, leaves
 from viewlet.program.program import Closing, Program
+from viewlet.program.terms import Gather
 
 
 def with_closing(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> Program:
@@ -35,21 +37,53 @@ def closing_of(plan: Plan, program: Program, abilities: Abilities, facts: Facts)
         return "it is not an aggregate of one table by time"
     field = scan.columns[facts.watermarks[scan.name]]
     time = Column(field.name, field.type)
-    keys = {c.name: _origins(node, Column(c.name, c.type)) for node in chain for c in node.columns}
-    by_time = {name: found for name, found in keys.items() if all(_never_goes_back(e, time) for e in found)}
+    by_time = (
+        _by_session(chain, program, time) if any(isinstance(n, Sessions) for n in chain) else _by_time(chain, time)
+    )
     maps = [m for m in program.maps if m.stored and m.name != program.view]
-    columns = [next((name for name in m.key if name in by_time), "") for m in maps]
+    ends = _ends(program)
+    columns = [next((n for n in (*m.key, ends.get(m.name, "")) if n in by_time), "") for m in maps]
     if not all(columns):
         return f"it is not grouped by the time `{time.name}`, or by a window of it"
     if (why := abilities.expressions(e for column in columns for e in by_time[column])) is not None:
         return why
-    return tuple(Closing(m.name, c, by_time[c], scan.name, time) for m, c in zip(maps, columns, strict=True))
+    return tuple(
+        Closing(m.name, c, by_time[c], scan.name, time, at_end=bool(ends)) for m, c in zip(maps, columns, strict=True)
+    )
+
+
+def _by_time(chain: list[Plan], time: Column) -> dict[str, tuple[Expr, ...]]:
+    """The columns that are e(t) for an e that never goes back, and what they can be."""
+    keys = {c.name: _origins(node, column(c)) for node in chain for c in node.columns}
+    return {name: found for name, found in keys.items() if all(_never_goes_back(e, time) for e in found)}
+
+
+def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, tuple[Expr, ...]]:
+    """The columns that hold sessions, or where they end, and where sessions start that a row can be in."""
+    at = next(i for i, node in enumerate(chain) if isinstance(node, Sessions))
+    sessions, below = chain[at], chain[at + 1 :]
+    assert isinstance(sessions, Sessions)
+    starts = tuple(_start_of(e) for e in _origins(sessions.rows, sessions.span))
+    if any(isinstance(n, Aggregate) for n in below) or not all(_never_goes_back(e, time) for e in starts):
+        return {}
+    above = [c.name for node in chain[:at] for c in node.columns if _origins(node, column(c)) == (sessions.span,)]
+    return dict.fromkeys((sessions.span.name, *above, *_ends(program).values()), starts)
+
+
+def _ends(program: Program) -> dict[str, str]:
+    """The maps of rows gathered into sessions, and the column where each session ends."""
+    return {t.target: t.columns[-1].name for step in program.steps for t in step.terms if isinstance(t, Gather)}
+
+
+def _start_of(span: Expr) -> Expr:
+    """Where a span starts, which is its first field."""
+    return span.args[1] if isinstance(span, Call) and span.function == "named_struct" else span
 
 
 def _chain(plan: Plan) -> list[Plan]:
     """A plan's operators from the top down, as long as each has one input and works by rows or by groups."""
     chain = [plan]
-    while isinstance(plan, Project | Filter | Expand | Aggregate):
+    while isinstance(plan, Project | Filter | Expand | Aggregate | Sessions):
         plan = plan.rows
         chain.append(plan)
     return chain
@@ -75,6 +109,8 @@ def _never_goes_back(key: Expr, time: Column) -> bool:
         case Column():
             return key == time
         case Call("cast", (inner,)) if key.type.name in ("date", "timestamp", "timestamp_ntz"):
+            return _never_goes_back(inner, time)
+        case Call("precise_time", (inner,)):
             return _never_goes_back(inner, time)
         case Call("get_field", (inner, _)):
             return _is_window(inner, time)

@@ -21,6 +21,7 @@ from viewlet.compile.join import lower_join
 from viewlet.compile.parts import lower_parts, parts_of
 from viewlet.compile.product import lower_clauses
 from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
+from viewlet.compile.sessions import lower_sessions
 from viewlet.compile.whole import lower_whole, over_window
 from viewlet.plan.expr import Call, Column, Expr
 from viewlet.plan.nodes import (
@@ -34,6 +35,7 @@ from viewlet.plan.nodes import (
     Project,
     Scan,
     Sealed,
+    Sessions,
     Top,
     Union,
     Values,
@@ -112,6 +114,8 @@ def _lower(build: Builder, plan: Plan) -> Terms:
             return _lower_aggregate(build, plan, plan)
         case Window() | Top():
             return _lower_regrouped(build, plan, plan)
+        case Sessions():
+            return lower_sessions(build, plan, lower)
         case Sealed():
             return lower_sealed(build, plan, lower)
         case Union() | Input():

@@ -21,6 +21,7 @@ from viewlet.columns.sums import encode
 from viewlet.columns.types import arrow_type
 from viewlet.engine.answers import compile_answer, met, standing_for
 from viewlet.engine.fold import compile_fold
+from viewlet.engine.gather import compile_gather
 from viewlet.engine.leading import compile_leading
 from viewlet.engine.regroup import compile_regroup
 from viewlet.engine.unnest import compile_unnest
@@ -31,6 +32,7 @@ from viewlet.program.terms import (
     Compute,
     Constant,
     Fold,
+    Gather,
     Leading,
     Match,
     Native,
@@ -77,6 +79,8 @@ def compile_term(term: Term) -> Run:
             return compile_fold(term)
         case Regroup():
             return compile_regroup(term)
+        case Gather():
+            return compile_gather(term)
         case Leading():
             return compile_leading(term)
         case Select() | Compute() | Spread() | Unnest() | Native() | Negate() | Probe() | Reach() | Combine() | Total():

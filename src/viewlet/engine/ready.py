@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from viewlet.engine.block import Run, compile_term
 from viewlet.program.program import Map, Program, Step
-from viewlet.program.terms import Answer, Fold, Regroup, Total
+from viewlet.program.terms import Answer, Fold, Gather, Regroup, Total
 from viewlet.store import Layout
 
 
@@ -42,6 +42,6 @@ def make_ready(program: Program) -> ReadyProgram:
 
 
 def _ready_step(step: Step, view: str) -> ReadyStep:
-    netted = len(step.terms) == 1 and isinstance(step.terms[0], Total | Answer | Fold | Regroup)
+    netted = len(step.terms) == 1 and isinstance(step.terms[0], Total | Answer | Fold | Gather | Regroup)
     runs = tuple(compile_term(t) for t in step.terms)
     return ReadyStep(step.map, layout_of(step.map, is_view=step.map.name == view), runs, netted)

@@ -34,7 +34,7 @@ from viewlet.engine.regroup import touched_groups
 from viewlet.engine.task import Lookups, Task
 from viewlet.errors import EvaluationError, SparkMissing
 from viewlet.program.chain import chain, maps_read
-from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term
+from viewlet.program.terms import Answer, Fold, Gather, Native, Probe, Reach, Regroup, Term
 from viewlet.store import RunRef
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class _Pipeline:
         match first:
             case Rows():
                 return by_partition(first, target, self.parts)
-            case Answer() | Fold():
+            case Answer() | Fold() | Gather():
                 delta = self.epoch.change(first.map)
                 if delta is None and not (self.epoch.initial and not first.keys):
                     return None
@@ -158,7 +158,9 @@ class _Pipeline:
         """Where the maps that some steps read are."""
         found: dict[tuple[str, str], Lookups] = {}
         for step in steps:
-            for name, version in maps_read(step) if isinstance(step, Answer | Fold | Regroup) else _probed(step):
+            for name, version in (
+                maps_read(step) if isinstance(step, Answer | Fold | Gather | Regroup) else _probed(step)
+            ):
                 contents = self.epoch.new(name) if version == "new" else self.epoch.old(name)
                 found[name, version] = Lookups(contents.refs(), contents.layout, dict(contents.types))
         return found
@@ -166,7 +168,7 @@ class _Pipeline:
 
 def _runs_in_tasks(first: Term | Rows) -> bool:
     """Whether a term's start is itself work for the partitions; what only Spark evaluates is driven from here."""
-    return isinstance(first, Answer | Fold) or (isinstance(first, Regroup) and first.native is None)
+    return isinstance(first, Answer | Fold | Gather) or (isinstance(first, Regroup) and first.native is None)
 
 
 def _probed(step: Term) -> list[tuple[str, str]]:

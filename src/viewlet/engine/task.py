@@ -16,7 +16,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.block import compile_step, compile_term
 from viewlet.engine.exchange import Piece, Target, by_partition, pack, unpack
 from viewlet.engine.regroup import group_rows, regroup_function, replace_groups
-from viewlet.program.terms import Answer, Fold, Native, Probe, Reach, Regroup, Term
+from viewlet.program.terms import Answer, Fold, Gather, Native, Probe, Reach, Regroup, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 
@@ -108,7 +108,7 @@ class Task:
     def _result(self, epoch: PartitionEpoch, rows: Rows | None) -> Rows | None:
         first, *rest = self.steps
         match first:
-            case Answer() | Fold():
+            case Answer() | Fold() | Gather():
                 rows = compile_term(first)(epoch)
             case Regroup():
                 rows = _regrouped(first, epoch, rows)

@@ -149,6 +149,24 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Sessions:
+    """Every row of the input, its span of time replaced by the session that it belongs to.
+
+    `span` is a column of structs (start, end). The spans of rows with equal keys that meet, if only at their ends, are
+    one session. Its `origin` is that of its input, whose place it takes.
+    """
+
+    rows: Plan
+    keys: tuple[Expr, ...]
+    span: Column
+    origin: int | None = _origin()
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.rows.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Top:
     """The first `limit` rows after `offset` in an order that leaves nothing open; `limit` None is all."""
 
@@ -174,7 +192,22 @@ class Sealed:
     origin: int | None = _origin()
 
 
-Plan = Scan | Input | Values | Filter | Project | Join | Aggregate | Union | Expand | Generate | Window | Top | Sealed
+Plan = (
+    Scan
+    | Input
+    | Values
+    | Filter
+    | Project
+    | Join
+    | Aggregate
+    | Union
+    | Expand
+    | Generate
+    | Window
+    | Sessions
+    | Top
+    | Sealed
+)
 
 
 def children(plan: Plan) -> tuple[Plan, ...]:
@@ -182,7 +215,7 @@ def children(plan: Plan) -> tuple[Plan, ...]:
     match plan:
         case Scan() | Input() | Values():
             return ()
-        case Filter() | Project() | Aggregate() | Expand() | Generate() | Window() | Top():
+        case Filter() | Project() | Aggregate() | Expand() | Generate() | Window() | Sessions() | Top():
             return (plan.rows,)
         case Join():
             return (plan.left, plan.right)
@@ -195,7 +228,7 @@ def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     match plan:
         case Scan() | Input() | Values():
             return plan
-        case Filter() | Project() | Aggregate() | Expand() | Generate() | Window() | Top():
+        case Filter() | Project() | Aggregate() | Expand() | Generate() | Window() | Sessions() | Top():
             rows = change(plan.rows)
             return plan if rows is plan.rows else replace(plan, rows=rows)
         case Join():
@@ -227,6 +260,8 @@ def expressions(plan: Plan) -> tuple[Expr, ...]:
             return (plan.generator,)
         case Window():
             return (*plan.partition, *(o.key for o in plan.order), *(r.expr for r in plan.results))
+        case Sessions():
+            return (*plan.keys, plan.span)
         case Top():
             return tuple(o.key for o in plan.order)
 

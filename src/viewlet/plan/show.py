@@ -24,6 +24,7 @@ from viewlet.plan.nodes import (
     Project,
     Scan,
     Sealed,
+    Sessions,
     Top,
     Union,
     Values,
@@ -110,6 +111,8 @@ def show_node(plan: Plan) -> str:
                 filter(None, (_clause("PARTITION BY", _list(partition)), _clause("ORDER BY", _orders(order))))
             )
             return f"Window [{by}] {_results(results)}".rstrip()
+        case Sessions(_, keys, span):
+            return f"Sessions [{_list(keys)}] {show_expr(span)}"
         case Top(_, order, limit, offset):
             bounds = ("" if limit is None else f" {limit}") + (f" OFFSET {offset}" if offset else "")
             return f"Top{bounds} ORDER BY {_orders(order)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewlet.program.terms import Answer, Change, Fold, Leading, Probe, Reach, Regroup, Term, Then
+from viewlet.program.terms import Answer, Change, Fold, Gather, Leading, Probe, Reach, Regroup, Term, Then
 
 
 def source(term: Term) -> Term:
@@ -26,7 +26,7 @@ def changes_read(term: Term) -> tuple[str, ...]:
     match source(term):
         case Change(bag):
             return (bag,)
-        case Answer(map=name) | Fold(map=name) | Leading(map=name):
+        case Answer(map=name) | Fold(map=name) | Gather(map=name) | Leading(map=name):
             return (name,)
         case Regroup(inputs):
             return tuple(dict.fromkeys(i.map for i in inputs))
@@ -43,7 +43,7 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
                 found.append((step.map, step.version))
             case Answer():
                 found.append((step.map, "old"))
-            case Fold():
+            case Fold() | Gather():
                 found.append((step.target, "old"))
             case Regroup():
                 found += [(i.map, "new") for i in step.inputs]

@@ -61,6 +61,8 @@ class Closing:
     """What it can be for a row, given the row's time."""
     table: str
     time: Column
+    at_end: bool = False
+    """Whether a key is a session, which is passed when its end is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from viewlet.program.terms import (
     Compute,
     Constant,
     Fold,
+    Gather,
     Leading,
     Native,
     Negate,
@@ -73,6 +74,8 @@ def show_term(term: Term) -> str:
             return f"fold[{', '.join(keys)}]({absorbed} · Δ{name})"
         case Regroup():
             return _regroup(term)
+        case Gather(name, keys, (start, end)):
+            return f"gather[{', '.join(keys)}]({start} – {end} · Δ{name}, what it meets of {term.target})"
         case Leading():
             by = ", ".join(map(show_order, term.limit.order))
             return f"leading[{by}](Δ{term.map}, {term.needed} + {term.kept - term.needed})"

@@ -6,8 +6,8 @@ changed bag and goes through row-wise steps and look-ups in maps, so that its co
     Change → (Select | Compute | Spread | Unnest | Native | Probe | Reach | Negate)* → Total | Combine
 
 `Answer`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
-that this means for a result which is not a sum; so does `Leading`, for an order in place of keys. A look-up
-says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
+that this means for a result which is not a sum; so do `Leading`, for an order in place of keys, and `Gather`, for
+times that meet. A look-up says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
 the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 """
 
@@ -263,6 +263,21 @@ class Regroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """The rows of a map gathered into sessions, as the target: those with equal keys whose spans meet are in one.
+
+    `span` are the columns where a row's span starts and ends. The target has the map's columns, then two for where the
+    row's session starts and ends. Of it, only the sessions that a change meets are read, and nothing else is.
+    """
+
+    map: str
+    keys: tuple[str, ...]
+    span: tuple[str, str]
+    target: str
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Leading:
     """The first rows of a map in the order of a LIMIT, as the target: those that the LIMIT needs and some in reserve.
 
@@ -298,6 +313,7 @@ Term = (
     | Answer
     | Fold
     | Regroup
+    | Gather
     | Leading
 )
 Then = Select | Compute | Spread | Unnest | Native | Negate | Probe | Reach | Combine | Total

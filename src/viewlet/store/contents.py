@@ -22,6 +22,7 @@ from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import Span, to_rows
 from viewlet.store.near import Places, nearest
+from viewlet.store.pieces import pieces_met
 from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.stretches import Stretches, around
@@ -146,6 +147,14 @@ class Contents:
         """
         indexes = self._ranges(columns, order, changes.hashes(columns))
         return around(indexes, self.layout, columns, order, changes, before, after)
+
+    def pieces(self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]) -> Stretches | None:
+        """How far spans reach in groups that fall into pieces: each with all pieces that it meets.
+
+        The rows are in the order of the first of `own`. None if it cannot be told, as groups share a hash.
+        """
+        indexes = self._ranges(columns, own[0], spans.hashes(columns))
+        return pieces_met(indexes, self.layout, columns, ends, spans, own)
 
     def inside(self, columns: Names, order: str, stretches: Stretches) -> tuple[Positions, Rows]:
         """The rows of stretches, and of which each is."""

@@ -17,6 +17,7 @@ from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.hash import Hashes
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows, add_up, same
+from viewlet.columns.spans import join_up
 from viewlet.store.layout import Layout, Names
 from viewlet.store.near import Places, nearest
 from viewlet.store.ranges import Edge, Probes, RangeIndex, Values
@@ -64,12 +65,16 @@ def around(
 ) -> Stretches | None:
     """The stretches that some changes reach; None if they cannot be told, as groups share a hash."""
     hashes, values = changes.hashes(columns), place_of(changes[order])
-    keys = [changes[name] for name in columns]
-    if any(index.is_mixed or not _are_own(index, hashes, keys) for index in indexes):
+    if share_hashes(indexes, hashes, [changes[name] for name in columns]):
         return None
     low = _reach(indexes, layout, columns, Places(hashes, Edge(values, "left"), before=True), before)
     high = _reach(indexes, layout, columns, Places(hashes, Edge(values, "right"), before=False), after)
-    return _merged(hashes, low, high)
+    return merged(hashes, low, high)
+
+
+def share_hashes(indexes: Sequence[RangeIndex], hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
+    """Whether a run has different groups with one hash, or one with the hash of a key that is not its own."""
+    return any(index.is_mixed or not _are_own(index, hashes, keys) for index in indexes)
 
 
 def _are_own(index: RangeIndex, hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
@@ -103,17 +108,8 @@ def _end(dtype: np.dtype[Any], *, least: bool) -> Any:
     return np.iinfo(dtype).min if least else np.iinfo(dtype).max
 
 
-def _merged(hashes: Hashes, low: Values, high: Values) -> Stretches:
+def merged(hashes: Hashes, low: Values, high: Values) -> Stretches:
     """Stretches without overlaps."""
     _, groups = np.unique(hashes, return_inverse=True)
-    known, ranks = np.unique(np.concatenate([low, high]), return_inverse=True)
-    base = groups * len(known)
-    begins, ends = base + ranks[: len(low)], base + ranks[len(low) :]
-    order = np.argsort(begins, kind="stable")
-    reached = np.maximum.accumulate(ends[order])
-    is_new = np.ones(len(order), dtype=np.bool_)
-    is_new[1:] = begins[order][1:] > reached[:-1]
-    first = np.flatnonzero(is_new)
-    last = np.append(first[1:], len(order)) - 1
-    at = order[first]
-    return Stretches(hashes[at], low[at], known[reached[last] - base[at]], at)
+    joined = join_up(groups, low, high)
+    return Stretches(hashes[joined.part], joined.low, joined.high, joined.part)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from viewlet.columns.kernels.kernel import Kernel, Rule, strict
+from viewlet.columns.kernels.kernel import Failure, Kernel, Result, Rule, raising, strict
 from viewlet.columns.kernels.vectors import Values
 from viewlet.plan.expr import Call
 
@@ -76,6 +76,16 @@ def _precise_time(call: Call) -> Kernel | None:
     return strict(lambda micros: micros) if fits else None
 
 
+def _add_micros(call: Call) -> Kernel | None:
+    fits = call.args[0].type == call.type and call.type.name in ("timestamp", "timestamp_ntz")
+    return raising(_later) if fits else None
+
+
+def _later(time: Values, micros: Values) -> Result:
+    later = time + micros
+    return later, (Failure(((time ^ later) & (micros ^ later)) < 0, "long overflow"),)
+
+
 RULES: dict[str, Rule] = {
     "year": _of_date(year),
     "month": _of_date(month),
@@ -88,4 +98,5 @@ RULES: dict[str, Rule] = {
     "date_sub": _date_sub,
     "datediff": _datediff,
     "precise_time": _precise_time,
+    "add_micros": _add_micros,
 }

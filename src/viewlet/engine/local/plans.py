@@ -26,6 +26,7 @@ from viewlet.plan.nodes import (
     Project,
     Scan,
     Sealed,
+    Sessions,
     Top,
     Union,
     Values,
@@ -68,6 +69,8 @@ def _why_not_node(plan: Plan, keyed: bool) -> str | None:
             return why_not_terms(plan.order)
         case Sealed():
             return plan.reason
+        case Sessions():
+            return "sessions are gathered by a step of their own"
         case Generate():
             return "generators are evaluated by Spark alone"
         case Scan():
@@ -108,7 +111,7 @@ def _compile(plan: Plan, keyed: bool) -> Function:
         case Filter() | Project() | Expand() | Aggregate() | Window() | Top():
             rows, step = _compile(plan.rows, keyed), _compile_step(plan, _has_key(plan, keyed))
             return lambda inputs: step(rows(inputs))
-        case Scan() | Generate() | Sealed():
+        case Scan() | Generate() | Sessions() | Sealed():
             raise AssertionError(f"not evaluated here: {why_not(plan)}")
 
 
