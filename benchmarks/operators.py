@@ -45,6 +45,9 @@ QUERIES = {
     "collect_list": "SELECT person, array_agg(value) AS kept FROM events GROUP BY person",
     "full outer join": "SELECT e.id, e.value, p.person, p.name FROM events e FULL JOIN people p ON e.person = p.person",
     "median": "SELECT grp, median(value) AS m FROM events GROUP BY grp",
+    "in parts": "SELECT grp, count(*) AS n, sum(value) AS s, max(value) AS high, max_by(id, moment) AS latest"
+    " FROM events GROUP BY grp",
+    "mode": "SELECT grp, mode(value) AS m FROM events GROUP BY grp",
 }
 """The last is here to show what reads whole groups."""
 TABLES = {

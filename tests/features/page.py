@@ -60,6 +60,8 @@ def _action(term: Term) -> str:
                 return f"what sees a change anew (in {where})"
             if any(i.first or i.prefix for i in term.inputs):
                 return f"the first rows of touched groups anew (in {where})"
+            if any(i.shares for i in term.inputs):
+                return f"rows that stand for touched groups anew (in {where})"
             return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
         case Leading():
             return "the first rows and a reserve"

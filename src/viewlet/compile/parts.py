@@ -3,7 +3,7 @@
     γ[k; f, g](Q)  =  γ[k; f](Q) ⋈ γ[k; g](Q)
 
 Sums are kept as sums, states as states; of what is DISTINCT the different values are added up; min and max read the
-first rows of a group, in the order of their argument, which is a column of the part. One function that needs whole
+first rows of a group, percentiles those around them, in the order of the argument, which is a column of the part. One function that needs whole
 groups keeps all of them together, as the rows are read anyway.
 """
 
@@ -16,14 +16,18 @@ from functools import reduce
 from viewlet.compile.aggregate import why_not_sums
 from viewlet.compile.build import Builder
 from viewlet.compile.distinct import over_distinct
-from viewlet.compile.fold import chosen, tier_of, why_not_fold, why_not_state
+from viewlet.compile.fold import chosen, show_name, tier_of, why_not_fold, why_not_state
 from viewlet.compile.growth import grows
-from viewlet.compile.regroup import Lower
+from viewlet.compile.regroup import Lower, with_inputs
 from viewlet.plan.expr import Call, Column, Expr, Named, Reduce, conjunction, conjuncts, rewrite
 from viewlet.plan.nodes import Aggregate, Join, Plan, Project, Scan, calls_of, column
+from viewlet.plan.percentiles import shares_of
 from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.sums import is_sum
 from viewlet.program.terms import Term
+
+_IN_ORDER = {"first rows": "the first rows of a group", "percentiles": "rows around it"}
+"""Ways that keep the rows of a group, to read some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ def parts_of(build: Builder, plan: Aggregate) -> tuple[Part, ...]:
             return ()
         ways.setdefault(way, []).append(call)
     parts = tuple(Part(way, tuple(calls), _only(plan, calls)) for (way, _), calls in ways.items())
-    gains = len(parts) > 1 or (len(parts) == 1 and parts[0].way == "first rows" and not _by_columns(parts[0].calls))
+    gains = len(parts) > 1 or (len(parts) == 1 and parts[0].way in _IN_ORDER and not _by_columns(parts[0].calls))
     return parts if gains and all(_is_able(build, part) for part in parts) else ()
 
 
@@ -56,13 +60,19 @@ def _way_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Exp
         return ("different values", call.args) if len(call.args) == 1 and call.where is None else None
     if why_not_state(build, call, growing) is None:
         return "states", ()
-    is_extreme = call.function in ("min", "max") and call.args[0].type.is_sortable
-    unsafe = call.where is not None and any(map(build.abilities.can_fail, call.args))
-    return ("first rows", ()) if is_extreme and not unsafe else None
+    if call.where is not None and any(map(build.abilities.can_fail, call.args)):
+        return None
+    if call.function in ("min", "max") and call.args[0].type.is_sortable:
+        return "first rows", ()
+    return ("percentiles", call.args[:1]) if _is_percentile(call) else None
+
+
+def _is_percentile(call: Reduce) -> bool:
+    return bool(shares_of(call)) and call.args[0].type.is_ordered and not call.distinct
 
 
 def _by_columns(calls: Sequence[Reduce]) -> bool:
-    return all(isinstance(a, Column) and c.where is None for c in calls for a in c.args)
+    return all(isinstance(c.args[0], Column) and c.where is None for c in calls)
 
 
 def _is_able(build: Builder, part: Part) -> bool:
@@ -73,8 +83,10 @@ def _is_able(build: Builder, part: Part) -> bool:
     match part.way:
         case "states":
             return why_not_fold(build, part.plan) is None
-        case "first rows":
-            return abilities.expressions([*part.plan.keys, *(chosen(c.args[0], c.where) for c in part.calls)]) is None
+        case "first rows" | "percentiles":
+            arguments = [chosen(c.args[0], c.where) for c in part.calls]
+            function = with_inputs(part.plan, (part.plan.rows,))
+            return abilities.expressions([*part.plan.keys, *arguments]) is None and abilities.groups(function) is None
         case _:
             plain = replace(
                 part.plan, results=tuple(replace(r, expr=_without_distinct(r.expr)) for r in part.plan.results)
@@ -123,13 +135,17 @@ def _tier(parts: tuple[Part, ...]) -> tuple[str, str]:
     ways = {part.way: part for part in parts}
     beside = [way for way in ("sums", "different values") if way in ways]
     also = f"; {' and '.join(beside)} are kept beside it" if beside else ""
-    if (first := ways.get("first rows")) is not None:
-        names = ", ".join(dict.fromkeys(c.function for c in first.calls))
-        return "keyed", f"{names}: only the first rows of a group are read, in order{also}"
+    if read := [part for part in parts if part.way in _IN_ORDER]:
+        return "keyed", "; ".join(dict.fromkeys(map(_what_is_read, read))) + also
     if (states := ways.get("states")) is not None:
         tier, why = tier_of(states.plan)
         return tier, why + also
     return "ring", "sums, and sums of different values, are kept apart and joined by key"
+
+
+def _what_is_read(part: Part) -> str:
+    names = ", ".join(dict.fromkeys(show_name(c) for c in part.calls))
+    return f"{names}: only {_IN_ORDER[part.way]} are read, in order"
 
 
 def _renamed(build: Builder, part: Aggregate) -> Aggregate:
@@ -144,7 +160,7 @@ def _kept(build: Builder, way: str, part: Aggregate) -> Aggregate:
     match way:
         case "different values":
             return over_distinct(part, calls_of(part)[0].args[0])
-        case "first rows":
+        case "first rows" | "percentiles":
             return _over_columns(build, part)
         case _:
             return part
@@ -158,7 +174,8 @@ def _over_columns(build: Builder, part: Aggregate) -> Aggregate:
     named = tuple(Named(f.name, e) for e, f in made.items())
     columns: dict[Expr, Expr] = {e: column(f) for e, f in made.items()}
     over: dict[Expr, Expr] = {
-        c: replace(c, args=(columns[chosen(c.args[0], c.where)],), where=None, distinct=False) for c in calls
+        c: replace(c, args=(columns[chosen(c.args[0], c.where)], *c.args[1:]), where=None, distinct=False)
+        for c in calls
     }
     results = tuple(Named(r.name, rewrite(r.expr, lambda e: over.get(e) or columns.get(e))) for r in part.results)
     rows = Project(part.rows, named, tuple(made.values()))

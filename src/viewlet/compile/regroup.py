@@ -30,6 +30,7 @@ from viewlet.plan.nodes import (
     map_children,
     origin_of,
 )
+from viewlet.plan.percentiles import shares_of
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program.terms import KEY, Change, Grouped, Leading, Near, Regroup, Select, Term
@@ -37,6 +38,7 @@ from viewlet.program.terms import KEY, Change, Grouped, Leading, Near, Regroup, 
 Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 SumsOf = Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
 Keys = tuple[Expr, ...]
+Shares = tuple[str, tuple[float, ...]]
 
 MOST_LEADING = 100_000
 """A LIMIT that needs more rows than this reads all of its input."""
@@ -77,18 +79,21 @@ def lower_keyed(
     near, prefix = (near, prefix) if unable is None else (None, None)
     _note_row_wise(build, top, plan)
     first = _first_read(plan) if unable is None else ()
+    shares = _shares_read(plan) if unable is None else None
     why = f"{why}; only the first rows of a group are read, in order" if first else why
+    why = f"{why}; only rows around it are read, in order" if shares else why
+    narrowed = bool(first or near or prefix or shares)
     build.note(
         plan,
-        "keyed" if keyed or first or near or prefix else "recompute",
+        "keyed" if keyed or narrowed else "recompute",
         why if unable is None else f"{why}; on Spark: {unable}",
     )
     grouped = []
     for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
         held = _held(build, plan_of, sums_of)
         if held is None:
-            kept = _keep_input(build, plan_of, by, lower, alone=bool(first or near or prefix))
-            grouped.append(_narrowed(build, kept, first, prefix))
+            kept = _keep_input(build, plan_of, by, lower, alone=narrowed)
+            grouped.append(_narrowed(build, kept, first, prefix, shares))
         else:
             grouped.append(Grouped(held.kept.name, (), held.columns, held.sums))
             function = _answered(function, i, held)
@@ -138,6 +143,19 @@ def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
     return tuple(sorted(found))
 
 
+def _shares_read(plan: Plan) -> Shares | None:
+    """The column of which an operator needs only percentiles, and which; None if it needs more."""
+    found: dict[str, set[float]] = {}
+    for call in calls_of(plan) if isinstance(plan, Aggregate) else ():
+        shares = shares_of(call)
+        match call:
+            case Reduce(args=(Column(name, kind), *_), where=None, distinct=False) if shares and kind.is_ordered:
+                found.setdefault(name, set()).update(shares)
+            case _:
+                return None
+    return (name, tuple(sorted(found[name]))) if len(found) == 1 else None
+
+
 def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower, *, alone: bool) -> Grouped:
     """The input's rows as a map, by group; without groups anything that is kept will do, unless it is to be `alone`."""
     terms = lower(build, plan)
@@ -153,9 +171,11 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower, *, alone: 
     return Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns)
 
 
-def _narrowed(build: Builder, grouped: Grouped, first: tuple[tuple[str, bool], ...], prefix: Prefix | None) -> Grouped:
-    """An input of which only the first rows are read, by columns as its map calls them."""
-    if not first and prefix is None:
+def _narrowed(
+    build: Builder, grouped: Grouped, first: tuple[tuple[str, bool], ...], prefix: Prefix | None, shares: Shares | None
+) -> Grouped:
+    """An input of which only some rows are read, by columns as its map calls them."""
+    if not first and prefix is None and shares is None:
         return grouped
     kept = next(step.map for step in build.steps if step.map.name == grouped.map)
     own = {f.name: held.name for f, held in zip(grouped.columns, kept.columns, strict=False)}
@@ -163,6 +183,7 @@ def _narrowed(build: Builder, grouped: Grouped, first: tuple[tuple[str, bool], .
         grouped,
         first=tuple((own[name], descending) for name, descending in first),
         prefix=None if prefix is None else (own[prefix[0]], *prefix[1:]),
+        shares=None if shares is None else (own[shares[0]], shares[1]),
     )
 
 

@@ -77,7 +77,7 @@ def touched_groups(term: Regroup, epoch: Epoch) -> Hashes | None:
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     """The rows of the touched groups, with the group's hash as a column where there are groups."""
     names = [f.name for f in grouped.columns]
-    if not grouped.key and not grouped.first and not grouped.prefix:
+    if not grouped.key and not grouped.is_narrowed:
         rows = contents.consolidated() if grouped.sums is None else standing_for(grouped.sums, contents.scan())
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
     at, found = _found(contents, grouped, touched)
@@ -88,9 +88,12 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
-    """The rows of the touched groups, or of each just those that come first in some orders."""
+    """The rows of the touched groups, or of each just those that come first in some orders, or stand for all."""
     if grouped.prefix is not None:
         return _prefix(contents, grouped.key, touched, *grouped.prefix)
+    if grouped.shares is not None:
+        order, shares = grouped.shares
+        return contents.around_shares(grouped.key, touched, order, shares)
     if not grouped.first:
         return contents.lookup(grouped.key, touched)
     parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]

@@ -122,6 +122,8 @@ def _regroup(term: Regroup) -> str:
     where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
     if any(i.first or i.prefix for i in term.inputs):
         where = f"the first of {where}"
+    if any(i.shares for i in term.inputs):
+        where = f"some that stand for {where}"
     if term.near is not None:
         where = f"what sees a change of {inputs}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"

@@ -216,7 +216,8 @@ class Grouped:
 
     With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
     With `first`, columns of the map and whether the greatest value is meant, only the rows that come first are read;
-    with `prefix`, a column of the map, likewise, and a number, so many that come first, and those without a value.
+    with `prefix`, a column of the map, likewise, and a number, so many that come first, and those without a value;
+    with `shares`, a column of the map and numbers from 0 to 1, a few that stand for all where percentiles are taken.
     """
 
     map: str
@@ -225,6 +226,12 @@ class Grouped:
     sums: tuple[Sum, ...] | None = None
     first: tuple[tuple[str, bool], ...] = ()
     prefix: tuple[str, bool, int] | None = None
+    shares: tuple[str, tuple[float, ...]] | None = None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether only some rows of a group are read."""
+        return bool(self.first) or self.prefix is not None or self.shares is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from viewlet.store.maprun import Span, to_rows
 from viewlet.store.near import Places, nearest
 from viewlet.store.pieces import pieces_met
 from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
+from viewlet.store.ranked import around_shares
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.stretches import Stretches, around
 
@@ -124,11 +125,28 @@ class Contents:
         """
         places = Places(hashes, None, before=descending)
         found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, count)
-        others = np.arange(len(hashes)) if found is None else np.setdiff1d(np.arange(len(hashes)), found.which)
+        return self._and_whole(columns, hashes, None if found is None else (found.which, found.rows))
+
+    def around_shares(
+        self, columns: Names, hashes: Hashes, order: str, shares: Sequence[float]
+    ) -> tuple[Positions, Rows]:
+        """A few rows that stand for each group, by hash, where only what is at some shares of the way is asked for.
+
+        Groups whose values are all NULL, or that share a hash, come as a whole.
+        """
+        indexes = self._ranges(columns, order, hashes)
+        return self._and_whole(columns, hashes, around_shares(indexes, columns, order, hashes, shares, self.layout))
+
+    def _and_whole(
+        self, columns: Names, hashes: Hashes, found: tuple[Positions, Rows] | None
+    ) -> tuple[Positions, Rows]:
+        """What was found of some groups, and all rows of those of which nothing was."""
+        everything = np.arange(len(hashes))
+        others = everything if found is None else np.setdiff1d(everything, found[0])
         at, rows = self.lookup(columns, hashes[others])
         if found is None:
             return others[at], rows
-        return np.concatenate([found.which, others[at]]), Rows.concat([found.rows, rows])
+        return np.concatenate([found[0], others[at]]), Rows.concat([found[1], rows])
 
     def without_value(self, columns: Names, order: str, hashes: Hashes) -> tuple[Positions, Rows]:
         """The rows of some groups, by hash, whose `order` is NULL, and which group each is of."""

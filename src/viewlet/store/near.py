@@ -73,7 +73,7 @@ def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, layout: L
         if taken is None:
             break
         settled, unsettled = _settled(taken, count, places.before)
-        mixed = _mixed([(taken.found.which, taken.found.rows), *nulls], key)
+        mixed = mixed_groups([(taken.found.which, taken.found.rows), *nulls], key)
         alone = np.isin(settled.which, mixed, invert=True)
         found.append(Found(settled.which[alone], settled.rows.filter(alone), settled.values[alone]))
         wanted = np.setdiff1d(unsettled, mixed)
@@ -110,7 +110,7 @@ def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth
     )
 
 
-def _mixed(parts: Sequence[tuple[Positions, Rows]], key: Names) -> Positions:
+def mixed_groups(parts: Sequence[tuple[Positions, Rows]], key: Names) -> Positions:
     """The groups that are several, which share a hash: their keys are not all the same."""
     which = np.concatenate([w for w, _ in parts])
     keys = [pa.concat_arrays([rows[name] for _, rows in parts]) for name in key]

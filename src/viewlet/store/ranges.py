@@ -44,12 +44,17 @@ class Bound:
     inclusive: bool
 
 
+Side = Literal["left", "right"]
+LEFT: Side = "left"
+RIGHT: Side = "right"
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A bound as a place between values: just left or just right of all that equal it."""
 
     values: Values
-    side: Literal["left", "right"]
+    side: Side
 
 
 @dataclass(frozen=True, slots=True)

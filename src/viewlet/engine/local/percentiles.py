@@ -16,13 +16,16 @@ from viewlet.columns.arrays import Positions, from_numpy
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.order import ascending, sort
 from viewlet.columns.rows import Rows
-from viewlet.engine.local.groups import Groups, repeated, without_nulls
-from viewlet.plan.expr import Call, Column, Expr, Literal, Reduce
+from viewlet.engine.local.groups import Groups, without_nulls
+from viewlet.plan.expr import Call, Column, Literal, Reduce
+from viewlet.plan.percentiles import shares_in
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT
 
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
-Pick = Callable[[Doubles, Positions, Positions, float], Doubles]
-"""Values in order, where each group begins, how many it has, and the share: the value of each group."""
+Look = Callable[[Positions], Doubles]
+"""The value of each group at a place, counted from 0."""
+Pick = Callable[[Look, Positions, float], Doubles]
+"""What is where, how many values each group has, and the share: the value of each group."""
 
 _ONCE = (Literal(1, BIGINT), Literal(1, INT), Literal(False, BOOLEAN))
 """The further arguments of a percentile that counts each value once, from the least on."""
@@ -31,48 +34,41 @@ _ONCE = (Literal(1, BIGINT), Literal(1, INT), Literal(False, BOOLEAN))
 def refuse(call: Reduce) -> str | None:
     """Only constant shares of numbers, each counted once."""
     value, shares, *rest = call.args
-    if value.type.is_numeric and _shares(shares) and all(r in _ONCE for r in rest):
+    if value.type.is_numeric and shares_in(shares) and all(r in _ONCE for r in rest):
         return None
     return f"{call.function}({', '.join(str(a.type) for a in call.args)}) is evaluated by Spark alone"
 
 
-def _shares(expr: Expr) -> tuple[float, ...]:
-    """The share that a percentile asks for, or several of them; none if they are not known."""
-    match expr:
-        case Literal(float(share)):
-            return (share,)
-        case Call("array", parts):
-            found = [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, float)]
-            return tuple(found) if len(found) == len(parts) else ()
-    return ()
-
-
-def _interpolated(values: Doubles, start: Positions, sizes: Positions, share: float) -> Doubles:
+def _interpolated(look: Look, sizes: Positions, share: float) -> Doubles:
     place = (sizes - 1) * share
     low, high = np.floor(place), np.ceil(place)
-    below, above = values[start + low.astype(np.int64)], values[start + high.astype(np.int64)]
+    below, above = look(low.astype(np.int64)), look(high.astype(np.int64))
     between = (high - place) * below + (place - low) * above
     return np.where((low == high) | (below == above), below, between)
 
 
-def _ranked(values: Doubles, start: Positions, sizes: Positions, share: float) -> Doubles:
+def _ranked(look: Look, sizes: Positions, share: float) -> Doubles:
     rank = np.ceil(sizes * share).astype(np.int64)
-    return values[start + np.maximum(rank, 1) - 1]
+    return look(np.maximum(rank, 1) - 1)
 
 
 def _builder(pick: Pick, *, descending: bool) -> Callable[[Reduce], Callable[[Sequence[pa.Array], Groups], pa.Array]]:
     def build(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
-        shares, kind = _shares(call.args[1]), call.args[0].type
+        shares, kind = shares_in(call.args[1]), call.args[0].type
         as_double = compile_expr(Call("cast", (Column("x", kind),), DOUBLE))
 
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
-            arrays, kept = repeated(*without_nulls(args[:1], groups))
+            arrays, kept = without_nulls(args[:1], groups)
             keys = [~key if descending else key for key in ascending(arrays[0], zeros_differ=True)]
             at = sort([kept.of, *keys], len(kept))
             numbers = as_double(Rows({"x": arrays[0]}, kept.weights)).to_numpy(zero_copy_only=False)[at]
-            sizes = kept.sizes()
+            sizes, ends = kept.sizes(), np.cumsum(kept.weights[at])
             start, values = np.cumsum(sizes) - sizes, np.append(numbers, 0.0)  # an empty group reads any value
-            found = [pick(values, start, np.maximum(sizes, 1), share) for share in shares]
+
+            def look(place: Positions) -> Doubles:
+                return values[ends.searchsorted(start + place, "right")]
+
+            found = [pick(look, np.maximum(sizes, 1), share) for share in shares]
             return _results(found, sizes > 0, one=call.type == DOUBLE)
 
         return reduce

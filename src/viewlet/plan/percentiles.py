@@ -1,0 +1,24 @@
+"""Percentiles, as plans write them: which shares of the way through a group they ask for."""
+
+from __future__ import annotations
+
+from viewlet.plan.expr import Call, Expr, Literal, Reduce
+
+PERCENTILES = frozenset(f"{name}{way}" for name in ("percentile", "percentile_disc") for way in ("", "[reverse=true]"))
+
+
+def shares_in(expr: Expr) -> tuple[float, ...]:
+    """The share that a percentile is given, or several of them; none if they are not known."""
+    match expr:
+        case Literal(float(share)):
+            return (share,)
+        case Call("array", parts):
+            found = [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, float)]
+            return tuple(found) if len(found) == len(parts) else ()
+    return ()
+
+
+def shares_of(call: Reduce) -> tuple[float, ...]:
+    """How far from the least value on, as shares of the group, what a percentile asks for is; none if that is not known."""
+    shares = shares_in(call.args[1]) if call.function in PERCENTILES else ()
+    return tuple(1 - share for share in shares) if call.function.endswith("[reverse=true]") else shares
