@@ -30,6 +30,9 @@ from viewlet.program.codec import from_json, to_json
 from viewlet.program.program import Program
 from viewlet.program.show import show_term
 from viewlet.program.terms import Leading, Regroup
+from viewlet.store.contents import Contents
+from viewlet.store.layout import Layout
+from viewlet.store.writing import make_map_run
 from viewlet.views import ABILITIES
 
 Row = tuple[Any, ...]
@@ -61,9 +64,17 @@ class Bag:
     rows: Rows
     reads: int = 0
 
+    layout = Layout(NAMES, NAMES)
+    is_sorted = True
+
     def consolidated(self) -> Rows:
         self.reads += 1
         return self.rows.consolidate()
+
+    def leading(self, *args: Any, **options: Any) -> Any:
+        self.reads += 1
+        types = {f.name: arrow_type(f.type) for f in FIELDS}
+        return Contents(self.layout, make_map_run(Path(), self.rows, self.layout), types).leading(*args, **options)
 
 
 @dataclass

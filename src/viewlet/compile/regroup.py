@@ -22,6 +22,7 @@ from viewlet.plan.nodes import (
     Input,
     Plan,
     Project,
+    Scan,
     Sealed,
     Top,
     Window,
@@ -246,17 +247,23 @@ def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term,
     above = _row_wise_above(build, top, plan)
     growing = grows(plan.rows, build.growing)
     kept = needed if growing else 2 * needed + RESERVE
-    if growing:
-        build.note(plan, "monoid", f"its input only grows: the first {needed:,} rows are kept, and no others")
-    else:
-        why = f"LIMIT over everything: kept as the first {needed:,} rows with {kept - needed:,} in reserve; "
-        build.note(plan, "recompute", why + "reads its input again only when the reserve runs out")
+    build.note(plan, *_tier_of_first(plan, needed, kept))
     whole = _keep_whole(build, plan.rows, lower, stored=not growing)
     target, mark = build.next_map(), Field(build.fresh("first"), BOOLEAN, False)
     term = Leading(whole, function, kept, target, (*plan.columns, mark))
     meaning = f"the first rows of {whole}, with a reserve"
     first = build.keep((term,), tuple(f.name for f in term.columns), meaning=meaning, name=target)
     return (above(compute(Select(change_of(first), column(mark)), passing(plan.columns))),)
+
+
+def _tier_of_first(plan: Top, needed: int, kept: int) -> tuple[str, str]:
+    """How the first rows of everything are kept, some of them in reserve or none."""
+    if kept == needed:
+        return "monoid", f"its input only grows: the first {needed:,} rows are kept, and no others"
+    held = f"kept as the first {needed:,} rows with {kept - needed:,} in reserve"
+    if plan.leads is not None and not isinstance(plan.rows, Scan):
+        return "keyed", f"{held}; when the reserve runs out, the first rows are read in order"
+    return "recompute", f"LIMIT over everything: {held}; reads its input again only when the reserve runs out"
 
 
 def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], Term]:

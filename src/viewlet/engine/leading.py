@@ -20,11 +20,13 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, truth_of
 from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.hash import hash_rows
 from viewlet.columns.order import Key, term_keys
 from viewlet.columns.rows import Rows
 from viewlet.engine.local import compile_plan
 from viewlet.plan.expr import Order
 from viewlet.program.terms import Leading
+from viewlet.store import Contents
 
 if TYPE_CHECKING:
     from viewlet.engine.block import Epoch, Run
@@ -56,13 +58,22 @@ def compile_leading(term: Leading) -> Run:
         now = Rows.concat([was, delta]).consolidate()
         runs_out = not is_all and now.weights.sum() < term.needed
         if runs_out or len(now) > 2 * term.kept:
-            source = _named(epoch.new(term.map).consolidated(), names) if runs_out else now
+            source = _named(_source(epoch.new(term.map), term), names) if runs_out else now
             now = _first(up_to, source, term.kept)
             delta = Rows.concat([was.negated(), now])
         moved = Rows.concat([front.negated(), limit([now])])
         return Rows.concat([_marked(moved, mark, True), _marked(Rows.concat([moved.negated(), delta]), mark, False)])
 
     return run
+
+
+def _source(contents: Contents, term: Leading) -> Rows:
+    """The rows that a reserve is filled from: of a map in the order of a column its first ones, else all."""
+    if (by := term.read_by) is None or not contents.is_sorted:
+        return contents.consolidated()
+    order = contents.layout.columns[by[0]]
+    _, rows = contents.leading((), hash_rows([], 1), order, descending=by[1], count=term.kept)
+    return rows.consolidate()
 
 
 def _named(rows: Rows, names: Sequence[str]) -> Rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, valid_mask
+from viewlet.columns.arrays import Positions
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.answers import standing_for
@@ -90,7 +90,8 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
     """The rows of the touched groups, or of each just those that come first in some orders, or stand for all."""
     if grouped.prefix is not None:
-        return _prefix(contents, grouped.key, touched, *grouped.prefix)
+        order, descending, count = grouped.prefix
+        return contents.leading(grouped.key, touched, order, descending=descending, count=count)
     if grouped.shares is not None:
         order, shares = grouped.shares
         return contents.around_shares(grouped.key, touched, order, shares)
@@ -98,16 +99,6 @@ def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Posit
         return contents.lookup(grouped.key, touched)
     parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
     return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
-
-
-def _prefix(
-    contents: Contents, key: tuple[str, ...], touched: Hashes, order: str, descending: bool, count: int
-) -> tuple[Positions, Rows]:
-    """The first rows of the touched groups, and those that have no value to be ordered by."""
-    at, rows = contents.first(key, touched, order, descending=descending, count=count)
-    which, nulls = contents.without_value(key, order, touched)
-    missing = ~np.isin(which, at[~valid_mask(rows[order])])
-    return np.concatenate([at, which[missing]]), Rows.concat([rows, nulls.filter(missing)])
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:

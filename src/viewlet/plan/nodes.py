@@ -180,6 +180,12 @@ class Top:
     def columns(self) -> tuple[Field, ...]:
         return self.rows.columns
 
+    @property
+    def leads(self) -> Order | None:
+        """The first term of its order, if rows can be kept by it: a column."""
+        first = self.order[0] if self.order else None
+        return first if first and isinstance(first.key, Column) and first.key.type.is_sortable else None
+
 
 @dataclass(frozen=True, slots=True)
 class Sealed:

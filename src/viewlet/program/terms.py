@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from viewlet.plan.expr import Call, Expr, Named, Reduce
+from viewlet.plan.expr import Call, Column, Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.types import Field
 from viewlet.program.sums import Part, Sum
@@ -289,8 +289,8 @@ class Leading:
     """The first rows of a map in the order of a LIMIT, as the target: those that the LIMIT needs and some in reserve.
 
     The target is always all that does not sort after its own last row, so that what changes behind that row does not
-    concern it. The map is read only where fewer rows than needed are left: the target then begins anew, with the
-    first `kept` ones. A last column marks the rows that the LIMIT, a `Top` over an `Input`, lets through.
+    concern it. The map is read only where fewer rows than needed are left, in order where that can be: the target then
+    begins anew, with the first `kept` ones. A last column marks the rows that the LIMIT, a `Top` over an `Input`, lets through.
     """
 
     map: str
@@ -302,6 +302,14 @@ class Leading:
     @property
     def needed(self) -> int:
         return self.limit.offset + (self.limit.limit or 0)
+
+    @property
+    def read_by(self) -> tuple[int, bool] | None:
+        """The column, by position, in whose order the map's first rows are read, and whether that descends; None: all are."""
+        leads = self.limit.leads
+        if leads is None or not isinstance(leads.key, Column):
+            return None
+        return [f.name for f in self.columns].index(leads.key.name), leads.descending
 
 
 Term = (

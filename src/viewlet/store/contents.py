@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, values_of
+from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store import tablerun
@@ -60,6 +60,9 @@ class Contents:
             for run, (start, stop) in zip(self.runs, self._spans, strict=True)
         ]
         return int(sum(parts))
+
+    is_sorted = True
+    """Whether rows can be looked up."""
 
     def refs(self) -> tuple[RunRef, ...]:
         """Where the runs are, for `open_contents` in another process."""
@@ -127,6 +130,15 @@ class Contents:
         found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, count)
         return self._and_whole(columns, hashes, None if found is None else (found.which, found.rows))
 
+    def leading(
+        self, columns: Names, hashes: Hashes, order: str, *, descending: bool, count: int
+    ) -> tuple[Positions, Rows]:
+        """The `first` rows of some groups, by hash, and those that have no value to be ordered by."""
+        at, rows = self.first(columns, hashes, order, descending=descending, count=count)
+        which, nulls = self.without_value(columns, order, hashes)
+        missing = ~np.isin(which, at[~valid_mask(rows[order])])
+        return np.concatenate([at, which[missing]]), Rows.concat([rows, nulls.filter(missing)])
+
     def around_shares(
         self, columns: Names, hashes: Hashes, order: str, shares: Sequence[float]
     ) -> tuple[Positions, Rows]:
@@ -143,10 +155,17 @@ class Contents:
         """What was found of some groups, and all rows of those of which nothing was."""
         everything = np.arange(len(hashes))
         others = everything if found is None else np.setdiff1d(everything, found[0])
-        at, rows = self.lookup(columns, hashes[others])
+        at, rows = self._of_groups(columns, hashes[others])
         if found is None:
             return others[at], rows
         return np.concatenate([found[0], others[at]]), Rows.concat([found[1], rows])
+
+    def _of_groups(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
+        """All rows of some groups; of no columns there is one, everything, whether or not it is looked up by that."""
+        if columns or not len(hashes):
+            return self.lookup(columns, hashes) if len(hashes) else (_NOWHERE, self.nothing())
+        rows = self.scan()
+        return np.zeros(len(rows), dtype=np.int64), rows
 
     def without_value(self, columns: Names, order: str, hashes: Hashes) -> tuple[Positions, Rows]:
         """The rows of some groups, by hash, whose `order` is NULL, and which group each is of."""
@@ -250,6 +269,8 @@ class Contents:
 
 class TableContents(Contents):
     """The contents of a table: files that Spark reads natively, and recent rows."""
+
+    is_sorted = False
 
     @cached_property
     def _spans(self) -> list[Span]:
