@@ -30,7 +30,6 @@ FUNCTIONS = {
     "spark_partition_id": "SELECT spark_partition_id() AS p FROM orders",
     "randstr": "SELECT randstr(3) AS r",
     "java_method": "SELECT reflect('java.util.UUID', 'randomUUID') AS r",
-    "histogram_numeric": "SELECT cust, histogram_numeric(id, 5) AS h FROM orders GROUP BY cust",
     "TABLESAMPLE": "SELECT * FROM orders TABLESAMPLE (10 PERCENT)",
 }
 

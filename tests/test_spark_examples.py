@@ -27,12 +27,16 @@ def open_database(path: Path, spark: Any, engine: str) -> Database:
     return Database(path / "w", spark=spark, engine=engine)  # type: ignore[arg-type]
 
 
-def outcomes(db: Database, queries: list[str]) -> list[Outcome]:
+SKETCHES = ("histogram_numeric",)
+"""Functions whose answer follows from the order in which Spark happens to read rows: they are played as written only."""
+
+
+def outcomes(db: Database, name: str, queries: list[str]) -> list[Outcome]:
     """What became of a function's examples: of each over tables where that is possible, else as it is written."""
     found = []
     for query in queries:
         written = play_constant(db, query)
-        made = None if written.refused else varied(db.session, query)
+        made = None if written.refused or name in SKETCHES else varied(db.session, query)
         found.append((None if made is None else play_varied(db, made)) or written)
     return found
 
@@ -57,7 +61,7 @@ def _safe(name: str) -> str:
 def test_some_functions(tmp_path: Path, spark: Any, engine: str) -> None:
     with open_database(tmp_path, spark, engine) as db:
         for name in QUICK[engine]:
-            found = outcomes(db, examples(spark, name)[:1])
+            found = outcomes(db, name, examples(spark, name)[:1])
             assert found, name
             assert all(bool(o.refused) == (name in ("rand", "make_interval")) for o in found), (name, found)
 
@@ -67,7 +71,7 @@ def test_some_functions(tmp_path: Path, spark: Any, engine: str) -> None:
 def test_every_function(tmp_path: Path, spark: Any, shard: int) -> None:
     with open_database(tmp_path, spark, "inproc") as db:
         names = functions(spark)[shard::SHARDS]
-        made = {f"`{_safe(name)}`": line(name, outcomes(db, examples(spark, name))) for name in names}
+        made = {f"`{_safe(name)}`": line(name, outcomes(db, name, examples(spark, name))) for name in names}
     if os.environ.get("VIEWLET_GOLDEN") == "write":
         write(made)
     known = lines(PAGE.read_text(encoding="utf-8"))

@@ -52,12 +52,15 @@ def explain_program(program: Program) -> str:
 
 
 def _settled(view: View) -> list[str]:
-    """That the operators say more than the query did."""
-    if not view.is_stabilized:
-        return []
-    return [
-        "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators above say"
+    """That the operators say more than the query did, or that even they do not say all."""
+    settled = [
+        "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
     ]
+    varying = [
+        "in a group of more values than bins histogram_numeric depends on the order of rows, in Spark itself too"
+    ]
+    varies = any("histogram_numeric(" in note.label for note in view.program.notes)
+    return settled * view.is_stabilized + varying * varies
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:

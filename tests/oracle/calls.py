@@ -75,6 +75,7 @@ def quantiles(x: Column, y: Column) -> list[tuple[str, str]]:
         (f"percentile({x.name}, 0.25)", REAL), (f"median({x.name})", REAL), (f"percentile({x.name}, array(0.0, 0.9))", OPAQUE),
         (f"percentile_cont(0.5) WITHIN GROUP (ORDER BY {x.name} DESC)", REAL), (f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {x.name})", REAL),
         (f"percentile_approx({x.name}, 0.5)", x.type), (f"percentile_approx({x.name}, array(0.2, 1.0), 7)", OPAQUE),
+        (f"aggregate(histogram_numeric({x.name}, 100), 0D, (s, b) -> s + b.y)", REAL),
     ]  # fmt: skip
 
 

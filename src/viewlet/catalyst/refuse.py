@@ -59,12 +59,6 @@ def refuse(plan: Node, tables: Registry) -> None:
     for known in (FROZEN, CHANGING):
         for name in sorted(classes & known.keys()):
             raise _changing_function(known[name])
-    if "HistogramNumeric" in classes:
-        raise UnsupportedFunction(
-            "histogram_numeric() merges bins in the order in which Spark happens to read rows, so that a view could not be "
-            "kept equal to it",
-            hint="count by bins of fixed width: GROUP BY width_bucket(x, low, high, n)",
-        )
     if "VariableReference" in classes:
         raise UnsupportedQuery(
             "a variable of the session may change, and the view would not know", hint="write its value instead"

@@ -49,7 +49,14 @@ def parts_of(build: Builder, plan: Aggregate) -> tuple[Part, ...]:
         ways.setdefault(way, []).append(call)
     parts = tuple(Part(way, tuple(calls), _only(plan, calls)) for (way, _), calls in ways.items())
     gains = len(parts) > 1 or (len(parts) == 1 and parts[0].way in _IN_ORDER and not _by_columns(parts[0].calls))
-    return parts if gains and all(_is_able(build, part) for part in parts) else ()
+    able = gains and all(_is_able(build, part) for part in parts) and build.abilities.expressions(_over(plan)) is None
+    return parts if able else ()
+
+
+def _over(plan: Aggregate) -> list[Expr]:
+    """The results of an aggregate over its keys and functions as columns."""
+    held: dict[Expr, Expr] = {e: Column(f"_{i}", e.type) for i, e in enumerate((*plan.keys, *calls_of(plan)))}
+    return [rewrite(r.expr, held.get) for r in plan.results]
 
 
 def _way_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Expr, ...]] | None:
