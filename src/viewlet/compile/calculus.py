@@ -9,7 +9,8 @@ joins into sums of products too, with ∃R the distinct keys of R:
 
     L ⋉ R = L ⋈ ∃R          L ▷ R = L − L ⋈ ∃R          L ⟕ R = L ⋈ R + L·NULL − (L ⋈ ∃R)·NULL
 
-so that they are maintained by the product rule, and need neither groups nor recomputation.
+so that they are maintained by the product rule, and need neither groups nor recomputation. With an inequality beside
+the equalities, a < b, a row has a partner just if it has one in the group's greatest b: ∃R is then γ[k; max(b)](R).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from viewlet.compile.build import Builder, SumsMap, compute
+from viewlet.compile.matching import Matching
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, columns_of, conjuncts, substitute, walk
 from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, Union, column, names
 from viewlet.plan.types import BOOLEAN, Field
@@ -72,49 +74,6 @@ class Clause:
         return replace(self, sign=-self.sign)
 
 
-@dataclass(frozen=True)
-class Matching:
-    """The condition of a join of which only equalities connect the two sides."""
-
-    pairs: tuple[tuple[str, Expr, Expr], ...]
-    """The function (`eq` or `eq_null_safe`), and its left and right side."""
-    left: tuple[Expr, ...] = ()
-    right: tuple[Expr, ...] = ()
-
-    @staticmethod
-    def of(plan: Join) -> Matching | None:
-        """None where something else connects them."""
-        left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
-        present = {f.name for f in (*plan.left.columns, *plan.right.columns) if not f.nullable}
-        pairs, sides = [], ([], [])  # type: ignore[var-annotated]
-        for term in conjuncts(plan.condition):
-            term = _without_null(term, present)
-            needed = columns_of(term)
-            match term:
-                case _ if needed <= left:
-                    sides[0].append(term)
-                case _ if needed <= right:
-                    sides[1].append(term)
-                case Call("eq" | "eq_null_safe" as function, (a, b)) if columns_of(a) and columns_of(b):
-                    if columns_of(a) <= left and columns_of(b) <= right:
-                        pairs.append((function, a, b))
-                    elif columns_of(a) <= right and columns_of(b) <= left:
-                        pairs.append((function, b, a))
-                    else:
-                        return None
-                case _:
-                    return None
-        return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]))
-
-
-def _without_null(condition: Expr, present: set[str]) -> Expr:
-    """NOT IN's `a = b OR (a = b) IS NULL` is plain equality where neither side is ever NULL."""
-    match condition:
-        case Call("or", (Call("eq", (Column(a), Column(b))) as equal, Call("is_null", (same,)))) if same == equal:
-            return equal if {a, b} <= present else condition
-    return condition
-
-
 def in_ring(build: Builder, plan: Plan) -> bool:
     """Whether an operator is one of those that clauses express."""
     match plan:
@@ -129,8 +88,7 @@ def in_ring(build: Builder, plan: Plan) -> bool:
         case Join():
             if not build.rules.expansion or not build.is_safe(conjuncts(plan.condition)):
                 return False
-            matching = Matching.of(plan)
-            return matching is not None and bool(matching.pairs)
+            return Matching.of(plan) is not None
         case _:
             return False
 
@@ -163,6 +121,8 @@ class Expansion:
             and not any(_is_equality(plan, c) for c in conjuncts(plan.condition))
         ):
             return "no equality connects it"
+        if isinstance(plan, Join) and plan.kind != "inner" and (matching := Matching.of(plan)) and matching.beyond:
+            return "whoever has a partner has the furthest one; when that changes, the rows it reaches are read"
         return ""
 
     def _expand(self, plan: Plan) -> tuple[Clause, ...]:
@@ -226,41 +186,32 @@ class Expansion:
         right, rights = self._settled(plan.right, needed=plan.kind in ("left", "right", "full"))
         lefts = lefts if len(lefts) == 1 else (self._kept(left, lefts),)
         if plan.kind in ("semi", "anti", "exists"):
-            met = self._met(lefts, right, matching.pairs, matching.left, matching.right)
-            return self._by_existence(plan, lefts, met)
+            return self._by_existence(plan, lefts, self._met(lefts, right, matching))
         rights = rights if len(rights) == 1 else (self._kept(right, rights),)
-        conditions = [Call(f, (a, b), BOOLEAN) for f, a, b in matching.pairs]
-        clauses = list(_product(lefts, rights, [*conditions, *matching.left, *matching.right]))
+        clauses = list(_product(lefts, rights, [*matching.connecting, *matching.left, *matching.right]))
         with self.build.quiet():
             if plan.kind in ("left", "full"):
-                met = self._met(lefts, right, matching.pairs, matching.left, matching.right)
-                clauses += _alone(lefts, met, plan.right.columns)
+                clauses += _alone(lefts, self._met(lefts, right, matching), plan.right.columns)
             if plan.kind in ("right", "full"):
-                turned = [(f, b, a) for f, a, b in matching.pairs]
-                met = self._met(rights, left, turned, matching.right, matching.left)
-                clauses += _alone(rights, met, plan.left.columns)
+                clauses += _alone(rights, self._met(rights, left, matching.turned()), plan.left.columns)
         order = [f.name for f in plan.columns]
         return tuple(replace(c, results={n: c.results[n] for n in order}) for c in clauses)
 
-    def _met(
-        self,
-        rows: tuple[Clause, ...],
-        others: Plan,
-        pairs: Sequence[tuple[str, Expr, Expr]],
-        own: Sequence[Expr],
-        theirs: Sequence[Expr],
-    ) -> tuple[Clause, ...]:
-        """The rows that have a partner: their product with the partners' distinct keys."""
-        for condition in theirs:
+    def _met(self, rows: tuple[Clause, ...], others: Plan, matching: Matching) -> tuple[Clause, ...]:
+        """The rows that have a partner: their product with the partners' distinct keys, or with the furthest of each."""
+        for condition in matching.right:
             others = Filter(others, condition)
-        keys = tuple(dict.fromkeys(b for _, _, b in pairs))
-        fields = tuple(Field(self.build.fresh("d"), k.type) for k in keys)
-        named = tuple(Named(f.name, k) for f, k in zip(fields, keys, strict=True))
+        keys = tuple(dict.fromkeys(b for _, _, b in matching.pairs))
+        beyond = matching.beyond
+        results = keys if beyond is None else (*keys, beyond.furthest())
+        fields = tuple(Field(self.build.fresh("d"), e.type) for e in results)
+        named = tuple(Named(f.name, e) for f, e in zip(fields, results, strict=True))
         exists = self.of(Aggregate(others, keys, named, fields))
-        held = {k: column(f) for k, f in zip(keys, fields, strict=True)}
-        conditions = [Call(f, (a, held[b]), BOOLEAN) for f, a, b in pairs]
+        held = {e: column(f) for e, f in zip(results, fields, strict=True)}
+        conditions: list[Expr] = [Call(f, (a, held[b]), BOOLEAN) for f, a, b in matching.pairs]
+        conditions += [] if beyond is None else [beyond.condition(held[beyond.furthest()])]
         shown = [f.name for f in fields]
-        product = _product(rows, exists, [*conditions, *own])
+        product = _product(rows, exists, [*conditions, *matching.left])
         return tuple(replace(c, results={n: e for n, e in c.results.items() if n not in shown}) for c in product)
 
     def _by_existence(self, plan: Join, rows: tuple[Clause, ...], met: tuple[Clause, ...]) -> tuple[Clause, ...]:

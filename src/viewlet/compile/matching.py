@@ -1,0 +1,100 @@
+"""What connects the two sides of a semi, anti or outer join, where existence can be told from it (calculus.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewlet.plan.expr import Call, Column, Expr, Reduce, columns_of, conjuncts
+from viewlet.plan.nodes import Join, names
+from viewlet.plan.types import BOOLEAN
+
+_SIGNS = {"lt": ("lt", True), "le": ("le", True), "gt": ("lt", False), "ge": ("le", False)}
+"""Inequalities as `lt` or `le`, and whether the first side is then the lesser one."""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """An inequality, `lt` or `le`, between an expression of one's own side and one of the other."""
+
+    function: str
+    own: Expr
+    other: Expr
+    own_is_less: bool
+
+    def condition(self, other: Expr | None = None) -> Expr:
+        """The inequality itself, or with something in place of the other side."""
+        sides = (self.own, other or self.other)
+        return Call(self.function, sides if self.own_is_less else sides[::-1], BOOLEAN)
+
+    def turned(self) -> Beyond:
+        return Beyond(self.function, self.other, self.own, not self.own_is_less)
+
+    def furthest(self) -> Reduce:
+        """What of the other side any row meets that meets anything."""
+        return Reduce("max" if self.own_is_less else "min", (self.other,), self.other.type)
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The condition of a join of which only equalities connect the two sides, and at most one inequality."""
+
+    pairs: tuple[tuple[str, Expr, Expr], ...]
+    """The function (`eq` or `eq_null_safe`), and its left and right side."""
+    left: tuple[Expr, ...] = ()
+    right: tuple[Expr, ...] = ()
+    beyond: Beyond | None = None
+
+    @property
+    def connecting(self) -> list[Expr]:
+        """The conditions that connect the sides."""
+        return [Call(f, (a, b), BOOLEAN) for f, a, b in self.pairs] + ([self.beyond.condition()] if self.beyond else [])
+
+    def turned(self) -> Matching:
+        """The same, seen from the other side."""
+        beyond = None if self.beyond is None else self.beyond.turned()
+        return Matching(tuple((f, b, a) for f, a, b in self.pairs), self.right, self.left, beyond)
+
+    @staticmethod
+    def of(plan: Join) -> Matching | None:
+        """None where something else connects them."""
+        left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
+        present = {f.name for f in (*plan.left.columns, *plan.right.columns) if not f.nullable}
+        pairs, sides, beyond = [], ([], []), []  # type: ignore[var-annotated]
+        for term in conjuncts(plan.condition):
+            term = _without_null(term, present)
+            needed = columns_of(term)
+            match term:
+                case _ if needed <= left:
+                    sides[0].append(term)
+                case _ if needed <= right:
+                    sides[1].append(term)
+                case Call("eq" | "eq_null_safe" as function, (a, b)) if (
+                    turned := _is_turned(a, b, left, right)
+                ) is not None:
+                    pairs.append((function, b, a) if turned else (function, a, b))
+                case Call(function, (a, b)) if function in _SIGNS and a.type.is_sortable:
+                    if (turned := _is_turned(a, b, left, right)) is None:
+                        return None
+                    sign, first_is_less = _SIGNS[function]
+                    beyond.append(Beyond(sign, *((b, a) if turned else (a, b)), own_is_less=first_is_less != turned))
+                case _:
+                    return None
+        if len(beyond) > 1 or not (pairs or beyond):
+            return None
+        return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]), *beyond)
+
+
+def _is_turned(a: Expr, b: Expr, left: frozenset[str], right: frozenset[str]) -> bool | None:
+    """Whether two expressions are of the right and of the left side, in this order; None if also not the other way."""
+    first, second = columns_of(a), columns_of(b)
+    if not first or not second:
+        return None
+    return False if first <= left and second <= right else True if first <= right and second <= left else None
+
+
+def _without_null(condition: Expr, present: set[str]) -> Expr:
+    """NOT IN's `a = b OR (a = b) IS NULL` is plain equality where neither side is ever NULL."""
+    match condition:
+        case Call("or", (Call("eq", (Column(a), Column(b))) as equal, Call("is_null", (same,)))) if same == equal:
+            return equal if {a, b} <= present else condition
+    return condition
