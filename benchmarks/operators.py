@@ -44,14 +44,23 @@ QUERIES = {
     "top 100": "SELECT id, value FROM events ORDER BY value DESC, id LIMIT 100",
     "collect_list": "SELECT person, array_agg(value) AS kept FROM events GROUP BY person",
     "full outer join": "SELECT e.id, e.value, p.person, p.name FROM events e FULL JOIN people p ON e.person = p.person",
+    "sessions": "SELECT person, session_window.start AS start, count(*) AS n, sum(value) AS s FROM events"
+    " GROUP BY person, session_window(moment, '6 hours')",
     "median": "SELECT grp, median(value) AS m FROM events GROUP BY grp",
     "in parts": "SELECT grp, count(*) AS n, sum(value) AS s, max(value) AS high, max_by(id, moment) AS latest"
     " FROM events GROUP BY grp",
     "mode": "SELECT grp, mode(value) AS m FROM events GROUP BY grp",
 }
 """The last is here to show what reads whole groups."""
+IN_DUCKDB = {
+    "sessions": "SELECT person, min(moment) AS start, count(*) AS n, sum(value) AS s FROM (SELECT *, sum(opens)"
+    " OVER (PARTITION BY person ORDER BY moment, id) AS session FROM (SELECT *, coalesce(moment > lag(moment)"
+    " OVER (PARTITION BY person ORDER BY moment, id) + INTERVAL 6 HOURS, true)::INT AS opens FROM events))"
+    " GROUP BY person, session",
+}
+"""What DuckDB has other words for."""
 TABLES = {
-    "events": "id BIGINT, grp INT, moment BIGINT, person BIGINT, value INT, PRIMARY KEY (id)",
+    "events": "id BIGINT, grp INT, moment TIMESTAMP, person BIGINT, value INT, PRIMARY KEY (id)",
     "people": "person BIGINT, name STRING, PRIMARY KEY (person)",
 }
 
@@ -79,7 +88,7 @@ class Events:
             {
                 "id": np.arange(start, start + count),
                 "grp": rng.integers(0, GROUPS, count).astype(np.int32),
-                "moment": np.arange(start, start + count) // 3,
+                "moment": pa.array(np.arange(start, start + count) // 3 * 1_000_000, pa.timestamp("us", "UTC")),
                 "person": rng.integers(0, self.people, count),
                 "value": rng.integers(0, 1_000_000, count).astype(np.int32),
             }
@@ -138,7 +147,7 @@ def recompute(spark: Any, events: Events, names: list[str]) -> dict[str, dict[st
         for name in names:
             runs: dict[str, Callable[[], None]] = {
                 "spark": partial(run_on_spark, spark, QUERIES[name]),
-                "duckdb": partial(run_on_duckdb, con, QUERIES[name]),
+                "duckdb": partial(run_on_duckdb, con, IN_DUCKDB.get(name, QUERIES[name])),
             }
             found[name] = {kind: measured(partial(timed, work), 3) for kind, work in runs.items()}
             say(f"{name}: " + ", ".join(f"{k} {duration(statistics.median(v))}" for k, v in found[name].items()))

@@ -78,7 +78,7 @@ def _letting_go(program: Program, own: Collection[str]) -> list[str]:
     if program.keeps:
         return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
     return [
-        f"{c.map} lets go of groups by `{c.column}` that the watermark of {c.table} has passed"
+        f"{c.map} lets go of {'sessions' if c.at_end else f'groups by `{c.column}`'} that the watermark of {c.table} has passed"
         if c.map in own
         else f"{c.map} keeps all groups, since other views read it"
         for c in program.closing

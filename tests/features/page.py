@@ -9,7 +9,7 @@ from pathlib import Path
 from viewlet import Database
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program
-from viewlet.program.terms import Leading, Native, Probe, Reach, Regroup, Term
+from viewlet.program.terms import Gather, Leading, Native, Probe, Reach, Regroup, Term
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
 TIERS = ("ring", "keyed", "recompute")
@@ -63,6 +63,8 @@ def _action(term: Term) -> str:
             if any(i.shares for i in term.inputs):
                 return f"rows that stand for touched groups anew (in {where})"
             return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
+        case Gather():
+            return "the sessions that it meets"
         case Leading():
             return "the first rows and a reserve"
         case Native():

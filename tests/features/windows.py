@@ -31,5 +31,7 @@ TIME = {
     "sliding windows": "SELECT window.start AS t, sum(qty) AS s FROM orders GROUP BY window(ts, '2 hours', '1 hour')",
     "session windows": "SELECT session_window.start AS t, session_window.end AS u, count(*) AS n FROM orders GROUP BY session_window(ts, '20 minutes')",
     "session windows by key": "SELECT cust, session_window.start AS t, sum(qty) AS s FROM orders GROUP BY cust, session_window(ts, '20 minutes')",
+    "session windows, dynamic gap": "SELECT cust, session_window.start AS t, max(qty) AS m FROM orders GROUP BY cust, session_window(ts, CASE WHEN qty > 5 THEN '5 minutes' ELSE '1 hour' END)",
+    "times and intervals": "SELECT id, ts + INTERVAL '90' MINUTES AS later, ts - INTERVAL '1' DAY AS sooner FROM orders",
     "date_trunc": "SELECT date_trunc('DAY', ts) AS d, max(price) AS m FROM orders GROUP BY date_trunc('DAY', ts)",
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.calls import reduce
+from tests.oracle.expressions import condition
 from tests.oracle.queries import INTEGERS, Column, Queries, Query, listed, names
 from tests.oracle.values import JOINABLE, KEYS
 
@@ -70,7 +71,11 @@ def unpivoted(g: Queries, depth: int) -> Query | None:
     return Query(text, (*kept, label, new))
 
 
-WINDOWS = ("window({0}, '5 minutes')", "window({0}, '1 hour')", "window({0}, '10 minutes', '5 minutes')", "session_window({0}, '5 minutes')", "window({0}, '1 day', '1 day', '6 hours')")  # fmt: skip
+WINDOWS = (
+    "window({0}, '5 minutes')", "window({0}, '1 hour')", "window({0}, '10 minutes', '5 minutes')",
+    "window({0}, '1 day', '1 day', '6 hours')", "session_window({0}, '4 minutes')", "session_window({0}, '5 minutes')",
+    "session_window({0}, IF({1}, '4 minutes', '2 hours'))",
+)  # fmt: skip
 
 
 def grouped_by_time(g: Queries, depth: int) -> Query | None:
@@ -80,7 +85,8 @@ def grouped_by_time(g: Queries, depth: int) -> Query | None:
     if not times:
         return None
     time, keys = g.pick(times), g.some(q.of(KEYS), 1) if g.chance(2) else []
-    window = g.pick(WINDOWS).format(time.name)
+    window = g.pick(WINDOWS)
+    window = window.format(time.name, condition(g, q) if "{1}" in window else "")
     field = window.split("(")[0]
     bounds = [(f"{field}.start", g.new("timestamp")), (f"{field}.end", g.new("timestamp"))]
     named = [*bounds, *((k.name, g.new(k.type)) for k in keys), *calls(g, q)]
