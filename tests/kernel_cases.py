@@ -54,6 +54,8 @@ SQL = {
     "ceil": "ceil({0})", "floor": "floor({0})", "round": "round({all})", "sqrt": "sqrt({0})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
     "shift_left": "shiftleft({0}, {1})", "shift_right": "shiftright({0}, {1})",
+    "xxhash64": "xxhash64({all})",
+    "hll_share": "pow(2D, length(bin(shiftleft({0}, {1}) | shiftleft(1L, {1} - 1))) - 65)",
     "unscaled": "CAST({0} * 100 AS BIGINT)", "normalize_float": "normalize({0})", "get_field": "{0}.{name}", "get_list_field": "{0}.{name}",
 }  # fmt: skip
 SQL |= {f"wrapping_{name}": SQL[name] for name in ("add", "subtract", "multiply", "divide", "mod", "negate", "abs")}
@@ -276,5 +278,17 @@ def _nested() -> Iterator[Call]:
         yield _call("sort_array", a(kind), Literal(order, BOOLEAN))
 
 
-FAMILIES = (_comparisons, _logic, _arithmetic, _conditionals, _casts, _strings, _dates, _nested)
+def _hashes() -> Iterator[Call]:
+    for kind in ORDERED:
+        yield _call("xxhash64", a(kind), type=BIGINT)
+    for i in range(9):
+        longer = Call("concat", (_text("x" * 5 * i), a(STRING), _text("é" * i), b(STRING), a(STRING)), STRING)
+        yield _call("xxhash64", longer, type=BIGINT)
+    yield _call("xxhash64", a(STRING), b(INT), c(DOUBLE), a(BINARY), _number(7), type=BIGINT)
+    for bits in (4, 9, 18, 25):
+        hashed = Call("xxhash64", (a(BIGINT),), BIGINT)
+        yield from (_call("hll_share", h, _number(bits), type=DOUBLE) for h in (a(BIGINT), hashed))
+
+
+FAMILIES = (_comparisons, _logic, _arithmetic, _conditionals, _casts, _strings, _dates, _nested, _hashes)
 WITHOUT_ANSI = ("wrapping_", "legacy_")

@@ -186,7 +186,8 @@ def test_every_entry_equals_spark(family: Callable[[], Iterator[Call]], spark: S
 
 
 def test_every_entry_has_a_case() -> None:
-    assert {call.function for family in FAMILIES for call in family()} == set(TABLE)
+    elsewhere = {"hll_estimate"}  # in tests/test_sketches.py, against the object of Spark that does it
+    assert {call.function for family in FAMILIES for call in family()} | elsewhere == set(TABLE)
 
 
 def test_letter_case_of_all_characters(spark: SparkSession) -> None:

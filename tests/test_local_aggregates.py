@@ -250,7 +250,8 @@ def test_first_and_last_where_there_is_no_choice(sql: Any) -> None:
 def test_every_function_of_the_table_has_a_case() -> None:
     cases = exact_cases() + float_cases() + array_cases() + chosen_cases()
     covered = {c.call.function for c in cases if not c.call.function.startswith("listagg[")} | set(ENDS)
-    assert covered | {"listagg"} == set(TABLE)
+    elsewhere = {"approx_count_distinct"}  # in tests/test_sketches.py: it needs constants of Spark's
+    assert covered | {"listagg"} | elsewhere == set(TABLE)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

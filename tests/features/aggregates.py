@@ -24,6 +24,7 @@ AGGREGATES = {
     "count DISTINCT": _by_product("count(DISTINCT cust)"),
     "several DISTINCT": _by_product("count(DISTINCT cust)", "sum(DISTINCT qty)", "count(*)"),
     "approx_count_distinct": _by_product("approx_count_distinct(cust)"),
+    "approx_count_distinct beside others": _by_product("approx_count_distinct(cust)", "max(qty)"),
     "sketches": _by_product("hll_sketch_estimate(hll_sketch_agg(cust))"),
     "percentile, median": _by_product("percentile(qty, 0.25)", "median(qty)"),
     "percentile_cont, percentile_disc": _by_product(

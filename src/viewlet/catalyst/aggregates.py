@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.functions import in_mode
 from viewlet.catalyst.jvm import class_of, walk
+from viewlet.catalyst.sketches import hll_constants
 from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
 from viewlet.catalyst.users import handlers_of
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
-from viewlet.plan.types import decimal
+from viewlet.plan.types import BINARY, decimal
 
 if TYPE_CHECKING:
     from viewlet.catalyst.expressions import Expressions
@@ -65,6 +66,8 @@ def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tupl
     if function.kind == "ListAgg":
         return decode_listagg(expressions, function)
     args = expressions.decode_all(function.parts)
+    if function.kind == "HyperLogLogPlusPlus":
+        args = (*args, Literal(hll_constants(function.jvm), BINARY))
     if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
     return function_name(function), args

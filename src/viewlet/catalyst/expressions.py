@@ -122,6 +122,8 @@ class Expressions:
                     (self.decode(tree.parts[0]), Literal(tree.data["field"]["name"], STRING)),
                     tree.type,
                 )
+            case "XxHash64" if tree.data["seed"] == 42:
+                return self.call("xxhash64", tree)
             case "RaiseError" if tree.parts[0].kind == "Literal":
                 return Call("raise_error", (self.decode(tree.parts[0]),), tree.type)
             case "InSet":

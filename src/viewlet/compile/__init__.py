@@ -17,6 +17,7 @@ from viewlet.compile.notin import split_not_in
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.compile.running import running_sums
 from viewlet.compile.sessions import seal_sessions
+from viewlet.compile.sketch import split_sketches
 from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
 from viewlet.plan.types import Field
 from viewlet.program.program import Program, Step, check
@@ -29,6 +30,7 @@ STAGES: tuple[tuple[str, Stage], ...] = (
     ("session windows that only Spark can tell apart", seal_sessions),
     # Then this, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
     ("split distinct aggregates", split_distinct),
+    ("approx_count_distinct as sums over registers", split_sketches),
     ("NOT IN as anti joins on equalities", split_not_in),
     ("sums up to a bound as running sums", running_sums),
 )

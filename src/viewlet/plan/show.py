@@ -42,6 +42,8 @@ INFIX = {
 
 SUFFIX = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
 NOT, COMPARISON, ATOM = 3, 4, 9
+_MOST_BYTES = 64
+"""A longer constant is data, not something to read."""
 
 
 def show(plan: Plan) -> str:
@@ -269,7 +271,7 @@ def _constant(value: Any) -> str:
         case str():
             return "'" + value.replace("'", "''") + "'"
         case bytes():
-            return f"X'{value.hex().upper()}'"
+            return f"X'{value.hex().upper()}'" if len(value) <= _MOST_BYTES else f"{len(value):,} bytes"
         case datetime():
             return value.replace(tzinfo=None).isoformat(sep=" ") + ("" if value.tzinfo is None else "Z")
         case date():

@@ -84,7 +84,7 @@ class Type:
 
 
 BOOLEAN, INT, BIGINT, DOUBLE = Type("boolean"), Type("int"), Type("bigint"), Type("double")
-STRING, DATE, TIMESTAMP = Type("string"), Type("date"), Type("timestamp")
+STRING, BINARY, DATE, TIMESTAMP = Type("string"), Type("binary"), Type("date"), Type("timestamp")
 
 
 def decimal(precision: int, scale: int) -> Type:

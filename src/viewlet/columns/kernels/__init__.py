@@ -7,7 +7,7 @@ values at the edges, and fails for an entry it does not know.
 
 from __future__ import annotations
 
-from viewlet.columns.kernels import arithmetic, cast, comparison, conditional, dates, logic, nested, strings
+from viewlet.columns.kernels import arithmetic, cast, comparison, conditional, dates, logic, nested, sketches, strings
 from viewlet.columns.kernels.kernel import Rule
 
 TABLE: dict[str, Rule] = {
@@ -19,4 +19,5 @@ TABLE: dict[str, Rule] = {
     **strings.RULES,
     **dates.RULES,
     **nested.RULES,
+    **sketches.RULES,
 }

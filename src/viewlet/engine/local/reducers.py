@@ -19,7 +19,7 @@ from viewlet.columns.hash import hash_array
 from viewlet.columns.order import why_not_order
 from viewlet.columns.types import arrow_type
 from viewlet.engine import handlers
-from viewlet.engine.local import moments, percentiles, sums, texts
+from viewlet.engine.local import moments, percentiles, sketches, sums, texts
 from viewlet.engine.local.groups import (
     Groups,
     count_each,
@@ -76,8 +76,9 @@ def compile_reduce(call: Reduce) -> Reducer:
 
 
 def _entry(call: Reduce) -> Entry | None:
-    """The table's entry for a call; listagg goes by as many names as there are orders."""
-    return TABLE.get("listagg" if call.function.startswith("listagg[") else call.function)
+    """The table's entry for a call, by the name alone where the function takes any parameters."""
+    name = call.function.partition("[")[0]
+    return TABLE.get(name if name in ("listagg", "approx_count_distinct") else call.function)
 
 
 def _anything(call: Reduce) -> str | None:
@@ -232,6 +233,7 @@ TABLE: dict[str, Entry] = {
     **{f"{name}[ignore nulls]": Entry(_anything, _ends(last=last, ignore_nulls=True)) for name, last in _ENDS.items()},
     "collect_list": Entry(_anything, _collect(as_set=False)),
     "collect_set": Entry(_keyable, _collect(as_set=True)),
+    "approx_count_distinct": Entry(sketches.refuse_count, sketches.build_count),
     "listagg": Entry(texts.refuse_listagg, texts.build_listagg),
     "bit_and": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_and, -1)),
     "bit_or": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_or, 0)),
