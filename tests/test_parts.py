@@ -26,6 +26,9 @@ VIEWS = {
     "nothing": "SELECT g, max(x) AS m, sum(x) AS s FROM t WHERE id > 100000 GROUP BY g",
     "over_view": "SELECT n, max(m) AS m, count(*) AS c FROM mixed GROUP BY n",
     "whole": "SELECT g, median(x) AS d, sum(x) AS s, max(x) AS m FROM t GROUP BY g",
+    "sketched": "SELECT g, approx_count_distinct(x) AS a, approx_count_distinct(s, 0.1) AS b, max(x) AS m, count(*) AS n "
+    "FROM t GROUP BY g",
+    "sketch_overall": "SELECT approx_count_distinct(d) AS a, sum(x) AS s FROM t",
     "by_word": "SELECT s, min(s) AS a, max(d) AS b, sum(id) AS c FROM t GROUP BY s",
 }
 ON_SPARK = ("mixed", "overall", "all_ways", "rows", "structs", "double_key")

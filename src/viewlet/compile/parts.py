@@ -2,9 +2,10 @@
 
     γ[k; f, g](Q)  =  γ[k; f](Q) ⋈ γ[k; g](Q)
 
-Sums are kept as sums, states as states; of what is DISTINCT the different values are added up; min and max read the
-first rows of a group, percentiles those around them, in the order of the argument, which is a column of the part. One function that needs whole
-groups keeps all of them together, as the rows are read anyway.
+Sums are kept as sums, states as states; of what is DISTINCT the different values are added up, and of what is counted
+approximately the registers (sketch.py). min and max read the first rows of a group, percentiles those around them, in
+the order of the argument, which is a column of the part. One function that needs whole groups keeps all of them
+together, as the rows are read anyway.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from viewlet.compile.distinct import over_distinct
 from viewlet.compile.fold import chosen, show_name, tier_of, why_not_fold, why_not_state
 from viewlet.compile.growth import grows
 from viewlet.compile.regroup import Lower, with_inputs
+from viewlet.compile.sketch import is_sketch, over_registers
 from viewlet.plan.expr import Call, Column, Expr, Named, Reduce, conjunction, conjuncts, rewrite
 from viewlet.plan.nodes import Aggregate, Join, Plan, Project, Scan, calls_of, column
 from viewlet.plan.percentiles import shares_of
@@ -65,6 +67,8 @@ def _way_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Exp
         if not call.distinct:
             return "sums", ()
         return ("different values", call.args) if len(call.args) == 1 and call.where is None else None
+    if is_sketch(call):
+        return "sketches", (replace(call, distinct=False),)
     if why_not_state(build, call, growing) is None:
         return "states", ()
     if call.where is not None and any(map(build.abilities.can_fail, call.args)):
@@ -90,6 +94,8 @@ def _is_able(build: Builder, part: Part) -> bool:
     match part.way:
         case "states":
             return why_not_fold(build, part.plan) is None
+        case "sketches":
+            return over_registers(part.plan, abilities) is not None
         case "first rows" | "percentiles":
             arguments = [chosen(c.args[0], c.where) for c in part.calls]
             function = with_inputs(part.plan, (part.plan.rows,))
@@ -120,7 +126,7 @@ def _same_key(left: Sequence[Field], right: Sequence[Field]) -> Expr | None:
 
 def lower_parts(build: Builder, plan: Aggregate, parts: tuple[Part, ...], lower: Lower) -> tuple[Term, ...]:
     """An aggregate as the join of its parts, over rows that are computed once."""
-    build.note(plan, *_tier(parts))
+    build.note(plan, *_tier(parts, growing=grows(plan.rows, build.growing)))
     terms = lower(build, plan.rows)
     rows = plan.rows if isinstance(plan.rows, Scan) else build.passed_on(terms, plan.rows)
     named = [_renamed(build, replace(part.plan, rows=rows)) for part in parts]
@@ -137,17 +143,18 @@ def lower_parts(build: Builder, plan: Aggregate, parts: tuple[Part, ...], lower:
         return lower(build, Project(reduce(join, kept), results, plan.columns))
 
 
-def _tier(parts: tuple[Part, ...]) -> tuple[str, str]:
+def _tier(parts: tuple[Part, ...], *, growing: bool) -> tuple[str, str]:
     """The tier of the weakest part, and what is done for each."""
     ways = {part.way: part for part in parts}
-    beside = [way for way in ("sums", "different values") if way in ways]
+    beside = [way for way in ("sums", "different values", "sketches") if way in ways]
     also = f"; {' and '.join(beside)} are kept beside it" if beside else ""
     if read := [part for part in parts if part.way in _IN_ORDER]:
         return "keyed", "; ".join(dict.fromkeys(map(_what_is_read, read))) + also
     if (states := ways.get("states")) is not None:
         tier, why = tier_of(states.plan)
         return tier, why + also
-    return "ring", "sums, and sums of different values, are kept apart and joined by key"
+    tier = "ring" if "sketches" not in ways else "monoid" if growing else "keyed"
+    return tier, f"{' and '.join(beside)} are kept apart and joined by key"
 
 
 def _what_is_read(part: Part) -> str:
@@ -167,6 +174,10 @@ def _kept(build: Builder, way: str, part: Aggregate) -> Aggregate:
     match way:
         case "different values":
             return over_distinct(part, calls_of(part)[0].args[0])
+        case "sketches":
+            made = over_registers(part, build.abilities)
+            assert made is not None, "it was able to be kept so"
+            return made
         case "first rows" | "percentiles":
             return _over_columns(build, part)
         case _:

@@ -16,8 +16,13 @@ from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, rewrit
 from viewlet.plan.nodes import Aggregate, Plan, Project, calls_of, column, map_children
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, Field
 
-NAME = "approx_count_distinct["
+_NAME = "approx_count_distinct["
 _HASH_BITS = 64
+
+
+def is_sketch(call: Reduce) -> bool:
+    """Whether a function counts different values approximately."""
+    return call.function.startswith(_NAME)
 
 
 def split_sketches(plan: Plan, abilities: Abilities) -> Plan:
@@ -30,7 +35,7 @@ def over_registers(plan: Aggregate, abilities: Abilities) -> Aggregate | None:
     """An aggregate whose one function is approx_count_distinct, as sums over registers; None if it is another."""
     calls = calls_of(plan)
     alike = {replace(c, distinct=False) for c in calls}  # a value that comes twice changes no register
-    if len(alike) != 1 or not calls[0].function.startswith(NAME):
+    if len(alike) != 1 or not is_sketch(calls[0]):
         return None
     (call,) = alike
     hashed = _hashed(call)
