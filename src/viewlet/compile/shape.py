@@ -52,6 +52,7 @@ class Shape:
         self.atoms = sorted(clause.atoms, key=lambda a: (not self.is_static(a), repr(identity(a.terms, ()))))
         self.everything: Atoms = frozenset(range(len(self.atoms)))
         self.home = {f.name: i for i, a in enumerate(self.atoms) for f in a.columns}
+        assert len(self.home) == sum(len(a.columns) for a in self.atoms), f"factors share names: {clause}"
         self.local: list[list[Expr]] = [[] for _ in self.atoms]
         self.fields: list[dict[Expr, Field]] = [{} for _ in self.atoms]
         self.variables: list[dict[int, str]] = []

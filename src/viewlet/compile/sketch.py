@@ -60,7 +60,7 @@ def _registers(plan: Aggregate, call: Reduce, hashed: Expr) -> Aggregate:
     register = Call("shift_right", (hashed, Literal(_HASH_BITS - bits, INT)), BIGINT)
     share = Call("hll_share", (hashed, Literal(bits, INT)), DOUBLE)
     computed = (*dict.fromkeys(plan.keys), register, share)
-    fields = tuple(Field(e.name if isinstance(e, Column) else f"_d{i}", e.type) for i, e in enumerate(computed))
+    fields = tuple(Field(f"_d{i}", e.type) for i, e in enumerate(computed))
     rows = Project(plan.rows, tuple(Named(f.name, e) for f, e in zip(fields, computed, strict=True)), fields)
     by, least = fields[:-1], Reduce("min", (column(fields[-1]),), DOUBLE)
     results = (*(Named(f.name, column(f)) for f in by), Named("_s", least))

@@ -1,7 +1,7 @@
 select id, total from orders order by total desc limit 5 offset 3
 -- program
 view v → id, total
-  Top 5 OFFSET 3 ORDER BY total DESC, id                                      recompute  (LIMIT over everything: kept as the first 8 rows with 72 in reserve; reads its input again only when the reserve runs out)
+  Top 5 OFFSET 3 ORDER BY total DESC, id                                      keyed  (kept as the first 8 rows with 72 in reserve; when the reserve runs out, the first rows are read in order)
     Project id, total                                                         ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
