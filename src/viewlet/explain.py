@@ -56,9 +56,7 @@ def _settled(view: View) -> list[str]:
     settled = [
         "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
     ]
-    varying = [
-        "in a group of more values than bins histogram_numeric depends on the order of rows, in Spark itself too"
-    ]
+    varying = ["the bins of histogram_numeric depend on how the rows happen to be laid out, in Spark itself too"]
     varies = any("histogram_numeric(" in note.label for note in view.program.notes)
     return settled * view.is_stabilized + varying * varies
 

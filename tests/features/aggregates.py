@@ -32,7 +32,7 @@ AGGREGATES = {
     ),
     "percentile_approx": _by_product("percentile_approx(qty, 0.5)", "percentile_approx(price, array(0.1, 0.9), 50)"),
     "mode": _by_product("mode(qty)"),
-    "histogram_numeric": _by_product("histogram_numeric(qty, 100)"),
+    "histogram_numeric": _by_product("aggregate(histogram_numeric(qty, 100), 0D, (s, b) -> s + b.y)"),
     "collect_list, array_agg": _by_product("collect_list(qty)", "array_agg(id)"),
     "collect_set": _by_product("collect_set(qty)"),
     "listagg": _by_product("listagg(CAST(qty AS STRING), ',') WITHIN GROUP (ORDER BY CAST(qty AS STRING))"),
