@@ -51,14 +51,22 @@ def explain_program(program: Program) -> str:
     return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
 
 
+_VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_k")
+"""Sketches that are not the same when they are made in another order."""
+
+
 def _settled(view: View) -> list[str]:
     """That the operators say more than the query did, or that even they do not say all."""
     settled = [
         "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
     ]
-    varying = ["the bins of histogram_numeric depend on how the rows happen to be laid out, in Spark itself too"]
-    varies = any("histogram_numeric(" in note.label for note in view.program.notes)
-    return settled * view.is_stabilized + varying * varies
+    labels = [note.label for note in view.program.notes]
+    varying = [
+        f"what {name} gives depends on how the rows happen to be laid out, in Spark itself too"
+        for name in _VARYING
+        if any(f"{name}(" in label for label in labels)
+    ]
+    return settled * view.is_stabilized + varying
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:

@@ -74,9 +74,13 @@ def settle_call(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool) -> Node 
         case "ListAgg":
             return sorted_text(jvm, call, ties)
         case "Mode":
-            smallest = copy_with(jvm, function, {3: jvm.some(True)}) if function.reverseOpt().isEmpty() else function
-            return copy_with(jvm, call, {0: smallest})
+            return copy_with(jvm, call, {0: least_mode(jvm, function) or function})
     return None
+
+
+def least_mode(jvm: Jvm, function: Node) -> Node | None:
+    """`mode` with the smallest of the values that occur most often; None where the query says which."""
+    return copy_with(jvm, function, {3: jvm.some(True)}) if function.reverseOpt().isEmpty() else None
 
 
 def first_row(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool, last: bool) -> Node:

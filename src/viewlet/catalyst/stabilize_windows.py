@@ -9,7 +9,7 @@ Window of their own where they shared one with the first. *Numbered*: a choice o
 from __future__ import annotations
 
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, module
-from viewlet.catalyst.stabilize_aggregates import list_field
+from viewlet.catalyst.stabilize_aggregates import least_mode, list_field
 from viewlet.catalyst.ties import only_if, tie_breakers
 
 RANKS = ("Rank", "DenseRank", "PercentRank", "CumeDist")
@@ -32,6 +32,14 @@ LISTS = ("CollectList", "CollectSet", "NthValue")
 
 def settle_window(jvm: Jvm, node: Node) -> Node | None:
     """A Window whose functions have one answer each; None where they do anyway."""
+    if not any(function_of(r.child()) == "Mode" for r in items(node.windowExpressions())):
+        return settle_ties(jvm, node)
+    node = node.transformExpressions(jvm.rule(lambda e: least_mode(jvm, e) if class_of(e) == "Mode" else None))
+    return settle_ties(jvm, node) or node
+
+
+def settle_ties(jvm: Jvm, node: Node) -> Node | None:
+    """A Window whose functions do not depend on the order of tied rows; None where they do not anyway."""
     results = items(node.windowExpressions())
     cases = [case_of(jvm, r.child()) for r in results]
     if all(c == "kept" for c in cases):
