@@ -66,16 +66,6 @@ def test_estimates_of_all_sizes(spark: SparkSession, tmp_path: Path) -> None:
         assert all(abs(estimates[g] - size) <= 0.05 * size + 1 for g, size in sizes.items())
 
 
-@pytest.mark.slow
-def test_so_many_bits_that_there_are_no_tables(spark: SparkSession, tmp_path: Path) -> None:
-    with viewlet.connect(tmp_path / "warehouse", spark=spark, engine="inproc") as db:
-        db.sql("CREATE TABLE t (x BIGINT)")
-        db.create_view("v", "SELECT approx_count_distinct(x, 0.0016) AS n FROM t")
-        assert db.table("v").rows() == [(0,)]
-        db.insert("t", pa.table({"x": np.arange(5_000)}))
-        assert db.check("v").to_pylist() == []
-
-
 @pytest.mark.parametrize("bits", [4, 5, 6, 7, 8, 9, 10, 11, 12])
 def test_every_number_of_empty_registers(spark: SparkSession, bits: int) -> None:
     """Java's logarithm and NumPy's come to the same count."""
