@@ -91,7 +91,7 @@ def test_changes_are_those_of_a_plain_bag(has_key: bool, collide: bool, epochs: 
 
 def index_of(deltas: list[Rows], layout: Layout) -> Any:
     """The index as the store would have it after some epochs."""
-    from viewlet.store.contents import make_contents
+    from viewlet.store.opening import make_contents
     from viewlet.store.writing import make_map_run
 
     types = TYPES if layout.columns == tuple(TYPES) else dict.fromkeys(layout.columns, pa.int64())

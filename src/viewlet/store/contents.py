@@ -6,10 +6,8 @@ partitions can be made of runs that know nothing of them. A map's slice of a par
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +15,6 @@ import pyarrow as pa
 from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
-from viewlet.store import tablerun
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
 from viewlet.store.maprun import Span, to_rows
@@ -76,7 +73,7 @@ class Contents:
     @cached_property
     def _spans(self) -> list[Span]:
         """Which rows of each run belong to the partition."""
-        return [_span(run.map.hashes[0], self.part) for run in self.runs]
+        return [span_of(run.map.hashes[0], self.part) for run in self.runs]
 
     def lookup(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
         """Every row whose hash over some columns is among the given ones, and which of those it is."""
@@ -267,60 +264,7 @@ class Contents:
         return Rows.empty(self.types)
 
 
-class TableContents(Contents):
-    """The contents of a table: files that Spark reads natively, and recent rows."""
-
-    is_sorted = False
-
-    @cached_property
-    def _spans(self) -> list[Span]:
-        raise AssertionError("a table is not sorted: scan it, or keep a map of it to look rows up")
-
-    @property
-    def rows(self) -> int:
-        return sum(run.ref.rows for run in self.runs)
-
-    def total(self) -> int:
-        filed = sum(run.ref.rows * run.ref.sign for run in self.runs if run.ref.kind == "parquet")
-        return filed + int(self.recent().weights.sum())
-
-    def positive_files(self) -> list[str]:
-        """Parquet files of rows put in, checked."""
-        return self._files(1)
-
-    def negative_files(self) -> list[str]:
-        """Parquet files of rows taken away again, checked."""
-        return self._files(-1)
-
-    def _files(self, sign: int) -> list[str]:
-        picked = [run for run in self.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
-        return [str(run.path) for run in picked if run.body is not None]
-
-    def recent(self) -> Rows:
-        """The rows that are in no Parquet file yet, with weights of +1 and −1."""
-        return self._read([run for run in self.runs if run.ref.kind == "recent"])
-
-    def scan(self) -> Rows:
-        return self._read(self.runs)
-
-    def hashes(self) -> Hashes:
-        parts = [read[self._inside(read)] for read in map(tablerun.read_hashes, self.runs)]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
-
-    def _read(self, runs: Sequence[Run]) -> Rows:
-        parts = [tablerun.read_rows(run) for run in runs]
-        if self.part is not None:
-            parts = [rows.take(self._inside(tablerun.read_hashes(run))) for rows, run in zip(parts, runs, strict=True)]
-        return Rows.concat(parts) if parts else self.nothing()
-
-    def _inside(self, hashes: Hashes) -> Positions:
-        """The positions of the hashes that belong to the partition."""
-        order = np.argsort(hashes, kind="stable")
-        start, stop = _span(hashes[order], self.part)
-        return np.sort(order[start:stop])
-
-
-def _span(hashes: Hashes, part: tuple[int, int] | None) -> Span:
+def span_of(hashes: Hashes, part: tuple[int, int] | None) -> Span:
     """The slice of sorted hashes that lies in the i-th of n equal ranges."""
     if part is None:
         return 0, len(hashes)
@@ -328,45 +272,3 @@ def _span(hashes: Hashes, part: tuple[int, int] | None) -> Span:
     start = int(hashes.searchsorted(np.uint64((i << 64) // n)))
     stop = len(hashes) if i + 1 == n else int(hashes.searchsorted(np.uint64(((i + 1) << 64) // n)))
     return start, stop
-
-
-def make_contents(layout: Layout, runs: Sequence[Run], types: Types) -> Contents:
-    return (Contents if layout.form == "map" else TableContents)(layout, runs, types)
-
-
-_KEPT = 512
-_opened: OrderedDict[tuple[str, str, int], Run] = OrderedDict()
-
-
-def open_contents(root: Path | str, refs: Sequence[RunRef], layout: Layout, types: Types | None = None) -> Contents:
-    """Contents in a process without a store; `types` are needed only where there may be no runs at all."""
-    runs = [_open_kept(Path(root), ref, layout) for ref in refs]
-    if types is None:
-        types = column_types(runs[0]) if runs else {}
-    return make_contents(layout, runs, types)
-
-
-def _open_kept(root: Path, ref: RunRef, layout: Layout) -> Run:
-    """A handle of a run, kept for the next task of this process, which then need not check the file again."""
-    if ref.data is not None:
-        return Run(root, ref, layout)
-    key = (str(root), ref.file, ref.offset)
-    run = _opened.get(key)
-    if run is None or run.layout != layout or run.ref != ref:
-        run = _opened[key] = Run(root, ref, layout)
-    _opened.move_to_end(key)
-    while len(_opened) > _KEPT:
-        _opened.popitem(last=False)
-    return run
-
-
-def column_types(run: Run) -> Types:
-    """The types of the columns of a run."""
-    match run.ref.kind:
-        case "map":
-            schema, first = run.map.batch.schema, 1
-        case "recent":
-            schema, first = run.body.schema, 0
-        case _:
-            schema, first = tablerun.read_schema(run), 0
-    return {name: schema.field(first + i).type for i, name in enumerate(run.layout.columns)}

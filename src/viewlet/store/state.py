@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewlet.store.contents import Contents, Types, make_contents
+from viewlet.store.contents import Contents, Types
 from viewlet.store.layout import Layout
+from viewlet.store.opening import make_contents
 from viewlet.store.runs import Handles, Place, Run, RunRef
 
 SETTINGS = "settings"

@@ -15,12 +15,13 @@ from typing import Any, Self, TypeVar
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store.contents import Contents, make_contents
+from viewlet.store.contents import Contents
 from viewlet.store.files import DATA, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.lock import WriterLock
 from viewlet.store.log import Tail, read_log, segment_name, segments
+from viewlet.store.opening import make_contents
 from viewlet.store.records import decode_change, decode_state
 from viewlet.store.runs import Handles
 from viewlet.store.state import State, apply

@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
-from viewlet.store.contents import Contents, Types, column_types, make_contents
+from viewlet.store.contents import Contents, Types
 from viewlet.store.files import remove
 from viewlet.store.layout import Layout
 from viewlet.store.maprun import MapBody, build
+from viewlet.store.opening import column_types, make_contents
 from viewlet.store.runs import Run, RunRef, encode
 from viewlet.store.state import State
 from viewlet.store.writing import are_many, make_runs, save, write_durably
