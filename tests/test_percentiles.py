@@ -90,7 +90,7 @@ def test_views_of_percentiles(tmp_path: Path, engine: Any) -> None:
             e.delete("t", gone)
             e.insert("t", new)
         there += new
-        if number != 2:
+        if number in (1, 4):
             assert db.check().to_pylist() == []
     db.delete("t", there)
     assert db.check().to_pylist() == []
