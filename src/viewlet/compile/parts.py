@@ -5,7 +5,8 @@
 Sums are kept as sums, states as states; of what is DISTINCT the different values are added up, and of what is counted
 approximately the registers (sketch.py). min and max read the first rows of a group, percentiles those around them, in
 the order of the argument, which is a column of the part. One function that needs whole groups keeps all of them
-together, as the rows are read anyway.
+together, as the rows are read anyway. What becomes of a part is decided anew when it is lowered: percentiles of one
+argument with different FILTERs are parts again.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _same_key(left: Sequence[Field], right: Sequence[Field]) -> Expr | None:
 def lower_parts(build: Builder, plan: Aggregate, parts: tuple[Part, ...], lower: Lower) -> tuple[Term, ...]:
     """An aggregate as the join of its parts, over rows that are computed once."""
     build.note(plan, *_tier(parts, growing=grows(plan.rows, build.growing)))
-    terms = lower(build, plan.rows)
+    terms = lower(build, plan.rows)  # of a scan it is only noted: each part reads the table itself
     rows = plan.rows if isinstance(plan.rows, Scan) else build.passed_on(terms, plan.rows)
     named = [_renamed(build, replace(part.plan, rows=rows)) for part in parts]
     held: dict[Expr, Expr] = {r.expr: Column(r.name, r.expr.type) for one in reversed(named) for r in one.results}
