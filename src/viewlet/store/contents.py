@@ -124,7 +124,7 @@ class Contents:
         a hash, come as a whole.
         """
         places = Places(hashes, None, before=descending)
-        found = nearest(self._ranges(columns, order, hashes), columns, places, self.layout, count)
+        found = nearest(self._ranges(columns, order, hashes), columns, places, count)
         return self._and_whole(columns, hashes, None if found is None else (found.which, found.rows))
 
     def leading(
@@ -180,7 +180,7 @@ class Contents:
         None if that cannot be told, as groups share a hash.
         """
         indexes = self._ranges(columns, order, changes.hashes(columns))
-        return around(indexes, self.layout, columns, order, changes, before, after)
+        return around(indexes, columns, order, changes, before, after)
 
     def pieces(self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]) -> Stretches | None:
         """How far spans reach in groups that fall into pieces: each with all pieces that it meets.
@@ -188,7 +188,7 @@ class Contents:
         The rows are in the order of the first of `own`. None if it cannot be told, as groups share a hash.
         """
         indexes = self._ranges(columns, own[0], spans.hashes(columns))
-        return pieces_met(indexes, self.layout, columns, ends, spans, own)
+        return pieces_met(indexes, columns, ends, spans, own)
 
     def inside(self, columns: Names, order: str, stretches: Stretches) -> tuple[Positions, Rows]:
         """The rows of stretches, and of which each is."""
@@ -200,7 +200,7 @@ class Contents:
     ) -> tuple[Positions, Rows]:
         """The `count` rows next to stretches, before or after them, with those that tie with the last."""
         indexes = self._ranges(columns, order, stretches.hashes)
-        found = nearest(indexes, columns, stretches.outside(before=before), self.layout, count) if count else None
+        found = nearest(indexes, columns, stretches.outside(before=before), count) if count else None
         return (_NOWHERE, self.nothing()) if found is None else (found.which, found.rows)
 
     def count_outside(

@@ -16,8 +16,8 @@ import pyarrow as pa
 from viewlet.columns.arrays import Positions, from_numpy
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows, Weights, add_up, group, same
-from viewlet.store.layout import Layout, Names
-from viewlet.store.maprun import spread, to_rows
+from viewlet.store.layout import Names
+from viewlet.store.maprun import spread
 from viewlet.store.ranges import Edge, Probes, RangeIndex, Values
 
 _AT_FIRST, _MORE = 4, 8
@@ -59,7 +59,7 @@ class _Taken:
     next_value: Values
 
 
-def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, layout: Layout, count: int) -> Found | None:
+def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, count: int) -> Found | None:
     """The rows nearest to each place, so many that they occur `count` times, with all that tie with the last of them.
 
     NULL is no value. Groups without any have no rows here, and neither have those that share a hash; others have fewer
@@ -69,7 +69,7 @@ def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, layout: L
     found: list[Found] = []
     nulls = [n for index in indexes if (n := index.without_value(places.hashes)) is not None]
     while len(wanted) and not any(index.is_mixed for index in indexes):
-        taken = _take(indexes, places, wanted, depth, layout)
+        taken = _take(indexes, places, wanted, depth)
         if taken is None:
             break
         settled, unsettled = _settled(taken, count, places.before)
@@ -87,7 +87,7 @@ def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, layout: L
     )
 
 
-def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth: int, layout: Layout) -> _Taken | None:
+def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth: int) -> _Taken | None:
     """The nearest rows of some groups in each run; None if there are none at all."""
     parts, nexts = [], []
     for index in indexes:
@@ -96,8 +96,7 @@ def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth
             continue
         counts = np.minimum(hits.stop - hits.start, depth)
         at = spread(hits.stop - counts if places.before else hits.start, counts) if counts.any() else counts[:0]
-        rows = to_rows(index.batch.take(from_numpy(index.at[at], pa.int64())), layout)
-        parts.append((np.repeat(which[hits.which], counts), rows, index.ordered[at]))
+        parts.append((np.repeat(which[hits.which], counts), index.rows(index.at[at]), index.ordered[at]))
         more = hits.stop - hits.start > counts
         place = (hits.stop - counts - 1 if places.before else hits.start + counts)[more]
         nexts.append((which[hits.which[more]], index.ordered[place]))

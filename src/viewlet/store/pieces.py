@@ -12,14 +12,14 @@ import numpy as np
 
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
-from viewlet.store.layout import Layout, Names
+from viewlet.store.layout import Names
 from viewlet.store.near import Found, Places, nearest
 from viewlet.store.ranges import Edge, RangeIndex, Values
 from viewlet.store.stretches import Stretches, merged, share_hashes
 
 
 def pieces_met(
-    indexes: Sequence[RangeIndex], layout: Layout, columns: Names, ends: tuple[str, str], spans: Rows, own: Names
+    indexes: Sequence[RangeIndex], columns: Names, ends: tuple[str, str], spans: Rows, own: Names
 ) -> Stretches | None:
     """The stretches of some spans and of all pieces that these meet; None if groups share a hash.
 
@@ -30,7 +30,7 @@ def pieces_met(
         return None
 
     def last_up_to(values: Values) -> Found | None:
-        return nearest(indexes, columns, Places(hashes, Edge(values, "right"), before=True), layout, 1)
+        return nearest(indexes, columns, Places(hashes, Edge(values, "right"), before=True), 1)
 
     if (found := last_up_to(low.copy())) is not None:
         start, end = (place_of(found.rows[name]) for name in ends)

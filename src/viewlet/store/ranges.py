@@ -144,6 +144,10 @@ class RangeIndex:
         order = np.argsort(self._given[at], kind="stable")
         return self._given[at[order]], at[order]
 
+    def rows(self, at: Positions) -> Rows:
+        """Some rows, by their positions in the run."""
+        return to_rows(self.batch.take(from_numpy(at, pa.int64())), self._layout)
+
     def without_value(self, hashes: Hashes) -> tuple[Positions, Rows] | None:
         """The rows whose value is NULL, and which of some hashes each has; None if there are none."""
         found = find(self._nulls[0], hashes)

@@ -19,7 +19,6 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.order import ascending, sort
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store.layout import Layout, Names
-from viewlet.store.maprun import to_rows
 from viewlet.store.near import Places, mixed_groups, nearest
 from viewlet.store.ranges import LEFT, RIGHT, Edge, Probes, RangeIndex, Values, add_ranges
 
@@ -40,7 +39,7 @@ def around_shares(
     NULL is no value. Groups without any have no rows here, and neither have those that share a hash.
     """
     counts = _up_to(indexes, hashes, None, layout)
-    groups = np.setdiff1d(np.flatnonzero(counts > 0), _mixed(indexes, key, hashes, layout))
+    groups = np.setdiff1d(np.flatnonzero(counts > 0), _mixed(indexes, key, hashes))
     if not len(groups) or any(index.is_mixed for index in indexes):
         return None
     of = np.tile(groups, len(shares))
@@ -58,18 +57,13 @@ def _up_to(indexes: Sequence[RangeIndex], hashes: Hashes, edge: Edge | None, lay
     return add_ranges(indexes, Probes(hashes, None, edge, None), (), layout).weights
 
 
-def _mixed(indexes: Sequence[RangeIndex], key: Names, hashes: Hashes, layout: Layout) -> Positions:
+def _mixed(indexes: Sequence[RangeIndex], key: Names, hashes: Hashes) -> Positions:
     """The groups that are several, which share a hash."""
     parts = [n for index in indexes if (n := index.without_value(hashes)) is not None]
     for index in indexes:
         if (hits := index.find(Probes(hashes, None, None, None))) is not None:
-            parts.append((hits.which, _taken(index, hits.start, layout)))
+            parts.append((hits.which, index.rows(index.at[hits.start])))
     return mixed_groups(parts, key) if parts and key else np.zeros(0, dtype=np.int64)
-
-
-def _taken(index: RangeIndex, at: Positions, layout: Layout) -> Rows:
-    """Rows of a run, by their places in its order."""
-    return to_rows(index.batch.take(from_numpy(index.at[at], pa.int64())), layout)
 
 
 def _at_ranks(indexes: Sequence[RangeIndex], hashes: Hashes, ranks: Weights, layout: Layout) -> Values:
@@ -121,8 +115,8 @@ def _rows_from(
     for index in indexes:
         hits = index.find(Probes(hashes, Edge(values, LEFT), Edge(values, RIGHT), None))
         if (pairs := index.pairs(hits)) is not None:
-            parts.append((pairs[0], to_rows(index.batch.take(from_numpy(pairs[1], pa.int64())), layout)))
-    after = nearest(indexes, key, Places(hashes, Edge(values, RIGHT), before=False), layout, _AROUND)
+            parts.append((pairs[0], index.rows(pairs[1])))
+    after = nearest(indexes, key, Places(hashes, Edge(values, RIGHT), before=False), _AROUND)
     parts += [] if after is None else [(after.which, after.rows)]
     numbered = [rows.with_columns({_PROBE: from_numpy(which, pa.int64())}) for which, rows in parts]
     rows = Rows.concat(numbered).consolidate()

@@ -18,7 +18,7 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows, add_up, same
 from viewlet.columns.spans import join_up
-from viewlet.store.layout import Layout, Names
+from viewlet.store.layout import Names
 from viewlet.store.near import Places, nearest
 from viewlet.store.ranges import Edge, Probes, RangeIndex, Values
 
@@ -56,7 +56,6 @@ class Stretches:
 
 def around(
     indexes: Sequence[RangeIndex],
-    layout: Layout,
     columns: Names,
     order: str,
     changes: Rows,
@@ -67,8 +66,8 @@ def around(
     hashes, values = changes.hashes(columns), place_of(changes[order])
     if share_hashes(indexes, hashes, [changes[name] for name in columns]):
         return None
-    low = _reach(indexes, layout, columns, Places(hashes, Edge(values, "left"), before=True), before)
-    high = _reach(indexes, layout, columns, Places(hashes, Edge(values, "right"), before=False), after)
+    low = _reach(indexes, columns, Places(hashes, Edge(values, "left"), before=True), before)
+    high = _reach(indexes, columns, Places(hashes, Edge(values, "right"), before=False), after)
     return merged(hashes, low, high)
 
 
@@ -85,14 +84,14 @@ def _are_own(index: RangeIndex, hashes: Hashes, keys: Sequence[pa.Array]) -> boo
     return bool(same(keys, hits.which, index.keys_of(hits), np.arange(len(hits.which))).all())
 
 
-def _reach(indexes: Sequence[RangeIndex], layout: Layout, columns: Names, places: Places, count: int | None) -> Values:
+def _reach(indexes: Sequence[RangeIndex], columns: Names, places: Places, count: int | None) -> Values:
     """The value of the row that is so far from each place; the end of all values where there are not so many rows."""
     assert places.edge is not None
     values = places.edge.values
     if count == 0:
         return values
     result = np.full(len(values), _end(values.dtype, least=places.before), dtype=values.dtype)
-    found = None if count is None else nearest(indexes, columns, places, layout, count)
+    found = None if count is None else nearest(indexes, columns, places, count)
     if found is not None and count is not None:
         reached = add_up(found.rows.weights, found.which, len(values)) >= count
         last = np.zeros(len(values), dtype=np.int64)
