@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import viewlet
 from viewlet import cli, screen
 from viewlet.cli import main
 
@@ -109,6 +113,49 @@ def test_bench_says_where_benchmarks_are(tmp_path: Path, monkeypatch: pytest.Mon
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "viewlet", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("viewlet ")
+
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_write_protected: list[str] = []
+
+
+def _refuse_writing(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook that makes a folder read as one of a file system that is mounted read-only."""
+    changes = event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.utime", "os.chmod")
+    writes = changes or (event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES)
+    if writes and any(str(arguments[0]).startswith(folder) for folder in _write_protected):
+        raise OSError(errno.EROFS, f"{event} on a read-only file system", str(arguments[0]))
+
+
+@pytest.fixture
+def write_protect() -> Iterator[list[str]]:
+    """Folders in which nothing may be written."""
+    if _refuse_writing not in _hooked:
+        sys.addaudithook(_refuse_writing)
+        _hooked.append(_refuse_writing)
+    yield _write_protected
+    _write_protected.clear()
+
+
+_hooked: list[Any] = []
+
+
+@pytest.mark.spark
+def test_reading_commands_only_read(spark: Any, tmp_path: Path, capsys: Captured, write_protect: list[str]) -> None:
+    """Beside a live writer, and where nothing can be written."""
+    warehouse = tmp_path / "w"
+    with viewlet.connect(warehouse, spark=spark) as writer:
+        writer.sql(TABLE)
+        writer.sql("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM orders")
+        writer.insert("orders", [(1, "2.50")])
+        write_protect.append(str(warehouse))
+        for command in (["status"], ["history", "v"], ["explain", "v"], ["check"]):
+            assert main([*command, "--warehouse", str(warehouse)]) == 0, capsys.readouterr().err
+            assert "v" in capsys.readouterr().out
+        with pytest.raises(OSError, match="read-only"):
+            (warehouse / "new").touch()
+        write_protect.clear()
+        writer.insert("orders", [(2, "2.50")])
 
 
 @pytest.mark.spark

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _shared(warehouse: Any, engine: Any) -> argparse.ArgumentParser:
     """The options that may stand before and after the command."""
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--warehouse", type=Path, metavar="DIR", default=warehouse, help="default: ./warehouse")
+    shared.add_argument("--warehouse", metavar="DIR", default=warehouse, help="default: ./warehouse")
     shared.add_argument("--engine", choices=ENGINES, default=engine, help="default: auto, by cost")
     return shared
 
@@ -57,7 +57,7 @@ def _shared(warehouse: Any, engine: Any) -> argparse.ArgumentParser:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="viewlet",
-        parents=[_shared(Path("warehouse"), "auto")],
+        parents=[_shared("warehouse", "auto")],
         description="Keeps the results of Spark queries fresh.",
     )
     parser.add_argument("--version", action="version", version=f"viewlet {__version__}")
@@ -80,17 +80,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _open(arguments: argparse.Namespace, *, create: bool = False) -> Database:
-    """The warehouse that the user named; only `run` may make a new one."""
-    if not create and not arguments.warehouse.is_dir():
-        raise StoreError(f"there is no warehouse in `{arguments.warehouse}`", hint="name it with --warehouse DIR")
-    return connect(arguments.warehouse, engine=arguments.engine)
+def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
+    """The warehouse that the user named: `run` writes to it, and may make a new one; the others only read."""
+    return connect(arguments.warehouse, engine=arguments.engine, read_only=not write)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     script = _read(arguments.file)
     statements = split(script)
-    with _open(arguments, create=True) as db:
+    with _open(arguments, write=True) as db:
         for line, text in statements:
             _run_one(db, f"{arguments.file}:{line}", "\n" * (line - 1) + text)
     return 0

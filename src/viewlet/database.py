@@ -51,12 +51,12 @@ class Database:
     ) -> None:
         if engine not in ("auto", "inproc", "spark"):
             raise StoreError(f"there is no engine named {engine!r}", hint="auto, inproc or spark")
-        self.path = Path(path)
         self.engine = engine
         self.read_only = read_only
         self._spark = spark
         self._cores = spark.sparkContext.defaultParallelism if spark else os.cpu_count() or 1
-        self.store = Store.open(self.path, write=not read_only, durability=durability)
+        self.store = Store.open(path, write=not read_only, durability=durability)
+        self.path = self.store.root
         self._lock = threading.RLock()
         self.on_spark = OnSparkSession(lambda: self.session, lambda view: self.catalog.view(view).fragments)
         self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
@@ -338,7 +338,11 @@ def connect(
     durability: Durability = "epoch",
     read_only: bool = False,
 ) -> Database:
-    """Open a warehouse, or make one. `durability`: "epoch" syncs every epoch, a number groups them by milliseconds."""
+    """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
+
+    `durability`: "epoch" syncs every epoch, a number groups them by milliseconds. `read_only` takes no lock and
+    writes nothing: any number of readers go along with one writer.
+    """
     return Database(path, spark=spark, engine=engine, durability=durability, read_only=read_only)
 
 

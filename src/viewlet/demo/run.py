@@ -16,6 +16,7 @@ from viewlet.demo.retail import make_retail
 from viewlet.demo.stream import SIZES, Epoch, make_stream
 from viewlet.errors import StoreError
 from viewlet.screen import aligned, duration, plural, progress
+from viewlet.store.location import locate
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -26,11 +27,12 @@ WHOLE = "the whole epoch"
 Times = dict[str, dict[int, list[float]]]
 
 
-def run_demo(folder: Path, *, lines: int = 1_000_000, sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> bool:
+def run_demo(folder: str | Path, *, lines: int = 1_000_000, sizes: tuple[int, ...] = SIZES, rounds: int = 3) -> bool:
     """Run the demonstration in a folder; whether every view was right at the end."""
     start = time.perf_counter()
-    _make_anew(folder)
+    _make_room(locate(folder))
     with connect(folder) as db:
+        (db.path / MARK).touch()
         retail = make_retail(lines)
         _load(db, retail.tables)
         _define(db)
@@ -45,15 +47,13 @@ def run_demo(folder: Path, *, lines: int = 1_000_000, sizes: tuple[int, ...] = S
     return right
 
 
-def _make_anew(folder: Path) -> None:
-    """An empty folder for the demonstration; one that holds something else is left alone."""
+def _make_room(folder: Path) -> None:
+    """Remove an earlier demonstration; a folder that holds something else is left alone."""
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise StoreError(
             f"`{folder}` holds something that is not the demonstration's", hint="name another folder: --warehouse DIR"
         )
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / MARK).touch()
 
 
 def _load(db: Database, tables: dict[str, object]) -> None:

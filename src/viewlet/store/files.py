@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from viewlet.errors import CorruptFile, StoreError
 
-LOG, DATA = "log", "data"
+LOG, DATA, MARK = "log", "data", "mark"
 
 
 class GoneFile(CorruptFile):

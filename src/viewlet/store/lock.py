@@ -6,14 +6,20 @@ import fcntl
 import os
 from pathlib import Path
 
-from viewlet.errors import WarehouseBusy
+from viewlet.errors import StoreError, WarehouseBusy
 
 
 class WriterLock:
     """Held from construction until `release`."""
 
     def __init__(self, root: Path) -> None:
-        self._descriptor = os.open(root / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(root / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as reason:
+            raise StoreError(
+                f"the warehouse at {root} cannot be written: {reason.strerror}", hint="open it with read_only=True"
+            ) from reason
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -21,7 +27,7 @@ class WriterLock:
             os.close(self._descriptor)
             raise WarehouseBusy(
                 f"process {holder} is writing to the warehouse at {root}",
-                hint="close it there, or open the warehouse for reading",
+                hint="close it there, or open the warehouse with read_only=True",
             ) from None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)

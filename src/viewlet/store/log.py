@@ -43,7 +43,7 @@ def read_log(root: Path, tail: Tail | None = None) -> tuple[list[Frame], Tail]:
     """The frames after `tail`, or all of the newest segment if that is a newer one."""
     numbers = segments(root)
     if not numbers:
-        raise StoreError(f"there is no warehouse at {root}", hint="open it for writing once to make one")
+        raise CorruptFile(f"{root / LOG} has no segment", hint="restore the log from a backup")
     if tail is None or tail.number != numbers[-1]:
         tail = Tail(numbers[-1], SEGMENT_HEAD)
     frames, end = _read_segment(root, tail.number, tail.end)

@@ -19,6 +19,7 @@ from viewlet.store.contents import Contents
 from viewlet.store.files import DATA, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
+from viewlet.store.location import check_free, check_there, locate
 from viewlet.store.lock import WriterLock
 from viewlet.store.log import Tail, read_log, segment_name, segments
 from viewlet.store.opening import make_contents
@@ -80,15 +81,16 @@ class Store:
         """Open a warehouse, to write (it is made if need be; one process at a time) or only to read."""
         if durability != "epoch" and not (isinstance(durability, int) and durability > 0):
             raise StoreError(f"`{durability}` is no durability", hint='say "epoch", or a number of milliseconds')
-        store = Store(Path(path).absolute(), limits or Limits())
+        store = Store(locate(path), limits or Limits())
         if write:
             store._open_for_writing(None if durability == "epoch" else int(durability))
         else:
+            check_there(store.root)
             store.refresh()
         return store
 
     def _open_for_writing(self, group: int | None) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
+        check_free(self.root)
         lock = WriterLock(self.root)
         try:
             make_warehouse(self.root)

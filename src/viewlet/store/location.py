@@ -1,0 +1,64 @@
+"""Where a warehouse is: a local folder, which is made only where nothing else is."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from viewlet.errors import StoreError
+from viewlet.store.files import DATA, LOG, MARK
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash is enough: a Path keeps only one of two
+_OWN = {LOG, DATA, MARK, "lock"}
+_NOTHING = {"lost+found"}  # in the root of every new volume
+
+
+def locate(path: str | os.PathLike[str]) -> Path:
+    """The folder that a path means; `~` and `file:` are understood, other schemes are not."""
+    text = os.fspath(path)
+    if not text:
+        raise StoreError("the path of a warehouse is empty", hint='name a folder; "." is the current one')
+    if (scheme := _SCHEME.match(text)) is None:
+        return Path(text).expanduser().absolute()
+    if scheme[1].lower() != "file":
+        raise StoreError(
+            f"a warehouse cannot be at `{text}`: there is no access to {scheme[1]}", hint="name a local folder"
+        )
+    address = urlsplit(text)
+    if address.netloc not in ("", "localhost"):
+        raise StoreError(f"`{text}` is a file of another host, {address.netloc}", hint="write file:///path/to/folder")
+    return Path(unquote(address.path)).absolute()
+
+
+def is_warehouse(root: Path) -> bool:
+    """Whether a warehouse was made there."""
+    return (root / MARK).exists() or any((root / LOG).glob("*.log"))
+
+
+def check_there(root: Path) -> None:
+    """Refuse to read where there is no warehouse."""
+    _refuse_file(root)
+    if not is_warehouse(root):
+        raise StoreError(
+            f"there is no warehouse in `{root}`", hint="name the folder of one, or open a new folder for writing"
+        )
+
+
+def check_free(root: Path) -> None:
+    """Refuse to make a warehouse of a folder that holds other things; one whose making was cut short is fine."""
+    _refuse_file(root)
+    if not root.exists() or is_warehouse(root):
+        return
+    strangers = sorted({path.name for path in root.iterdir()} - _OWN - _NOTHING)
+    if strangers:
+        some = ", ".join(strangers[:3]) + (" …" if len(strangers) > 3 else "")
+        raise StoreError(
+            f"`{root}` is no warehouse, and there are other things in it: {some}", hint="name a new or an empty folder"
+        )
+
+
+def _refuse_file(root: Path) -> None:
+    if root.exists() and not root.is_dir():
+        raise StoreError(f"`{root}` is a file, and a warehouse is a folder", hint="name a folder")
