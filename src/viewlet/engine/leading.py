@@ -31,9 +31,9 @@ from viewlet.store import Contents
 if TYPE_CHECKING:
     from viewlet.engine.block import Epoch, Run
 
-Bound = Callable[[Key, Positions, int], Any]
+Bound = Callable[[Key, Positions, Mask], Any]
 """The key of a certain row: found among the keys of the rows not told apart from it so far, given with their
-positions and with how many rows are known to sort before it."""
+positions and with which rows are known to sort before it."""
 UpTo = Callable[[Rows, Bound], Mask]
 
 
@@ -93,13 +93,18 @@ def _not_after(up_to: UpTo, rows: Rows, delta: Rows) -> Rows:
 
 
 def _first(up_to: UpTo, rows: Rows, count: int) -> Rows:
-    """The first so many rows, with those that are tied with the last of them."""
-    if len(rows) <= count:
+    """The first rows, so many that they occur `count` times, with those that are tied with the last of them.
+
+    A source in order gives as many as occur `count` times and then those without a value: rows that occur more than
+    once count as often, lest one without a value be taken for a row that was not read.
+    """
+    if rows.weights.sum() <= count:
         return rows
 
-    def key_of_last(key: Key, at: Positions, before: int) -> Any:
-        place = count - before - 1
-        return np.partition(key, place)[place]
+    def key_of_last(key: Key, at: Positions, before: Mask) -> Any:
+        order = np.argsort(key, kind="stable")
+        reached = np.cumsum(rows.weights[at[order]]) + rows.weights[before].sum()
+        return key[order[np.searchsorted(reached, count)]]
 
     return rows.filter(up_to(rows, key_of_last))
 
@@ -119,7 +124,7 @@ def _compile_up_to(order: Sequence[Order]) -> UpTo:
             keys = term_keys(values.take(from_numpy(at, pa.int64())), descending, nulls_first)
             while keys:
                 key, *keys = keys
-                last = bound(key, at, int(np.count_nonzero(inside)))
+                last = bound(key, at, inside)
                 inside[at[key < last]] = True
                 tied = key == last
                 at, keys = at[tied], [k[tied] for k in keys]
