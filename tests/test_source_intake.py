@@ -7,6 +7,7 @@ import math
 import struct
 import time
 from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import VariantVal
 
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
@@ -41,6 +43,24 @@ class SparkRow(tuple):
     __fields__ = ("total", "id", "name")
 
 
+@dataclass
+class Sale:
+    """A row whose fields stand in another order than the table's."""
+
+    name: str | None
+    total: Decimal
+    id: int
+
+
+class AttrsSale:
+    """What a class made by attrs looks like."""
+
+    __attrs_attrs__ = tuple(namedtuple("Attribute", "name")(name) for name in ("name", "id", "total"))
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.id, self.name, self.total = row
+
+
 KINDS: dict[str, Any] = {
     "tuples": ROWS,
     "lists": [list(row) for row in ROWS],
@@ -50,7 +70,9 @@ KINDS: dict[str, Any] = {
     "dicts with other case": [{k.upper(): v for k, v in row.items()} for row in DICTS],
     "other mappings": [OrderedDict(row) for row in DICTS],
     "dicts and tuples": [DICTS[0], ROWS[1]],
-    "named tuples": [namedtuple("Sale", "a b c")(*row) for row in ROWS],
+    "named tuples": [namedtuple("Sale", "total id name")(row[2], row[0], row[1]) for row in ROWS],
+    "dataclasses": [Sale(name=row[1], total=row[2], id=row[0]) for row in ROWS],
+    "attrs classes": [AttrsSale(row) for row in ROWS],
     "rows of Spark": [SparkRow((row[2], row[0], row[1])) for row in ROWS],
     "arrays of NumPy": [np.array(row, dtype=object) for row in ROWS],
     "a generator": (row for row in ROWS),
@@ -99,6 +121,7 @@ def test_some_columns_only() -> None:
     ("data", "message"),
     [
         ([{"id": 1, "name": "a"}], "table sales, row 1: column total is missing (hint: given: id, name)"),
+        ([namedtuple("Sale", "a b c")(*ROWS[0])], "table sales, row 1: column id is missing (hint: given: a, b, c)"),
         ([*DICTS, {**DICTS[0], "extra": 1}], "table sales, row 3: there is no column 'extra'"),
         ([ROWS[0], (1, "a")], "table sales, row 2: too few values: 2 for 3 columns"),
         ([(1, "a", Decimal(1), 7)], "table sales, row 1: too many values: 4 for 3 columns"),
@@ -186,8 +209,14 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("map<int, string>", [(1, "x")], [(1, "x")]),
     ("struct<a: int, b: string>", {"b": "x", "a": 1}, {"a": 1, "b": "x"}),
     ("struct<a: int, b: string>", (1, None), {"a": 1, "b": None}),
+    ("struct<a: int, b: string>", namedtuple("S", "b a")("x", 1), {"a": 1, "b": "x"}),
+    ("struct<name: string, id: bigint, total: int>", Sale("x", 3, 1), {"name": "x", "id": 1, "total": 3}),
     ("array<struct<a: date>>", [{"a": "2024-01-01"}], [{"a": dt.date(2024, 1, 1)}]),
     ("variant", {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}, {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}),
+    ("variant", 1, {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}),
+    ("variant", VariantVal.parseJson("[1.5, true]"), vars(VariantVal.parseJson("[1.5, true]"))),
+    ("variant", {"a": Decimal("1.5"), "b": [True, None, "ä"]}, vars(VariantVal.parseJson('{"a": 1.5, "b": [true, null, "ä"]}'))),
+    ("variant", 2.0, vars(VariantVal.parseJson("2e0"))),
 ]  # fmt: skip
 
 
@@ -251,7 +280,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("struct<a: int>", {"a": 1, "b": 2}, "has the fields a, b, not a"),
     ("struct<a: int>", (1, 2), "has 2 values for 1 fields"),
     ("struct<a: array<int>>", {"a": [None, 2.5]}, "has at a [None, 2.5], which has at [1] 2.5, which is not a whole"),
-    ("variant", 5, "is a int, not variant"),
+    ("variant", [dt.date(2024, 1, 1)], "holds a date, which is no value of JSON: give a VariantVal"),
+    ("variant", {"a": math.nan}, "holds a float, which is no value of JSON"),
+    ("variant", 10**38, "holds a int, which is no value of JSON"),
 ]  # fmt: skip
 
 

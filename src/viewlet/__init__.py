@@ -1,6 +1,7 @@
 """Viewlet keeps the results of Spark queries fresh."""
 
 from viewlet.aggregates import Aggregate, ColumnAggregate
+from viewlet.columns.python import Months
 from viewlet.database import Database, connect
 from viewlet.epochs import Epoch
 from viewlet.errors import (
@@ -13,6 +14,7 @@ from viewlet.errors import (
     UnknownName,
     UnsupportedFunction,
     UnsupportedQuery,
+    UnsupportedValue,
     ViewletError,
     WarehouseBusy,
 )
@@ -27,6 +29,7 @@ __all__ = [
     "Database",
     "Epoch",
     "EvaluationError",
+    "Months",
     "RejectedEpoch",
     "Relation",
     "SparkMissing",
@@ -35,6 +38,7 @@ __all__ = [
     "UnknownName",
     "UnsupportedFunction",
     "UnsupportedQuery",
+    "UnsupportedValue",
     "ViewletError",
     "WarehouseBusy",
     "__version__",

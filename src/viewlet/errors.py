@@ -6,6 +6,7 @@
     ├── UnsupportedQuery           a definition that cannot be kept fresh
     │   └── UnsupportedFunction    … because of a function that gives another answer every time
     ├── RejectedEpoch              the changes are not right; nothing was applied
+    ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
     ├── StoreError                 the warehouse cannot be opened, read or written
     │   ├── CorruptFile            a file is torn or was altered
@@ -47,6 +48,10 @@ class UnsupportedFunction(UnsupportedQuery):
 
 class RejectedEpoch(ViewletError):
     """The changes are not right; nothing of the epoch was applied."""
+
+
+class UnsupportedValue(ViewletError):
+    """A value that is read as Python's, whose types cannot hold it."""
 
 
 class EvaluationError(ViewletError):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.catalog import View
+from viewlet.columns.python import pandas_values, python_values
 from viewlet.columns.rows import Rows, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import StoreError
@@ -75,13 +76,16 @@ class Relation:
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
 
     def pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame."""
-        return self.arrow().to_pandas()
+        """The rows as a pandas DataFrame; maps, variants and intervals of months are the values that `rows` gives."""
+        import pandas as pd
+
+        columns = zip(self.fields, self.arrow().columns, strict=True)
+        return pd.DataFrame({f.name: pandas_values(self.name, f, column) for f, column in columns})
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows as tuples."""
-        columns = [column.to_pylist() for column in self.arrow().columns]
-        return list(zip(*columns, strict=True))
+        """The rows as tuples of Python values."""
+        columns = zip(self.fields, self.arrow().columns, strict=True)
+        return list(zip(*(python_values(self.name, f, column) for f, column in columns), strict=True))
 
     def spark(self) -> DataFrame:
         """The rows as a Spark DataFrame."""

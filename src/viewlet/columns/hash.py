@@ -2,7 +2,8 @@
 
 Values that Spark cannot tell apart as a row's contents hash alike: NULL has a hash of its own, all NaN are
 one. 0.0 and −0.0 are different contents (Spark prints them differently); where an operator compares keys,
-the plan normalizes them first, as Spark's own does. A map's hash does not depend on the order of its entries.
+the plan normalizes them first, as Spark's own does. The entries of a map count in their order, in which Spark
+prints them and `map_keys` lists them.
 
 Everything is vectorized; strings are hashed eight bytes at a time.
 """
@@ -80,9 +81,9 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     if pa.types.is_struct(kind):
         hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed)
     elif pa.types.is_map(kind):
-        hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys), seed), ordered=False)
+        hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys), seed))
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        hashes = _hash_lists(array, hash_array(array.values, seed), ordered=True)
+        hashes = _hash_lists(array, hash_array(array.values, seed))
     elif pa.types.is_null(kind):
         return np.full(len(array), _NULL, dtype=np.uint64)
     elif _is_bytes(kind):
@@ -179,19 +180,15 @@ def _salt_after(salt: np.uint64) -> np.uint64:
     return np.uint64((int(salt) + int(_PRIME)) & 0xFFFFFFFFFFFFFFFF)
 
 
-def _hash_lists(array: pa.Array, elements: Hashes, *, ordered: bool) -> Hashes:
-    """The hash of each list, from the hashes of the elements (of the whole child array)."""
+def _hash_lists(array: pa.Array, elements: Hashes) -> Hashes:
+    """The hash of each list or map, from the hashes of its elements or entries (of the whole child array)."""
     offsets = offsets_of(array)
     starts, lengths = offsets[:-1], np.diff(offsets)
     if array.null_count:
         lengths = np.where(valid_mask(array), lengths, 0)
     owner = np.repeat(np.arange(len(array)), lengths)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    terms = elements[np.repeat(starts, lengths) + within]
-    if ordered:
-        terms = mix(terms + within.astype(np.uint64) * _PRIME)
-    else:
-        terms = mix(terms ^ _MIX2)
+    terms = mix(elements[np.repeat(starts, lengths) + within] + within.astype(np.uint64) * _PRIME)
     sums = np.zeros(len(array), dtype=np.uint64)
     np.add.at(sums, owner, terms)
     return mix(sums + lengths.astype(np.uint64) * _PRIME)

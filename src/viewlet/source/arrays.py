@@ -15,16 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import combine, from_numpy, offsets_of, valid_mask, values_of
+from viewlet.columns.python import FIRST_DAY, FIRST_MICRO, LAST_DAY, LAST_MICRO
 from viewlet.columns.rows import group
 from viewlet.columns.types import arrow_type, spark_type
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.source.refusal import Wrong, refuse_null, refuse_value
 from viewlet.source.values import converter
-
-_DAYS = (-719162, 2932896)
-_MICROS = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
-"""The years 1 to 9999: what Spark's dates and timestamps hold."""
-
 
 _arrow_type = lru_cache(maxsize=1024)(arrow_type)
 
@@ -139,14 +135,14 @@ def _is_unknown(kind: pa.DataType) -> bool:
 
 
 def in_range(array: pa.Array) -> bool:
-    """Whether all dates and timestamps are within Spark's years."""
+    """Whether all dates and timestamps are within the years 1 to 9999, of which Spark's literals are."""
     kind = array.type
     if not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)) or not len(array):
         return True
     values = values_of(array, f"i{kind.bit_width // 8}")
     if array.null_count:
         values = values[valid_mask(array)]
-    low, high = _DAYS if pa.types.is_date32(kind) else _MICROS
+    low, high = (FIRST_DAY, LAST_DAY) if pa.types.is_date32(kind) else (FIRST_MICRO, LAST_MICRO)
     return not len(values) or (low <= int(values.min()) and int(values.max()) <= high)
 
 

@@ -1,9 +1,9 @@
 """Taking in data: what users bring, as Arrow rows of a table's schema.
 
 The law: every value comes in as it was given, or the whole lot is refused with an error that names table,
-row (from 1), column, value and reason. Columns go by name, those of tuples and lists by position. In pandas
-NaN means a missing value, so it comes in as NULL, as with Spark; a NaN that is a number comes in from Arrow
-or from Python's own rows.
+row (from 1), column, value and reason. Columns go by name wherever the data have names, those of plain tuples
+and lists by position. In pandas NaN means a missing value, so it comes in as NULL, as with Spark; a NaN that is
+a number comes in from Arrow or from Python's own rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.source.arrays import checked, from_arrow, from_values, in_range
+from viewlet.source.names import named_values
 from viewlet.source.refusal import place_columns, refuse_row
 
 _ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts or tuples"
@@ -41,16 +42,21 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
         return _from_tables(table, wanted, data.read_all())
     if isinstance(data, pa.Table | pa.RecordBatch):
         return _from_tables(table, wanted, data)
-    origin = type(data).__module__
-    if origin.startswith("pandas.") and hasattr(data, "dtypes") and hasattr(data, "columns"):
+    origin = _package(data)
+    if origin == "pandas" and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
-    if origin.startswith("pyspark.") and hasattr(data, "toArrow"):
+    if origin == "pyspark" and hasattr(data, "toArrow"):
         return _from_tables(table, wanted, _from_spark(data))
     if hasattr(data, "__arrow_c_stream__"):
         return _from_tables(table, wanted, pa.table(data))
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_rows(table, wanted, list(data))
     raise RejectedEpoch(f"table {table}: a {type(data).__name__} holds no rows", hint=_ROWS)
+
+
+def _package(data: Any) -> str:
+    """The package that defines a value's class: pandas 3 says `pandas`, earlier ones `pandas.core.frame`."""
+    return type(data).__module__.partition(".")[0]
 
 
 def _from_spark(data: Any) -> pa.Table:
@@ -80,7 +86,7 @@ def _from_series(table: str, field: Field, series: Any) -> pa.Array:
 
 
 def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[pa.Array]:
-    """Rows as dicts (by name) or tuples and lists (by position); or pieces that are tables themselves."""
+    """Rows with names, or tuples and lists that go by position; or pieces that are tables themselves."""
     if rows and not isinstance(rows[0], dict | tuple | list) and _is_table(rows[0]):
         pieces = [_arrays(table, wanted, piece) for piece in rows]
         return [pa.concat_arrays(parts) for parts in zip(*pieces, strict=True)]
@@ -91,18 +97,19 @@ def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list
 
 
 def _is_table(data: Any) -> bool:
-    return isinstance(data, pa.Table | pa.RecordBatch) or type(data).__module__.startswith(("pandas.", "pyspark."))
+    return isinstance(data, pa.Table | pa.RecordBatch) or _package(data) in ("pandas", "pyspark")
+
+
+_ALIKE: tuple[set[type], ...] = ({tuple}, {list}, {dict})
 
 
 def _columns_fast(wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence[Any]] | None:
     """The values column by column if all rows are alike and complete; else None."""
-    kinds, width = set(map(type, rows)), len(wanted)
-    if not rows or len(kinds) != 1 or set(map(len, rows)) != {width}:
+    kinds = set(map(type, rows))
+    if kinds not in _ALIKE or set(map(len, rows)) != {len(wanted)}:
         return None
-    if kinds <= {tuple, list}:
-        return list(zip(*rows, strict=True))
     if kinds != {dict}:
-        return None
+        return list(zip(*rows, strict=True))
     try:
         return [[row[f.name] for row in rows] for f in wanted]
     except KeyError:
@@ -116,11 +123,9 @@ def _columns(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[S
 
 
 def _row(table: str, wanted: Sequence[Field], number: int, row: Any) -> Sequence[Any]:
-    if hasattr(row, "__fields__"):  # a Row of Spark's
-        row = dict(zip(row.__fields__, row, strict=True))
-    if isinstance(row, Mapping):
-        values = list(row.values())
-        return [values[at] for at in place_columns(f"table {table}, row {number}", wanted, list(row))]
+    if (named := named_values(row)) is not None:
+        names, values = named
+        return [values[at] for at in place_columns(f"table {table}, row {number}", wanted, names)]
     if isinstance(row, np.ndarray):
         row = row.tolist()
     if not isinstance(row, tuple | list):

@@ -8,6 +8,7 @@ FLOAT column is rounded, as Spark would, since Python has no float of 32 bits.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from viewlet.plan.types import INTEGRAL, Type
+from viewlet.source.names import named_values
 from viewlet.source.refusal import Wrong, shortened
 
 Convert = Callable[[Any], Any]
@@ -221,10 +223,34 @@ def _void(value: Any) -> Any:
 
 
 def _variant(value: Any) -> dict[str, bytes]:
-    parts = value if isinstance(value, Mapping) else vars(value) if hasattr(value, "__dict__") else {}
-    if set(parts) != {"value", "metadata"}:
-        raise _wrong_type(value, Type("variant"))
-    return {name: _binary(part) for name, part in parts.items()}
+    """A variant as its two parts: those of a VariantVal or of Arrow, or made of the value that it is to hold."""
+    from pyspark.sql.types import VariantVal
+
+    if isinstance(value, Mapping) and set(value) == set(_VARIANT) and isinstance(value["metadata"], bytes | bytearray):
+        return {name: _binary(value[name]) for name in _VARIANT}
+    made = value if isinstance(value, VariantVal) else VariantVal.parseJson(_json(value))
+    return {name: bytes(getattr(made, name)) for name in _VARIANT}
+
+
+_VARIANT = ("value", "metadata")
+
+
+def _json(value: Any) -> str:
+    """The JSON of a value that a variant is to hold: digits are a decimal there, an exponent makes a double."""
+    match _plain(value):
+        case None | bool() | str() as plain:
+            return json.dumps(plain)
+        case int() as number if abs(number) < 10**38:
+            return str(number)
+        case Decimal() as number if number.is_finite() and len(format(number, "f").strip("-").replace(".", "")) <= 38:
+            return format(number, "f")
+        case float() as number if math.isfinite(number):
+            return repr(number) if "e" in repr(number) else f"{number!r}e0"
+        case list() | tuple() as items:
+            return f"[{', '.join(map(_json, items))}]"
+        case dict() as fields if all(isinstance(name, str) for name in fields):
+            return f"{{{', '.join(f'{json.dumps(name)}: {_json(part)}' for name, part in fields.items())}}}"
+    raise Wrong(f"holds a {type(value).__name__}, which is no value of JSON: give a VariantVal")
 
 
 _SIMPLE: dict[str, Convert] = {
@@ -281,13 +307,12 @@ def _struct(kind: Type) -> Convert:
 
 
 def _fields(value: Any, names: Sequence[str], kind: Type) -> Sequence[Any]:
-    """The values of a struct's fields: by name from a dict or a Spark Row, by position from a tuple."""
-    if hasattr(value, "__fields__"):
-        value = dict(zip(value.__fields__, value, strict=True))
-    if isinstance(value, Mapping):
-        if set(value) != set(names):
-            raise Wrong(f"has the fields {', '.join(map(str, value))}, not {', '.join(names)}")
-        return [value[name] for name in names]
+    """The values of a struct's fields: by name where it has names, else by position."""
+    if (named := named_values(value)) is not None:
+        given, values = named
+        if sorted(map(str, given)) != sorted(names):
+            raise Wrong(f"has the fields {', '.join(map(str, given))}, not {', '.join(names)}")
+        return [values[given.index(name)] for name in names]
     if not isinstance(value, tuple | list):
         raise _wrong_type(value, kind)
     if len(value) != len(names):

@@ -18,7 +18,7 @@ from typing import Any
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.files import checksum
 
-VERSION = 2
+VERSION = 3
 _SEGMENT = struct.Struct("<8sII")
 _PREFIX = struct.Struct("<4sIQIII")
 _SEGMENT_MARK, _FRAME_MARK, _END_MARK = b"VIEWLET\n", b"\xf5frm", b"\xf5end"
