@@ -36,7 +36,7 @@ TABLE = "CREATE TABLE orders (id BIGINT, total DECIMAL(12,2), PRIMARY KEY (id));
 def test_run_tells_of_each_statement_in_a_line(tmp_path: Path, capsys: Captured) -> None:
     assert run(tmp_path, TABLE + "INSERT INTO orders VALUES (1, 2.50), (2, NULL); -- two\n") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "table orders"
+    assert lines[0] == "table orders: 0 rows"
     assert lines[1].startswith("epoch ")
     assert "orders +2 −0" in lines[1]
 

@@ -15,6 +15,8 @@ import pytest
 
 import viewlet
 from viewlet import (
+    InUse,
+    NameTaken,
     RejectedEpoch,
     SqlError,
     StoreError,
@@ -258,9 +260,9 @@ def test_dropping_and_replacing(db: viewlet.Database) -> None:
     db.sql(SPEND)
     db.create_view("big", "SELECT * FROM spend WHERE total > 5")
     filled(db)
-    with pytest.raises(UnknownName, match="big read spend"):
+    with pytest.raises(InUse, match="big read spend"):
         db.drop("spend")
-    with pytest.raises(UnknownName, match="already"):
+    with pytest.raises(NameTaken, match="already"):
         db.sql(SPEND)
     db.sql("CREATE OR REPLACE MATERIALIZED VIEW big AS SELECT cust FROM spend WHERE total < 5")
     assert db.table("big").rows() == [(8,)]

@@ -13,7 +13,14 @@ import pytest
 import viewlet
 from viewlet.check import close
 from viewlet.columns.rows import Rows
-from viewlet.errors import EvaluationError, RejectedEpoch, SqlError, StoreError, UnknownName, UnsupportedQuery
+from viewlet.errors import (
+    EvaluationError,
+    NameTaken,
+    RejectedEpoch,
+    SqlError,
+    StoreError,
+    UnsupportedQuery,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -129,7 +136,7 @@ def test_schemas_and_statements_that_say_too_much(db: viewlet.Database) -> None:
     with pytest.raises(SqlError, match="uint64"):
         db.create_table("u", pa.schema([("x", pa.uint64())]))
     db.sql("CREATE TABLE IF NOT EXISTS T (x INT)")
-    with pytest.raises(UnknownName):
+    with pytest.raises(NameTaken):
         db.create_table("T", "x INT")
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import viewlet
 from viewlet import Database
-from viewlet.errors import EvaluationError, RejectedEpoch, SqlError, UnknownName
+from viewlet.errors import EvaluationError, InUse, RejectedEpoch, SqlError
 
 pytestmark = pytest.mark.spark
 START = dt.datetime(2024, 5, 1, 12, 0, tzinfo=dt.UTC)
@@ -247,10 +247,10 @@ def test_the_late_table_goes_with_its_table(path: Path, spark: Any) -> None:
         assert sorted(db.table("clicks_late").rows()) == [(2, "a", at(-30), None), (3, "a", at(-31), "x")]
         with pytest.raises(RejectedEpoch, match="table clicks_late holds the late rows of clicks"):
             db.insert("clicks_late", [(1, "a", at(0), None)])
-        with pytest.raises(UnknownName, match="comes and goes with it"):
+        with pytest.raises(InUse, match="comes and goes with it"):
             db.drop("clicks_late")
         db.create_view("late", VIEWS["late"])
-        with pytest.raises(UnknownName, match="late read clicks"):
+        with pytest.raises(InUse, match="late read clicks"):
             db.drop("clicks")
         db.drop("clicks", cascade=True)
         assert db.catalog.names() == ()

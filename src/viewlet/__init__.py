@@ -7,6 +7,8 @@ from viewlet.epochs import Epoch
 from viewlet.errors import (
     CorruptFile,
     EvaluationError,
+    InUse,
+    NameTaken,
     RejectedEpoch,
     SparkMissing,
     SqlError,
@@ -29,7 +31,9 @@ __all__ = [
     "Database",
     "Epoch",
     "EvaluationError",
+    "InUse",
     "Months",
+    "NameTaken",
     "RejectedEpoch",
     "Relation",
     "SparkMissing",

@@ -8,14 +8,13 @@ compiling or recomputing anything.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from viewlet.engine.ready import ReadyProgram, make_ready
-from viewlet.errors import StoreError, UnknownName
+from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.program import Program, Step
@@ -73,6 +72,7 @@ def table_document(table: Table) -> dict[str, Any]:
         "static": table.static,
         "watermark": table.watermark and [table.watermark.column, table.watermark.delay],
         "late_of": table.late_of,
+        "defaults": [list(pair) for pair in table.defaults],
     }
 
 
@@ -86,6 +86,7 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         document.get("static", False),
         Watermark(*document["watermark"]) if document.get("watermark") else None,
         document.get("late_of", ""),
+        tuple((column, text) for column, text in document.get("defaults", ())),
     )
 
 
@@ -163,21 +164,20 @@ class Catalog:
         return found
 
     def refuse_taken(self, name: str) -> None:
-        """A new name must be an identifier, and free."""
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UnknownName(f"`{name}` cannot be the name of a table or view", hint="use letters, digits and _")
-        if self.known(name) is not None:
-            raise UnknownName(
-                f"there is a table or view named {name} already", hint="drop it first, or CREATE OR REPLACE"
-            )
+        """A new name must be free."""
+        if not name.strip():
+            raise SqlError("a table or view needs a name")
+        if (known := self.known(name)) is not None:
+            kind, hint = ("table", "drop it first") if known in self.tables else ("view", "drop it, or replace it")
+            raise NameTaken(f"there is a {kind} named {known} already", hint=hint)
 
     def schemas(self) -> dict[str, tuple[Field, ...]]:
         """What each table and view looks like to a definition."""
         return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
 
-    def maps(self, *, without: str = "") -> dict[Identity, Step]:
-        """The maps of all views but one that another view could share, by what they hold."""
-        views = [v for v in self.views.values() if v.name != without]
+    def maps(self, *, without: Collection[str] = ()) -> dict[Identity, Step]:
+        """The maps of all views but some that another view could share, by what they hold."""
+        views = [v for v in self.views.values() if v.name not in without]
         return {same: step for v in reversed(views) for same, step in v.shareable.items()}
 
     def map_names(self, *, without: Collection[str] = ()) -> frozenset[str]:

@@ -122,15 +122,17 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
             return result
         case _, pa.Table():
             return table_text(result)
+        case ((CreateTable(name) | CreateView(name)), _) if db.status()["epoch"] == before:
+            return f"{name} is there already"
         case CreateTable(name), _:
-            return f"table {name}"
+            return f"table {name}: {plural(len(db.table(name)), 'row')}"
         case CreateView(name), _:
             return f"view {name}: {plural(len(db.table(name)), 'row')}"
-        case Drop(kind, name), _:
-            return f"{kind} {name} dropped"
+        case Drop(kind, name), is_gone:
+            return f"{kind} {name} dropped" if is_gone else f"there is no {kind} {name}"
         case Refresh(name), _:
             return f"view {name} refreshed"
-    latest = db.status()["epochs"][-1:]
+    latest = db.history()[-1:]
     return epoch_line(latest[0]) if latest and latest[0]["epoch"] > before else "nothing changed"
 
 

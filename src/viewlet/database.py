@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace as replaced
+from dataclasses import replace as with_values
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,12 +17,12 @@ import pyarrow as pa
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.catalog import Catalog, View, view_document
 from viewlet.compile.rules import Rules
-from viewlet.defining import drop, make_table, with_late
+from viewlet.defining import drop, fill, make_table, with_late
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import ReadingSession
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
-from viewlet.errors import SqlError, StoreError, UnknownName
+from viewlet.errors import InUse, SqlError, StoreError
 from viewlet.reading import Relation
 from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
@@ -121,11 +121,15 @@ class Database:
 
     # ——— defining
 
-    def sql(self, text: str) -> Any:
-        """Run one statement; a query gives a `pyarrow.Table`, EXPLAIN a text, changes the epoch's number."""
-        from viewlet.sql.execute import execute
+    def sql(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any) -> Any:
+        """Run one statement; a query gives a `pyarrow.Table`, EXPLAIN a text, changes the epoch's number.
 
-        return execute(self, text)
+        Markers `:name` take their values from a dict or from keywords, markers `?` from a list.
+        """
+        from viewlet.sql.execute import execute
+        from viewlet.sql.parameters import name_markers
+
+        return execute(self, *name_markers(text, parameters, named))
 
     def create_table(
         self,
@@ -137,34 +141,87 @@ class Database:
         trusted: bool = False,
         static: bool = False,
         watermark: tuple[str, Any] | None = None,
+        defaults: Mapping[str, str] | None = None,
+        rows: Any = None,
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
         `watermark`: a column of times and a delay ("10 minutes", a timedelta); rows that come later are kept aside.
+        `defaults`: for columns, the SQL expressions that stand in where a statement gives them no value.
+        `rows`: its first rows, in the same commit.
         """
+        from viewlet.sql.defaults import default_values
+
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
-        fields, key = read_schema(name, schema, key)
+        declared = read_schema(name, schema, key, defaults)
         with self.writing():
-            mark = read_watermark(name, fields, watermark)
-            made = Table(name, fields, key, append_only, trusted, static, mark)
+            default_values(self, name, declared)
+            mark = read_watermark(name, declared.fields, watermark)
+            made = Table(
+                name, declared.fields, declared.primary_key, append_only, trusted, static, mark, "", declared.defaults
+            )
             with self.store.begin() as transaction:
                 make_table(self.catalog, transaction, made)
-                transaction.commit({"kind": "create table", "name": name})
+                filled = {} if rows is None else fill(self.catalog, transaction, made, rows)
+                transaction.commit({"kind": "create table", "name": name, **filled})
 
-    def add_columns(self, table: str, schema: Any) -> int:
-        """Add nullable columns to a table, NULL in all its rows; the number of the epoch that did it.
+    def add_columns(self, table: str, schema: Any, *, defaults: Mapping[str, str] | None = None) -> int:
+        """Add columns to a table; the number of the epoch that did it. The rows that are there get the default, or NULL.
 
         Views stay as they are. The table's change feed begins anew there.
         """
         from viewlet.alter import add_columns
+        from viewlet.sql.defaults import default_values
 
         with self.writing(), self.store.begin() as transaction:
             found = self.catalog.table(table)
-            new, _ = read_schema(found.name, schema, ())
+            new = read_schema(found.name, schema, (), defaults)
+            values = default_values(self, found.name, new)
             for narrow in with_late(found):
-                add_columns(self, transaction, narrow, new)
-            names = [f.name for f in new]
+                add_columns(self, transaction, narrow, new, values)
+            names = [f.name for f in new.fields]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
+
+    def drop_columns(self, table: str, columns: Sequence[str], *, if_exists: bool = False) -> int:
+        """Drop columns of a table that no view reads; the number of the epoch that did it.
+
+        The table's change feed begins anew there.
+        """
+        from viewlet.alter import column_named, drop_columns
+
+        with self.writing(), self.store.begin() as transaction:
+            found = self.catalog.table(table)
+            there = [c for c in columns if not if_exists or c.lower() in map(str.lower, found.names)]
+            if not there:
+                return self.store.epoch
+            names = [column_named(found, column) for column in there]
+            drop_columns(self.catalog, transaction, found, names)
+            return transaction.commit({"kind": "drop columns", "name": found.name, "columns": names})
+
+    def rename_column(self, table: str, column: str, to: str) -> int:
+        """Give a column of a table that no view reads another name; the number of the epoch that did it."""
+        from viewlet.alter import column_named, rename_column
+
+        with self.writing(), self.store.begin() as transaction:
+            found = self.catalog.table(table)
+            name = column_named(found, column)
+            rename_column(self.catalog, transaction, found, name, to)
+            return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
+
+    def rename(self, name: str, to: str) -> int:
+        """Give a table or view that no view reads another name; the number of the epoch that did it.
+
+        Its change feed begins anew there.
+        """
+        from viewlet.alter import rename_table, rename_view
+
+        with self.writing(), self.store.begin() as transaction:
+            found = self.catalog.find(name)
+            if isinstance(found, Table):
+                rename_table(self.catalog, transaction, found, to)
+            else:
+                rename_view(self, transaction, found, to)
+            return transaction.commit({"kind": "rename", "name": to, "was": found.name})
 
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
@@ -192,17 +249,18 @@ class Database:
                 if old is not None:
                     self._clear(transaction, old)
                 record = backfill(self, transaction, view, progress or log.info)
-                transaction.put(f"view/{name}", view_document(replaced(view, created=self.store.epoch + 1)))
+                transaction.put(f"view/{name}", view_document(with_values(view, created=self.store.epoch + 1)))
                 transaction.commit(record)
 
-    def define(self, name: str, definition: Any, *, policy: str = "AUTO") -> View:
-        """Analyse and compile a definition, without creating anything."""
+    def define(self, name: str, definition: Any, *, policy: str = "AUTO", replaced: Collection[str] = ()) -> View:
+        """Analyse and compile a definition, in the place of some views, without creating anything."""
         from viewlet.views import define_view, given_for
 
         if policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
-        schemas = {n: f for n, f in self.catalog.schemas().items() if n != name}
-        given = given_for(self, name)
+        gone = {name, *replaced}
+        schemas = {n: f for n, f in self.catalog.schemas().items() if n not in gone}
+        given = given_for(self, gone)
         return define_view(self.session, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:
@@ -211,7 +269,7 @@ class Database:
     def _clear(self, transaction: Transaction, old: View) -> None:
         """Clear the way for another definition of a view that nobody reads."""
         if readers := self.catalog.readers(old.name):
-            raise UnknownName(f"{', '.join(readers)} read {old.name}", hint="drop them first, then replace it")
+            raise InUse(f"{', '.join(readers)} read {old.name}", hint="drop them first, then replace it")
         for name in self.catalog.own_maps(old):
             transaction.drop(name)
 
@@ -227,12 +285,13 @@ class Database:
             record = backfill(self, transaction, view, log.info)
             return transaction.commit({**record, "kind": "rebuild"})
 
-    def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
-        """Drop a table or view; `cascade`: and the views that read it."""
+    def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
+        """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
         with self.writing():
             if if_exists and self.catalog.known(name) is None:
-                return
+                return False
             drop(self, self.catalog.find(name), cascade=cascade)
+            return True
 
     # ——— changing
 

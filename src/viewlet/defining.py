@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import Catalog, View, table_document
-from viewlet.errors import UnknownName
+from viewlet.clocks import advance
+from viewlet.columns.rows import Rows
+from viewlet.epochs import counts, take_in
+from viewlet.errors import InUse
 from viewlet.store import Transaction
-from viewlet.tables import Table
+from viewlet.tables import Table, TableChanges
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 def with_late(table: Table) -> list[Table]:
     """A table, and the table of its late rows, which comes and goes with it."""
     if table.late_of:
-        raise UnknownName(
+        raise InUse(
             f"{table.name} holds the late rows of {table.late_of}, and comes and goes with it",
             hint=f"drop or change {table.late_of}",
         )
@@ -27,9 +30,31 @@ def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None
     """A new table, empty."""
     for made in with_late(table):
         catalog.refuse_taken(made.name)
-        transaction.put(f"table/{made.name}", table_document(made))
-        for bag, layout, types in made.bags():
-            transaction.create(bag, layout, types)
+        put_table(transaction, made)
+
+
+def put_table(transaction: Transaction, table: Table) -> None:
+    """Let there be a table, empty."""
+    transaction.put(f"table/{table.name}", table_document(table))
+    for bag, layout, types in table.bags():
+        transaction.create(bag, layout, types)
+
+
+def append_rows(transaction: Transaction, table: Table, rows: Rows) -> None:
+    """Add rows to a table and its index."""
+    transaction.append(table.name, rows, table.layout)
+    if table.index is not None:
+        transaction.append(table.index, table.index_rows(rows), table.index_layout)
+
+
+def fill(catalog: Catalog, transaction: Transaction, table: Table, rows: Any) -> dict[str, int]:
+    """The first rows of a table that was just made; how many there are."""
+    changes = TableChanges(table, None if table.index is None else transaction.before(table.index))
+    changes.insert(take_in(table, rows))
+    delta = changes.delta()
+    append_rows(transaction, table, delta)
+    advance(catalog, transaction, table, delta)
+    return counts(delta)
 
 
 def drop(database: Database, found: Table | View, *, cascade: bool) -> None:
@@ -38,7 +63,7 @@ def drop(database: Database, found: Table | View, *, cascade: bool) -> None:
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:
-        raise UnknownName(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
+        raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
     views = [*map(catalog.view, readers), *([found] if isinstance(found, View) else [])]
     with database.store.begin() as transaction:
         for table in tables:

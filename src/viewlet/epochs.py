@@ -44,20 +44,20 @@ class Epoch:
     def insert(self, table: str, rows: Any) -> None:
         """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples."""
         changes = self._of(table)
-        changes.insert(_take_in(changes.table, rows))
+        changes.insert(take_in(changes.table, rows))
 
     def delete(self, table: str, rows: Any) -> None:
         """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
         changes = self._of(table)
         if changes.table.primary_key and _has_keys_only(rows, changes.table):
-            changes.delete_keys(_take_in(changes.table, rows, changes.table.primary_key))
+            changes.delete_keys(take_in(changes.table, rows, changes.table.primary_key))
         else:
-            changes.delete(_take_in(changes.table, rows))
+            changes.delete(take_in(changes.table, rows))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Put rows in, each instead of the one with its key."""
         changes = self._of(table)
-        changes.upsert(_take_in(changes.table, rows))
+        changes.upsert(take_in(changes.table, rows))
 
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
         """The net changes of the tables that change at all."""
@@ -93,7 +93,8 @@ class Epoch:
         return self._changes[table.name]
 
 
-def _take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
+def take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
+    """What a user gives as rows of a table."""
     return Rows.of(to_arrow(table.name, table.fields, rows, columns=columns))
 
 
@@ -116,7 +117,7 @@ def apply_epoch(
     started = time.perf_counter()
     epoch = OpenEpoch(transaction, database.on_spark)
     for changes, delta in changed:
-        _append_table(epoch, changes, delta)
+        _append_table(epoch, changes.table, delta)
     readers = _readers(database.catalog, epoch.changes)
     if readers:
         transaction.write_ahead()
@@ -129,7 +130,7 @@ def apply_epoch(
             views[view.name] = {**run(engine, view, epoch), "weighed": weighed.record()}
     for changes, delta in changed:
         advance(database.catalog, epoch.transaction, changes.table, delta)
-    tables = {c.table.name: _counts(d) for c, d in changed}
+    tables = {c.table.name: counts(d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
         "kind": "epoch",
@@ -157,11 +158,10 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
     return found
 
 
-def _append_table(epoch: OpenEpoch, changes: TableChanges, delta: Rows) -> None:
-    table = changes.table
+def _append_table(epoch: OpenEpoch, table: Table, delta: Rows) -> None:
     epoch.add(table.name, delta, table.layout)
     if table.index is not None:
-        epoch.transaction.append(table.index, changes.index_delta(delta), table.index_layout)
+        epoch.transaction.append(table.index, table.index_rows(delta), table.index_layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def _run(engine: Any, view: View, epoch: OpenEpoch) -> None:
 def _told(view: View, epoch: OpenEpoch, started: float, how: str) -> dict[str, Any]:
     rows_in = {bag: len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes}
     delta = epoch.changes.get(view.name)
-    out = _counts(delta) if delta is not None else {"inserted": 0, "deleted": 0}
+    out = counts(delta) if delta is not None else {"inserted": 0, "deleted": 0}
     spent = (time.perf_counter() - started) * 1e3
     return {"technique": how, "rows_in": rows_in, **out, "ms": round(spent, 3)}
 
@@ -245,7 +245,8 @@ def technique(program: Program) -> str:
     return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
 
 
-def _counts(delta: Rows) -> dict[str, int]:
+def counts(delta: Rows) -> dict[str, int]:
+    """How many rows a change puts in and takes away."""
     positive = np.maximum(delta.weights, 0)
     return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
 

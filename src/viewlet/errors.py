@@ -2,7 +2,9 @@
 
     ViewletError
     ├── SqlError                   the text is not a statement that Viewlet knows
-    ├── UnknownName                no such table or view, or the name is taken
+    ├── UnknownName                no such table, view or column
+    ├── NameTaken                  there is a table or view of that name already
+    ├── InUse                      views read it, so that it can neither go nor change
     ├── UnsupportedQuery           a definition that cannot be kept fresh
     │   └── UnsupportedFunction    … because of a function that gives another answer every time
     ├── RejectedEpoch              the changes are not right; nothing was applied
@@ -35,7 +37,15 @@ class SqlError(ViewletError):
 
 
 class UnknownName(ViewletError):
-    """No such table or view, or the name is taken."""
+    """No such table, view or column."""
+
+
+class NameTaken(ViewletError):
+    """There is a table or view of that name already."""
+
+
+class InUse(ViewletError):
+    """Views read it, so that it can neither go nor change."""
 
 
 class UnsupportedQuery(ViewletError):

@@ -47,6 +47,8 @@ class Table:
     watermark: Watermark | None = None
     late_of: str = ""
     """The table whose late rows it holds."""
+    defaults: tuple[tuple[str, str], ...] = ()
+    """Columns with the expressions that stand in where a statement gives no value."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -54,6 +56,10 @@ class Table:
 
     def field(self, name: str) -> Field:
         return self.fields[self.names.index(name)]
+
+    def default(self, name: str) -> str:
+        """The expression for a column to which a statement gives no value."""
+        return next((text for column, text in self.defaults if column.lower() == name.lower()), "NULL")
 
     @cached_property
     def layout(self) -> Layout:
@@ -96,6 +102,10 @@ class Table:
         if self.clock is not None:
             kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
         return kept
+
+    def index_rows(self, rows: Rows) -> Rows:
+        """What the index keeps of some rows."""
+        return rows if self.primary_key else row_hashes(rows)
 
     def empty(self) -> Rows:
         return Rows.empty(self.types)
@@ -176,10 +186,6 @@ class TableChanges:
         if self.index is None:
             return net(changed.rows, self.table.primary_key)
         return self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
-
-    def index_delta(self, delta: Rows) -> Rows:
-        """What the net change means for the index."""
-        return delta if self.table.primary_key else row_hashes(delta)
 
     def _is_older(self, rows: Rows) -> Mask | None:
         """Which rows lie before the watermark; None if there is none."""

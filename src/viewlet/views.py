@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,11 @@ def facts_of(database: Database) -> Facts:
     return Facts(rows, keys, rates, catalog.static(), catalog.growing(), times)
 
 
-def given_for(database: Database, name: str) -> Given:
-    """What the definition of a view is compiled with, as the warehouse stands."""
+def given_for(database: Database, replaced: Collection[str]) -> Given:
+    """What the definition of a view is compiled with, as the warehouse stands without some views."""
     catalog = database.catalog
-    return Given(database.rules, facts_of(database), catalog.maps(without=name), catalog.map_names(without={name}))
+    maps, taken = catalog.maps(without=replaced), catalog.map_names(without=replaced)
+    return Given(database.rules, facts_of(database), maps, taken)
 
 
 def define_view(

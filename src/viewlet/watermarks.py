@@ -34,7 +34,7 @@ TYPES = {"latest": pa.int64(), "swept": pa.int64()}
 _TIMES = {"timestamp": 1, "timestamp_ntz": 1, "date": 86_400_000_000}
 """The types that a time can have, and the microseconds of their units."""
 _UNITS = {
-    "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000,
+    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000,
     "week": 7 * 86_400_000_000,
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items
 from viewlet.catalyst.types import encode_fields, encode_type
 from viewlet.errors import UnknownName, UnsupportedQuery
 from viewlet.plan.types import Field
+from viewlet.sql.words import quoted
 
 Fields = tuple[Field, ...]
 
@@ -50,7 +51,7 @@ def register(spark: SparkSession, name: str, fields: Fields, frame: DataFrame | 
         known.leaves[name] = _leaf(jvm, fields)
         known.names[int(known.leaves[name].rdd().id())] = name
     view = jvm.frame(known.leaves[name]) if frame is None else frame
-    view.createOrReplaceTempView(f"`{name}`")
+    view.createOrReplaceTempView(quoted(name))
 
 
 def register_missing(spark: SparkSession, tables: Mapping[str, Fields]) -> Registry:

@@ -6,8 +6,8 @@ share a hash with one of them are netted, here; all others Spark reads without l
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from viewlet.catalog import View
 from viewlet.catalyst.frames import arrow_schema, from_arrow, spark_schema, to_arrow
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import BIGINT, Field
+from viewlet.sql.words import quoted
 from viewlet.store import Snapshot, TableContents
 from viewlet.tables import Table
 
@@ -78,26 +79,26 @@ class ReadingSession:
         self._spark: SparkSession | None = None
         self._shown: dict[str, int] = {}
 
-    def query(self, text: str) -> DataFrame:
-        """A query over the last committed epoch."""
+    def query(self, text: str, parameters: Mapping[str, Any] | None = None) -> DataFrame:
+        """A query over the last committed epoch; Spark binds its parameters."""
         from viewlet.catalyst.jvm import quietly
         from viewlet.catalyst.users import share_functions
 
-        snapshot, words = self._database.store.snapshot(), set(re.findall(r"\w+", text.lower()))
+        snapshot, lower = self._database.store.snapshot(), text.lower()
         for name in set(self._shown) - set(self._database.catalog.names()):
             self._session().catalog.dropTempView(name)
             del self._shown[name]
         for name in self._database.catalog.names():
-            if name.lower() in words:
+            if name.replace("`", "``").lower() in lower:
                 self._show(name, snapshot)
         share_functions(self._database.session, self._session())
         with quietly():
-            return self._session().sql(text)
+            return self._session().sql(text, dict(parameters) if parameters else None)
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
         if self._shown.get(name) != snapshot.epoch:
             found = self._database.catalog.find(name)
-            frame_of(self._session(), found, snapshot).createOrReplaceTempView(name)
+            frame_of(self._session(), found, snapshot).createOrReplaceTempView(quoted(name))
             self._shown[name] = snapshot.epoch
 
     def _session(self) -> SparkSession:

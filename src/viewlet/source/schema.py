@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,44 +13,64 @@ from viewlet.errors import SqlError
 from viewlet.plan.types import Field, parse_type
 
 
-def read_schema(table: str, schema: Any, primary_key: tuple[str, ...]) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The columns and the primary key of a new table; the key's columns are NOT NULL."""
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a table is declared to look like."""
+
+    fields: tuple[Field, ...]
+    primary_key: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+
+
+def read_schema(
+    table: str, schema: Any, primary_key: tuple[str, ...] = (), defaults: Mapping[str, str] | None = None
+) -> Schema:
+    """The columns of a new table, its primary key, whose columns are NOT NULL, and its defaults."""
     try:
-        fields, key = _read(table, schema)
+        declared = _read(table, schema)
     except ValueError as error:
         raise SqlError(f"table {table}: {error}") from None
-    if key and primary_key and key != primary_key:
-        raise SqlError(f"table {table}: two primary keys, {', '.join(key)} and {', '.join(primary_key)}")
-    primary_key = primary_key or key
-    names = [f.name for f in fields]
+    fields, names = declared.fields, [f.name for f in declared.fields]
     if not fields:
         raise SqlError(f"table {table} has no columns")
     if len({n.lower() for n in names}) < len(names):
         raise SqlError(f"table {table} names a column twice: {', '.join(names)}")
     if reserved := [n for n in names if n.startswith("_")]:
         raise SqlError(f"table {table}: the column name {reserved[0]} is reserved", hint="do not begin names with _")
-    for name in primary_key:
-        if name not in names:
-            raise SqlError(f"table {table}: the primary key names {name}", hint=f"there are: {', '.join(names)}")
-        if fields[names.index(name)].type.is_nested:
-            raise SqlError(f"table {table}: {name} is {fields[names.index(name)].type} and cannot be a primary key")
-    return tuple(Field(f.name, f.type, f.nullable and f.name not in primary_key) for f in fields), primary_key
+    key = tuple(_spelled(table, fields, name, "primary key").name for name in primary_key or declared.primary_key)
+    if declared.primary_key and key != declared.primary_key:
+        raise SqlError(f"table {table}: two primary keys, {', '.join(declared.primary_key)} and {', '.join(key)}")
+    if nested := [f for f in fields if f.name in key and f.type.is_nested]:
+        raise SqlError(f"table {table}: {nested[0].name} is {nested[0].type} and cannot be a primary key")
+    texts = {**dict(declared.defaults), **(defaults or {})}
+    given = tuple((_spelled(table, fields, name, "default").name, text) for name, text in texts.items())
+    return Schema(tuple(replace(f, nullable=f.nullable and f.name not in key) for f in fields), key, given)
 
 
-def _read(table: str, schema: Any) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+def _spelled(table: str, fields: tuple[Field, ...], name: str, what: str) -> Field:
+    """The column of a name; upper and lower case do not count."""
+    found = next((f for f in fields if f.name.lower() == name.lower()), None)
+    if found is None:
+        names = ", ".join(f.name for f in fields)
+        raise SqlError(f"table {table}: the {what} names {name}, which is no column", hint=f"there are: {names}")
+    return found
+
+
+def _read(table: str, schema: Any) -> Schema:
     if isinstance(schema, str):
         from viewlet.sql.parse import parse
         from viewlet.sql.statements import CreateTable
+        from viewlet.sql.words import quoted
 
-        made = parse(f"CREATE TABLE {table} ({schema})")
+        made = parse(f"CREATE TABLE {quoted(table)} ({schema})")
         assert isinstance(made, CreateTable)
-        return made.fields, made.primary_key
+        return Schema(made.fields, made.primary_key, made.defaults)
     if isinstance(schema, pa.Schema):
-        return tuple(Field(f.name, spark_type(f.type), f.nullable) for f in schema), ()
+        return Schema(tuple(Field(f.name, spark_type(f.type), f.nullable) for f in schema))
     if isinstance(schema, tuple | list) and all(isinstance(f, Field) for f in schema):
-        return tuple(schema), ()
+        return Schema(tuple(schema))
     if type(schema).__name__ == "StructType":
-        return tuple(Field(f.name, parse_type(f.dataType.simpleString()), f.nullable) for f in schema.fields), ()
+        return Schema(tuple(Field(f.name, parse_type(f.dataType.simpleString()), f.nullable) for f in schema.fields))
     raise SqlError(
         f"table {table}: a schema is a DDL text, a StructType or a pyarrow Schema, not {type(schema).__name__}"
     )

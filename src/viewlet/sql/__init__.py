@@ -11,21 +11,30 @@ from viewlet.sql.statements import (
     CreateTable,
     CreateView,
     DeleteFrom,
+    Describe,
     DescribeHistory,
+    DescribeQuery,
     Drop,
+    DropColumns,
     Explain,
     InsertInto,
+    Merge,
+    MergeClause,
     Policy,
     Refresh,
+    Rename,
+    RenameColumn,
     Select,
     Show,
+    ShowColumns,
+    ShowCreate,
     Statement,
     Update,
 )
 from viewlet.sql.words import split
 
 __all__ = [
-    "AddColumns",
-    "CreateTable", "CreateView", "DeleteFrom", "DescribeHistory", "Drop", "Explain", "InsertInto", "Policy",
-    "Refresh", "Select", "Show", "Statement", "Update", "literal_rows", "parse", "split",
+    "AddColumns", "CreateTable", "CreateView", "DeleteFrom", "Describe", "DescribeHistory", "DescribeQuery", "Drop",
+    "DropColumns", "Explain", "InsertInto", "Merge", "MergeClause", "Policy", "Refresh", "Rename", "RenameColumn",
+    "Select", "Show", "ShowColumns", "ShowCreate", "Statement", "Update", "literal_rows", "parse", "split",
 ]  # fmt: skip

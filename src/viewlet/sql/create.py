@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-from viewlet.errors import SqlError
-from viewlet.plan.types import Field, Type, parse_type
+from viewlet.sql.columns import Columns, read_columns, resolve_key
 from viewlet.sql.reader import Reader, unquoted
-from viewlet.sql.statements import AddColumns, CreateTable, CreateView, Policy
+from viewlet.sql.statements import CreateTable, CreateView, Policy
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
-_AFTER_TYPE = (
-    ",",
-    ")",
-    ";",
-    "NOT",
-    "NULL",
-    "PRIMARY",
-    "COMMENT",
-    "DEFAULT",
-    "GENERATED",
-    "UNIQUE",
-    "REFERENCES",
-    "CHECK",
-)
-_NOT_KEPT = ("DEFAULT", "GENERATED", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 _OPTIONS = ("append_only", "trusted", "static")
 
 
@@ -41,26 +23,6 @@ def read_create(reader: Reader) -> CreateTable | CreateView:
     if reader.sees("VIEW") or reader.sees("TEMPORARY") or reader.sees("TEMP"):
         reader.refuse("a plain view has no result to keep fresh", hint="write CREATE MATERIALIZED VIEW")
     reader.fail("TABLE or MATERIALIZED VIEW")
-
-
-def read_alter(reader: Reader) -> AddColumns:
-    """`ALTER TABLE t ADD {COLUMN | COLUMNS} column type, …`, the columns in parentheses or not"""
-    reader.expect("ALTER")
-    if not reader.accept("TABLE"):
-        reader.fail("TABLE", hint="a view is changed by CREATE OR REPLACE MATERIALIZED VIEW")
-    name = reader.name("the table")
-    if not (reader.accept("ADD", "COLUMNS") or reader.accept("ADD", "COLUMN")):
-        reader.fail("ADD COLUMN", hint="for other changes, create another table and INSERT INTO it")
-    columns, closed = _Columns(), reader.accept("(")
-    columns.fields.append(_column(reader, columns))
-    while reader.accept(","):
-        columns.fields.append(_column(reader, columns))
-    if closed:
-        reader.expect(")")
-    reader.end()
-    if columns.key:
-        reader.refuse("a table that is there gets no primary key", hint="create another table with it")
-    return AddColumns(name, tuple(columns.fields))
 
 
 def _if_not_exists(reader: Reader) -> bool:
@@ -107,127 +69,31 @@ def read_query(reader: Reader) -> str:
     return reader.rest()
 
 
-@dataclass(slots=True)
-class _Columns:
-    """What the parentheses of CREATE TABLE have said so far."""
-
-    fields: list[Field] = field(default_factory=list)
-    key: tuple[str, ...] = ()
-
-    def declare_key(self, reader: Reader, names: tuple[str, ...]) -> None:
-        if self.key:
-            reader.refuse("a table has one primary key", hint="for a key of several columns write PRIMARY KEY (a, b)")
-        self.key = names
-
-
 def _table(reader: Reader) -> CreateTable:
-    """`[IF NOT EXISTS] t (column …, PRIMARY KEY (…)) option …`"""
+    """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query]`"""
     if_not_exists = _if_not_exists(reader)
     name = reader.name("the table")
-    if reader.accept("AS") or not reader.sees("("):
-        hint = "create it with its columns, then INSERT INTO it" if reader.word.key in QUERY_STARTS else None
-        reader.fail("( and the columns of the table", hint=hint)
-    columns = _columns(reader)
-    fields, key = _resolve_key(reader, columns)
+    columns = read_columns(reader) if reader.sees("(") else Columns()
     options, watermark = _options(reader)
+    query = read_query(reader) if reader.accept("AS") else None
     reader.end()
-    return CreateTable(name, fields, key, **options, watermark=watermark, if_not_exists=if_not_exists)
-
-
-def _columns(reader: Reader) -> _Columns:
-    columns = _Columns()
-    reader.expect("(")
-    while True:
-        _column_or_key(reader, columns)
-        if reader.accept(")"):
-            return columns
-        if not reader.accept(","):
-            reader.fail(", or )")
-
-
-def _column_or_key(reader: Reader, columns: _Columns) -> None:
-    if reader.accept("CONSTRAINT"):
-        reader.name("the constraint")
-        if not reader.sees("PRIMARY"):
-            _refuse_unkept(reader)
-    if reader.sees("PRIMARY", "KEY"):
-        reader.expect("PRIMARY", "KEY")
-        columns.declare_key(reader, reader.names("a key column"))
-    elif reader.word.key in _NOT_KEPT and not _is_column(reader):
-        _refuse_unkept(reader)
-    else:
-        columns.fields.append(_column(reader, columns))
-
-
-def _is_column(reader: Reader) -> bool:
-    """Whether a word such as `check` names a column here: then a type follows."""
-    return reader.words[reader.at + 1].kind == "name" and not reader.sees("FOREIGN", "KEY")
-
-
-def _refuse_unkept(reader: Reader) -> None:
-    reader.refuse(
-        f"{reader.word.text.upper()} is not something that tables keep", hint="tables know NOT NULL and PRIMARY KEY"
+    if query is None and not columns.fields:
+        reader.refuse(
+            "a table needs at least one column", hint="CREATE TABLE t (id BIGINT), or CREATE TABLE t AS SELECT …"
+        )
+    if query is not None and columns.fields:
+        reader.refuse("the columns of a table AS a query are the query's", hint="CAST and name them there")
+    fields, key = resolve_key(reader, columns) if columns.fields else ((), columns.key)
+    defaults = tuple(columns.defaults)
+    return CreateTable(
+        name, fields, key, **options, watermark=watermark, if_not_exists=if_not_exists, defaults=defaults, query=query
     )
-
-
-def _column(reader: Reader, columns: _Columns) -> Field:
-    name = reader.name("a column")
-    if any(f.name.lower() == name.lower() for f in columns.fields):
-        reader.refuse(f"the table has two columns named `{name}`")
-    column = Field(name, _type(reader, name))
-    while not (reader.sees(",") or reader.sees(")") or reader.sees(";") or reader.word.kind == "end"):
-        if reader.accept("NOT", "NULL"):
-            column = replace(column, nullable=False)
-        elif reader.accept("PRIMARY", "KEY"):
-            columns.declare_key(reader, (name,))
-        elif reader.accept("COMMENT"):
-            reader.string("the comment")
-        elif reader.word.key in _NOT_KEPT:
-            _refuse_unkept(reader)
-        elif not reader.accept("NULL"):
-            reader.fail(f"NOT NULL, PRIMARY KEY, COMMENT, the next column, or ) after `{name}`")
-    return column
-
-
-def _type(reader: Reader, column: str) -> Type:
-    """The words up to the end of the type, as a type; comments may stand between them."""
-    line, parts, depth = reader.word.line, list[str](), 0
-    while reader.word.kind != "end" and (depth or reader.word.key not in _AFTER_TYPE):
-        sign = reader.word.text if reader.word.kind == "sign" else ""
-        depth += sign.count("(") + sign.count("<") - sign.count(")") - sign.count(">")
-        parts.append(reader.word.text)
-        reader.at += 1
-    if not parts:
-        reader.fail(f"the type of column `{column}`")
-    try:
-        return parse_type(" ".join(parts))
-    except ValueError as error:
-        hint = "use one of Spark's types, such as BIGINT, DECIMAL(12,2), STRING, DATE"
-        raise SqlError(f"line {line}: column `{column}`: {error}", hint=hint) from error
-
-
-def _resolve_key(reader: Reader, columns: _Columns) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The fields with those of the key NOT NULL, and the key in the columns' own spelling."""
-    spelling = {f.name.lower(): f.name for f in columns.fields}
-    if not spelling:
-        reader.refuse("a table needs at least one column")
-    for name in columns.key:
-        if name.lower() not in spelling:
-            reader.refuse(
-                f"the primary key names `{name}`, which is no column",
-                hint=f"the columns are {', '.join(spelling.values())}",
-            )
-    key = tuple(spelling[name.lower()] for name in columns.key)
-    if len(set(key)) < len(key):
-        reader.refuse("the primary key names a column twice")
-    fields = tuple(replace(f, nullable=f.nullable and f.name not in key) for f in columns.fields)
-    return fields, key
 
 
 def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
     """`APPEND ONLY`, `TRUSTED`, `STATIC`, or the same as properties; `WATERMARK column DELAY INTERVAL …`."""
     options, watermark = dict.fromkeys(_OPTIONS, False), None
-    while reader.word.kind != "end" and not reader.sees(";"):
+    while reader.word.kind != "end" and not reader.sees(";") and not reader.sees("AS"):
         if reader.accept("APPEND"):
             reader.expect("ONLY")
             options["append_only"] = True
@@ -243,7 +109,10 @@ def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
             _properties(reader, options)
         else:
             hint = "Viewlet keeps tables in its own files" if reader.sees("USING") or reader.sees("LOCATION") else None
-            reader.fail("APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…) or the end of the statement", hint=hint)
+            reader.fail(
+                "APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…), AS and a query, or the end of the statement",
+                hint=hint,
+            )
     return options, watermark
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from viewlet.errors import SqlError
 from viewlet.plan.types import INTEGRAL, Field, Type
-from viewlet.sql.reader import Reader
+from viewlet.sql.parameters import Parameters, value_of
+from viewlet.sql.reader import Reader, unquoted
 
 Row = tuple[Any, ...]
 
@@ -23,47 +24,48 @@ class _NotPlain(Exception):
     """A value that Spark has to evaluate."""
 
 
-def literal_rows(values_text: str, fields: tuple[Field, ...]) -> list[Row] | None:
+def literal_rows(values_text: str, fields: tuple[Field, ...], parameters: Parameters | None = None) -> list[Row] | None:
     """The rows of `VALUES (…), …` for columns of these types, or None where a value is no plain literal."""
-    reader = Reader(values_text)
+    reader, given = Reader(values_text), parameters or {}
     if not reader.accept("VALUES"):
         return None
     try:
-        rows = [_row(reader, fields, 1)]
+        rows = [_row(reader, fields, 1, given)]
         while reader.accept(","):
-            rows.append(_row(reader, fields, len(rows) + 1))
+            rows.append(_row(reader, fields, len(rows) + 1, given))
     except _NotPlain:
         return None
     reader.accept(";")
     return rows if reader.word.kind == "end" else None
 
 
-def _row(reader: Reader, fields: tuple[Field, ...], number: int) -> Row:
+def _row(reader: Reader, fields: tuple[Field, ...], number: int, given: Parameters) -> Row:
     """One row; in a single column it may stand without parentheses."""
     line, values = reader.word.line, list[Any]()
     if not reader.accept("("):
-        _count(1, fields, number, line)
-        return (_value(reader, fields[0].type),)
+        refuse_count(1, fields, number, line)
+        return (_value(reader, fields[0].type, given),)
     while True:
         if len(values) == len(fields):
-            _count(len(values) + 1, fields, number, line)
-        values.append(_value(reader, fields[len(values)].type))
+            refuse_count(len(values) + 1, fields, number, line)
+        values.append(_value(reader, fields[len(values)].type, given))
         if reader.accept(")"):
-            _count(len(values), fields, number, line)
+            refuse_count(len(values), fields, number, line)
             return tuple(values)
         if not reader.accept(","):
             raise _NotPlain
 
 
-def _count(found: int, fields: tuple[Field, ...], number: int, line: int) -> None:
+def refuse_count(found: int, fields: tuple[Field, ...], number: int, line: int) -> None:
+    """A row has a value for each column."""
     if found != len(fields):
         more = "or more " if found > len(fields) else ""
         names = ", ".join(f.name for f in fields)
         raise SqlError(f"line {line}: row {number} has {found} {more}values for {len(fields)} columns ({names})")
 
 
-def _value(reader: Reader, kind: Type) -> Any:
-    """The literal at the place as a value of a type."""
+def _value(reader: Reader, kind: Type, given: Parameters) -> Any:
+    """The literal, or the value of the marker, at the place as a value of a type."""
     word = reader.word
     reader.at += 1
     match word.kind, word.key:
@@ -81,6 +83,27 @@ def _value(reader: Reader, kind: Type) -> Any:
             return _number(word.text + reader.words[reader.at - 1].text, kind)
         case "number", _:
             return _number(word.text, kind)
+        case "sign", ":" if reader.word.kind in ("name", "quoted"):
+            reader.at += 1
+            return _bound(value_of(given, unquoted(reader.words[reader.at - 1])), kind)
+    raise _NotPlain
+
+
+def _bound(value: Any, kind: Type) -> Any:
+    """The value of a marker where its type is the column's; other types are cast, by Spark."""
+    match kind.name, value:
+        case _, None:
+            return None
+        case ("boolean", bool()) | ("string", str()) | ("double", float()) | ("binary", bytes()):
+            return value
+        case name, int() if not isinstance(value, bool) and name in INTEGRAL and _in_range(value, name):
+            return int(value)
+        case "decimal", int() | Decimal() if not isinstance(value, bool) and Decimal(value).is_finite():
+            return _number(f"{Decimal(value):f}", kind)
+        case "date", date() if not isinstance(value, datetime):
+            return value
+        case "timestamp", datetime() if value.tzinfo is not None:
+            return value
     raise _NotPlain
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
-from viewlet.sql.create import QUERY_STARTS, read_alter, read_create, read_query
+from viewlet.sql.alter import read_alter
+from viewlet.sql.create import QUERY_STARTS, read_create, read_query
+from viewlet.sql.dml import read_delete, read_insert, read_merge, read_update
 from viewlet.sql.reader import Reader
 from viewlet.sql.statements import (
     CreateView,
-    DeleteFrom,
+    Describe,
     DescribeHistory,
+    DescribeQuery,
     Drop,
     Explain,
-    InsertInto,
+    Kind,
     Refresh,
     Select,
     Show,
+    ShowColumns,
+    ShowCreate,
     Statement,
-    Update,
 )
 
 
@@ -39,7 +42,7 @@ def parse(text: str) -> Statement:
 def _drop(reader: Reader) -> Drop:
     """`DROP {TABLE | [MATERIALIZED] VIEW} [IF EXISTS] name [CASCADE]`"""
     reader.expect("DROP")
-    kind: Literal["table", "view"] = "table" if reader.accept("TABLE") else "view"
+    kind: Kind = "table" if reader.accept("TABLE") else "view"
     if kind == "view" and not (reader.accept("MATERIALIZED", "VIEW") or reader.accept("VIEW")):
         reader.fail("TABLE or MATERIALIZED VIEW")
     if_exists = reader.accept("IF")
@@ -83,80 +86,52 @@ def _explain(reader: Reader) -> Explain:
     return Explain(name)
 
 
-def _describe(reader: Reader) -> DescribeHistory:
-    """`DESCRIBE HISTORY name`"""
+def _describe(reader: Reader) -> Describe | DescribeQuery | DescribeHistory:
+    """`DESCRIBE HISTORY name`, `DESCRIBE [TABLE] [EXTENDED] name`, `DESCRIBE [QUERY] query`"""
     if not reader.accept("DESCRIBE"):
         reader.expect("DESC")
-    if not reader.accept("HISTORY"):
-        reader.fail("HISTORY", hint="to see what a view does: EXPLAIN v")
-    name = reader.name("a table or view")
-    reader.end()
-    return DescribeHistory(name)
-
-
-def _show(reader: Reader) -> Show:
-    """`SHOW TABLES`, `SHOW [MATERIALIZED] VIEWS`"""
-    reader.expect("SHOW")
-    kind: Literal["tables", "views"] = "tables" if reader.accept("TABLES") else "views"
-    if kind == "views":
-        reader.accept("MATERIALIZED")
-        if not reader.accept("VIEWS"):
-            reader.fail("TABLES or VIEWS")
-    reader.end()
-    return Show(kind)
-
-
-def _insert(reader: Reader) -> InsertInto:
-    """`INSERT INTO [TABLE] t [(columns)] query`"""
-    reader.expect("INSERT")
-    if reader.sees("OVERWRITE"):
-        reader.refuse("tables are not overwritten", hint="DELETE FROM the table, then INSERT INTO it, in one epoch")
-    reader.expect("INTO")
+    if reader.accept("HISTORY"):
+        return DescribeHistory(_last_name(reader))
+    if reader.accept("QUERY") or (reader.word.key in QUERY_STARTS and not reader.sees("TABLE")):
+        return DescribeQuery(read_query(reader))
     reader.accept("TABLE")
-    table = reader.name("the table")
-    columns = None if _starts_query(reader) or not reader.sees("(") else reader.names("a column")
-    return InsertInto(table, columns, read_query(reader))
+    extended = reader.accept("EXTENDED") or reader.accept("FORMATTED")
+    return Describe(_last_name(reader), extended)
 
 
-def _starts_query(reader: Reader) -> bool:
-    """Whether a parenthesis here opens a query, not a list of columns."""
-    return reader.sees("(") and reader.words[reader.at + 1].key in QUERY_STARTS
+def _last_name(reader: Reader, what: str = "a table or view") -> str:
+    """A name, with which the statement ends."""
+    name = reader.name(what)
+    reader.end()
+    return name
 
 
-def _delete(reader: Reader) -> DeleteFrom:
-    """`DELETE FROM t [WHERE condition]`"""
-    reader.expect("DELETE", "FROM")
-    return DeleteFrom(reader.name("the table"), _where(reader))
+def _show(reader: Reader) -> Show | ShowColumns | ShowCreate:
+    """`SHOW {TABLES | [MATERIALIZED] VIEWS} [[LIKE] 'pattern']`, `SHOW COLUMNS IN name`, `SHOW CREATE TABLE name`"""
+    reader.expect("SHOW")
+    if reader.accept("COLUMNS"):
+        if not reader.accept("IN"):
+            reader.expect("FROM")
+        return ShowColumns(_last_name(reader))
+    if reader.accept("CREATE"):
+        kind: Kind = "view" if _accept_view(reader) else "table"
+        if kind == "table":
+            reader.expect("TABLE")
+        return ShowCreate(kind, _last_name(reader, f"the {kind}"))
+    if reader.accept("TABLES"):
+        return Show("tables", _like(reader))
+    reader.accept("MATERIALIZED")
+    if not reader.accept("VIEWS"):
+        reader.fail("TABLES, VIEWS, COLUMNS IN or CREATE TABLE")
+    return Show("views", _like(reader))
 
 
-def _where(reader: Reader) -> str | None:
-    """The condition at the end of a statement."""
-    if not reader.accept("WHERE"):
-        reader.end()
-        return None
-    if reader.word.kind == "end" or reader.sees(";"):
-        reader.fail("a condition after WHERE")
-    return reader.rest()
-
-
-def _update(reader: Reader) -> Update:
-    """`UPDATE t SET column = expression, … [WHERE condition]`"""
-    reader.expect("UPDATE")
-    table = reader.name("the table")
-    reader.expect("SET")
-    assignments = [_assignment(reader)]
-    while reader.accept(","):
-        assignments.append(_assignment(reader))
-    return Update(table, tuple(assignments), _where(reader))
-
-
-def _assignment(reader: Reader) -> tuple[str, str]:
-    column = reader.name("a column")
-    reader.expect("=")
-    value = reader.until(",", "WHERE", ";")
-    if not value:
-        reader.fail(f"the value of `{column}`")
-    return column, value
+def _like(reader: Reader) -> str | None:
+    """`LIKE 'a*|b*'`: a pattern as SHOW has it in Spark."""
+    is_like = reader.accept("LIKE")
+    pattern = reader.string("a pattern") if is_like or reader.word.kind == "string" else None
+    reader.end()
+    return pattern
 
 
 _STATEMENTS: dict[str, Callable[[Reader], Statement]] = {
@@ -168,12 +143,12 @@ _STATEMENTS: dict[str, Callable[[Reader], Statement]] = {
     "DESCRIBE": _describe,
     "DESC": _describe,
     "SHOW": _show,
-    "INSERT": _insert,
-    "DELETE": _delete,
-    "UPDATE": _update,
+    "INSERT": read_insert,
+    "DELETE": read_delete,
+    "UPDATE": read_update,
+    "MERGE": read_merge,
 }
 _ELSEWHERE = {
-    "MERGE": "use db.upsert(table, rows), or DELETE and INSERT in one epoch",
     "TRUNCATE": "write DELETE FROM the table, without WHERE",
     "SET": "settings are given to viewlet.connect(...)",
     "USE": "a warehouse has one set of names; open another with viewlet.connect(path)",

@@ -59,11 +59,25 @@ class Reader:
             self.fail(f"one name for {what}", hint="names in a warehouse have one part")
         return unquoted(word)
 
-    def string(self, what: str) -> None:
-        """A string that says something to people only, such as a comment."""
+    def string(self, what: str) -> str:
+        """A string, without its quotes."""
         if self.word.kind != "string":
             self.fail(f"{what} in quotes")
         self.at += 1
+        return self.words[self.at - 1].text[1:-1]
+
+    def alias(self, *stops: str) -> str | None:
+        """`AS name`, or just a name that is none of the keywords that may come next."""
+        if self.accept("AS") or (self.word.kind in ("name", "quoted") and self.word.key not in stops):
+            return self.name("the alias")
+        return None
+
+    def column_of(self, *owners: str | None) -> str:
+        """The name of a column, which may follow the name or alias of its table."""
+        known = [owner.lower() for owner in owners if owner]
+        if self.words[self.at + 1].key == "." and unquoted(self.word).lower() in known:
+            self.at += 2
+        return self.name("a column")
 
     def names(self, what: str) -> tuple[str, ...]:
         """Names in parentheses."""
@@ -76,13 +90,16 @@ class Reader:
         return tuple(found)
 
     def until(self, *stops: str) -> str:
-        """The text from here to one of the stop words outside parentheses, or to the end."""
-        start = self.word.start
+        """The text from here to one of the stop words outside parentheses, or to the end.
+
+        Where WHEN or THEN are such words, those inside of a CASE are not.
+        """
+        start, cases = self.word.start, "WHEN" in stops or "THEN" in stops
         while self.word.kind != "end" and self.word.key not in stops:
-            self._skip()
+            self._skip_case() if cases and self.sees("CASE") else self.skip()
         return self.text[start : self.words[self.at - 1].end] if self.word.start > start else ""
 
-    def _skip(self) -> None:
+    def skip(self) -> None:
         """Step over a word, or over everything in parentheses or brackets."""
         opening, closing = self.word, _CLOSING.get(self.word.key)
         self.at += 1
@@ -91,8 +108,15 @@ class Reader:
         while self.word.key != closing:
             if self.word.kind == "end":
                 raise SqlError(f"line {opening.line}: the {opening.text} here is never closed", hint=f"add {closing}")
-            self._skip()
+            self.skip()
         self.at += 1
+
+    def _skip_case(self) -> None:
+        """Step over an expression from CASE to its END."""
+        self.at += 1
+        while self.word.kind != "end" and (not self.sees("END") or self.words[self.at - 1].key == "."):
+            self._skip_case() if self.sees("CASE") else self.skip()
+        self.accept("END")
 
     def rest(self) -> str:
         """The text from here to the end of the statement."""

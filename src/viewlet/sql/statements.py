@@ -8,6 +8,9 @@ from typing import Literal
 from viewlet.plan.types import Field
 
 Policy = Literal["AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL"]
+Kind = Literal["table", "view"]
+Assignments = tuple[tuple[str, str], ...]
+"""Columns, each with the expression that gives its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +26,45 @@ class CreateTable:
     watermark: tuple[str, str] | None = None
     """The column of a row's time, and how late a row may be."""
     if_not_exists: bool = False
+    defaults: Assignments = ()
+    query: str | None = None
+    """What fills it and, where no columns are given, says what they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """New columns for a table, NULL in the rows that are there."""
+    """New columns for a table; the rows that are there get their defaults, or NULL."""
 
     table: str
     fields: tuple[Field, ...]
+    defaults: Assignments = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    """Columns that a table no longer has."""
+
+    table: str
+    columns: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Another name for a column of a table."""
+
+    table: str
+    column: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Another name for a table or view."""
+
+    kind: Kind
+    name: str
+    to: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +82,7 @@ class CreateView:
 class Drop:
     """A table or view goes away; with `cascade`, the views that read it too."""
 
-    kind: Literal["table", "view"]
+    kind: Kind
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -77,10 +111,41 @@ class DescribeHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class Describe:
+    """The columns of a table or view; `extended`: and everything else that is known of it."""
+
+    name: str
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuery:
+    """The columns that a query would give."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
-    """The names of all tables or of all views."""
+    """The names of all tables or of all views, or of those that are like a pattern."""
 
     kind: Literal["tables", "views"]
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    """The names of a table's or view's columns."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreate:
+    """The statement that makes a table or view."""
+
+    kind: Kind
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +155,10 @@ class InsertInto:
     table: str
     columns: tuple[str, ...] | None
     query: str
+    by_name: bool = False
+    """Whether the query's columns go by their names, not by position."""
+    overwrite: bool = False
+    """Whether they take the place of all rows that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +167,7 @@ class DeleteFrom:
 
     table: str
     where: str | None = None
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +175,33 @@ class Update:
     """Columns of a table's rows get the values of expressions over the old row."""
 
     table: str
-    assignments: tuple[tuple[str, str], ...]
+    assignments: Assignments
     where: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """What becomes of some rows of a merge: the first clause of a row's kind whose condition is true applies."""
+
+    rows: Literal["matched", "not matched", "not matched by source"]
+    condition: str | None
+    action: Literal["update", "insert", "delete"]
+    assignments: Assignments | None = ()
+    """None: every column gets the source's value of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A table's rows, matched with those of a source, are updated, deleted, or added to."""
+
+    table: str
+    alias: str | None
+    source: str
+    """A table or query, as it stands after FROM."""
+    source_alias: str | None
+    on: str
+    clauses: tuple[MergeClause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +214,22 @@ class Select:
 Statement = (
     CreateTable
     | AddColumns
+    | DropColumns
+    | RenameColumn
+    | Rename
     | CreateView
     | Drop
     | Refresh
     | Explain
+    | Describe
+    | DescribeQuery
     | DescribeHistory
     | Show
+    | ShowColumns
+    | ShowCreate
     | InsertInto
     | DeleteFrom
     | Update
+    | Merge
     | Select
 )

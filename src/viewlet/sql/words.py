@@ -107,3 +107,8 @@ def split(script: str) -> list[tuple[int, str]]:
         elif first is None:
             first = word
     return found
+
+
+def quoted(name: str) -> str:
+    """A name as Spark reads it whatever letters it has."""
+    return "`" + name.replace("`", "``") + "`"

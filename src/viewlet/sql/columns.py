@@ -1,0 +1,140 @@
+"""The columns of CREATE TABLE and ALTER TABLE: names, types, NOT NULL, defaults, the primary key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from viewlet.errors import SqlError
+from viewlet.plan.types import Field, Type, parse_type
+from viewlet.sql.reader import Reader
+
+_AFTER_TYPE = (
+    ",",
+    ")",
+    ";",
+    "NOT",
+    "NULL",
+    "PRIMARY",
+    "COMMENT",
+    "DEFAULT",
+    "GENERATED",
+    "UNIQUE",
+    "REFERENCES",
+    "CHECK",
+)
+_NOT_KEPT = ("GENERATED", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
+
+
+@dataclass(slots=True)
+class Columns:
+    """What the parentheses of CREATE TABLE have said so far."""
+
+    fields: list[Field] = field(default_factory=list)
+    key: tuple[str, ...] = ()
+    defaults: list[tuple[str, str]] = field(default_factory=list)
+
+    def declare_key(self, reader: Reader, names: tuple[str, ...]) -> None:
+        if self.key:
+            reader.refuse("a table has one primary key", hint="for a key of several columns write PRIMARY KEY (a, b)")
+        self.key = names
+
+
+def read_columns(reader: Reader) -> Columns:
+    columns = Columns()
+    reader.expect("(")
+    while True:
+        _column_or_key(reader, columns)
+        if reader.accept(")"):
+            return columns
+        if not reader.accept(","):
+            reader.fail(", or )")
+
+
+def _column_or_key(reader: Reader, columns: Columns) -> None:
+    if reader.accept("CONSTRAINT"):
+        reader.name("the constraint")
+        if not reader.sees("PRIMARY"):
+            _refuse_unkept(reader)
+    if reader.sees("PRIMARY", "KEY"):
+        reader.expect("PRIMARY", "KEY")
+        columns.declare_key(reader, reader.names("a key column"))
+    elif reader.word.key in _NOT_KEPT and not _is_column(reader):
+        _refuse_unkept(reader)
+    else:
+        columns.fields.append(read_column(reader, columns))
+
+
+def _is_column(reader: Reader) -> bool:
+    """Whether a word such as `check` names a column here: then a type follows."""
+    return reader.words[reader.at + 1].kind == "name" and not reader.sees("FOREIGN", "KEY")
+
+
+def _refuse_unkept(reader: Reader) -> None:
+    reader.refuse(
+        f"{reader.word.text.upper()} is not something that tables keep",
+        hint="tables know NOT NULL, DEFAULT and PRIMARY KEY",
+    )
+
+
+def read_column(reader: Reader, columns: Columns) -> Field:
+    name = reader.name("a column")
+    if any(f.name.lower() == name.lower() for f in columns.fields):
+        reader.refuse(f"the table has two columns named `{name}`")
+    column = Field(name, _type(reader, name))
+    while not (reader.sees(",") or reader.sees(")") or reader.sees(";") or reader.word.kind == "end"):
+        if reader.accept("NOT", "NULL"):
+            column = replace(column, nullable=False)
+        elif reader.accept("PRIMARY", "KEY"):
+            columns.declare_key(reader, (name,))
+        elif reader.accept("COMMENT"):
+            reader.string("the comment")
+        elif reader.accept("DEFAULT"):
+            columns.defaults.append((name, _default(reader, name)))
+        elif reader.word.key in _NOT_KEPT:
+            _refuse_unkept(reader)
+        elif not reader.accept("NULL"):
+            reader.fail(f"NOT NULL, PRIMARY KEY, DEFAULT, COMMENT, the next column, or ) after `{name}`")
+    return column
+
+
+def _default(reader: Reader, column: str) -> str:
+    """The expression after DEFAULT."""
+    text = reader.until(",", ")", ";", "COMMENT", "PRIMARY", *(("NOT",) if not reader.sees("NOT") else ()))
+    if not text:
+        reader.fail(f"the default of `{column}`")
+    return text
+
+
+def _type(reader: Reader, column: str) -> Type:
+    """The words up to the end of the type, as a type; comments may stand between them."""
+    line, parts, depth = reader.word.line, list[str](), 0
+    while reader.word.kind != "end" and (depth or reader.word.key not in _AFTER_TYPE):
+        sign = reader.word.text if reader.word.kind == "sign" else ""
+        depth += sign.count("(") + sign.count("<") - sign.count(")") - sign.count(">")
+        parts.append(reader.word.text)
+        reader.at += 1
+    if not parts:
+        reader.fail(f"the type of column `{column}`")
+    try:
+        return parse_type(" ".join(parts))
+    except ValueError as error:
+        hint = "use one of Spark's types, such as BIGINT, DECIMAL(12,2), STRING, DATE"
+        raise SqlError(f"line {line}: column `{column}`: {error}", hint=hint) from error
+
+
+def resolve_key(reader: Reader, columns: Columns) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """The fields with those of the key NOT NULL, and the key in the columns' own spelling."""
+    spelling = {f.name.lower(): f.name for f in columns.fields}
+    if not spelling:
+        reader.refuse("a table needs at least one column")
+    for name in columns.key:
+        if name.lower() not in spelling:
+            reader.refuse(
+                f"the primary key names `{name}`, which is no column",
+                hint=f"the columns are {', '.join(spelling.values())}",
+            )
+    key = tuple(spelling[name.lower()] for name in columns.key)
+    if len(set(key)) < len(key):
+        reader.refuse("the primary key names a column twice")
+    fields = tuple(replace(f, nullable=f.nullable and f.name not in key) for f in columns.fields)
+    return fields, key

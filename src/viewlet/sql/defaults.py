@@ -1,0 +1,40 @@
+"""Defaults: constant expressions that stand in where a statement gives a column no value.
+
+They are kept as text, and evaluated whenever one is needed, so that `current_timestamp()` says when a row came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from viewlet.errors import SqlError, ViewletError
+from viewlet.plan.types import Field
+from viewlet.source.intake import to_arrow
+from viewlet.source.schema import Schema
+from viewlet.sql.literals import literal_rows
+from viewlet.sql.queries import collect, run_query
+from viewlet.sql.words import read_words
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+
+def default_values(db: Database, table: str, declared: Schema) -> dict[str, pa.Array]:
+    """What the defaults of new columns come to now, each as an array of one; what is no default is refused."""
+    fields = {f.name: f for f in declared.fields}
+    try:
+        return {name: _value(db, table, fields[name], text) for name, text in declared.defaults}
+    except ViewletError as error:
+        raise SqlError(f"table {table}: a default is wrong: {error.args[0]}", hint=error.hint) from None
+
+
+def _value(db: Database, table: str, field: Field, text: str) -> pa.Array:
+    if any(word.key == "SELECT" for word in read_words(text)):
+        raise SqlError(f"DEFAULT {text} is a query", hint="a default is a constant expression")
+    rows = literal_rows(f"VALUES ({text})", (field,))
+    if rows is not None:
+        return to_arrow(table, (field,), rows)[field.name].combine_chunks()
+    found = collect(run_query(db, f"SELECT CAST({text} AS {field.type})", {}), (field,))
+    return to_arrow(table, (field,), found)[field.name].combine_chunks()

@@ -1,0 +1,105 @@
+"""INSERT, DELETE and UPDATE, carried out: each is one epoch, on the rows that the one before it left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewlet.errors import SqlError
+from viewlet.plan.types import Field
+from viewlet.sql.literals import literal_rows
+from viewlet.sql.parameters import Parameters
+from viewlet.sql.queries import collect, run_query
+from viewlet.sql.statements import DeleteFrom, InsertInto, Update
+from viewlet.sql.values import complete_values, written
+from viewlet.sql.words import quoted
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewlet.database import Database
+
+
+def insert(db: Database, s: InsertInto, parameters: Parameters) -> int:
+    """Put the rows of a query in; `overwrite`: instead of all that are there."""
+    table = db.catalog.table(s.table)
+    with db.writing():  # what is read is what is replaced
+        rows = _new_rows(db, table, s, parameters)
+        with db.epoch() as e:
+            if s.overwrite and len(db.table(s.table)):
+                e.delete(s.table, db.table(s.table).arrow())
+            e.insert(s.table, rows)
+    return e.number
+
+
+def _new_rows(db: Database, table: Table, s: InsertInto, parameters: Parameters) -> Any:
+    if s.by_name:
+        frame = run_query(db, s.query, parameters)
+        return collect(as_rows_of(table, frame, columns_named(table, frame.columns)), table.fields)
+    query, given = complete_values(s.query, columns_named(table, s.columns), table)
+    rows = literal_rows(query, given, parameters)
+    if rows is None:
+        return collect(as_rows_of(table, run_query(db, query, parameters), given), table.fields)
+    return [dict(zip(table.names, row, strict=True)) for row in rows]
+
+
+def columns_named(table: Table, names: Any) -> tuple[Field, ...]:
+    """The columns of a table with some names, in their order; all of them if None are given."""
+    if names is None:
+        return table.fields
+    known = {f.name.lower(): f for f in table.fields}
+    if len({name.lower() for name in names}) < len(names):
+        raise SqlError(f"table {table.name}: a column is named twice in ({', '.join(names)})")
+    for name in names:
+        if name.lower() not in known:
+            raise SqlError(f"table {table.name} has no column {name}", hint=f"there are: {', '.join(table.names)}")
+    return tuple(known[name.lower()] for name in names)
+
+
+def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> DataFrame:
+    """A query's columns, by position, as those of a table; the others get their defaults."""
+    from pyspark.sql import functions as F
+
+    if len(frame.columns) != len(given):
+        raise SqlError(f"table {table.name}: the query gives {len(frame.columns)} columns for {len(given)}")
+    renamed = frame.toDF(*[f"c{i}" for i in range(len(given))])
+    values = {f.name: F.col(f"c{i}") for i, f in enumerate(given)}
+    missing = {f.name: F.expr(table.default(f.name)) for f in table.fields if f not in given}
+    return renamed.select(*[{**values, **missing}[f.name].cast(str(f.type)) for f in table.fields])
+
+
+def delete(db: Database, s: DeleteFrom, parameters: Parameters) -> int:
+    """Take the rows of which the condition is true away."""
+    table = db.catalog.table(s.table)
+    text = f"SELECT * FROM {named(table, s.alias)}" + (f" WHERE {s.where}" if s.where else "")
+    with db.writing():  # what is read is what is deleted
+        return db.delete(s.table, collect(run_query(db, text, parameters), table.fields))
+
+
+def named(table: Table, alias: str | None) -> str:
+    """A table as it stands after FROM."""
+    return quoted(table.name) + (f" AS {quoted(alias)}" if alias else "")
+
+
+def update(db: Database, s: Update, parameters: Parameters) -> int:
+    """The old rows go, the new ones come, in one epoch."""
+    table = db.catalog.table(s.table)
+    columns_named(table, [column for column, _ in s.assignments])
+    with db.writing():
+        frame = run_query(db, _both_rows(table, s), parameters)
+        both = collect(frame, (*table.fields, *table.fields))
+        width = len(table.fields)
+        with db.epoch() as e:
+            e.delete(s.table, both.select(range(width)))
+            e.insert(s.table, both.select(range(width, 2 * width)))
+    return e.number
+
+
+def _both_rows(table: Table, s: Update) -> str:
+    """A query for the rows that change: as they are, and as they will be."""
+    new = {column.lower(): written(value, table, column) for column, value in s.assignments}
+    owner = quoted(s.alias or table.name)
+    old = [f"{owner}.{quoted(f.name)}" for f in table.fields]
+    values = [new.get(f.name.lower(), column) for f, column in zip(table.fields, old, strict=True)]
+    cast = [f"CAST({value} AS {f.type})" for f, value in zip(table.fields, values, strict=True)]
+    return f"SELECT {', '.join([*old, *cast])} FROM {named(table, s.alias)}" + (f" WHERE {s.where}" if s.where else "")

@@ -1,0 +1,137 @@
+"""MERGE, carried out: Spark joins the table with the source and says, row by row, which clause applies.
+
+The pairs that match, and the rows of either side without a partner, are a query each, since the clauses for the
+latter see that side only. Each gives the number of the clause, the row as it is and the row as it will be. What is
+replaced or deleted goes, what is new comes, in one epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.errors import RejectedEpoch
+from viewlet.plan.types import BIGINT, INT, Field
+from viewlet.sql.execute_dml import columns_named
+from viewlet.sql.parameters import Parameters
+from viewlet.sql.queries import collect, run_query
+from viewlet.sql.statements import Merge, MergeClause
+from viewlet.sql.values import written
+from viewlet.sql.words import quoted
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+_ROW, _CLAUSE, _SOURCE = "viewlet$row", "viewlet$clause", "viewlet$source"
+"""Names that no column of a user has."""
+_FLAGS = (Field(_ROW, BIGINT), Field(_CLAUSE, INT))
+
+
+def merge(db: Database, s: Merge, parameters: Parameters) -> int:
+    """Carry out a merge; the number of its epoch."""
+    table = db.catalog.table(s.table)
+    first, width = len(_FLAGS), len(table.fields)
+    with db.writing():  # what is read is what is changed
+        found = collect(run_query(db, _Texts(table, s).all(), parameters), (*_FLAGS, *table.fields, *table.fields))
+        _refuse_ambiguous(found, s)
+        old = _one_of_each(_with_action(found, s, "update", "delete"))
+        new = _with_action(found, s, "update", "insert")
+        with db.epoch() as e:
+            if old.num_rows:
+                e.delete(s.table, old.select(range(first, first + width)))
+            e.insert(s.table, new.select(range(first + width, first + 2 * width)))
+    return e.number
+
+
+class _Texts:
+    """The query of a merge."""
+
+    def __init__(self, table: Table, s: Merge) -> None:
+        self.table, self.s = table, s
+        self.target, self.source = quoted(s.alias or table.name), quoted(s.source_alias or _SOURCE)
+        self.old = [f"{self.target}.{quoted(f.name)}" for f in table.fields]
+
+    def all(self) -> str:
+        """All pairs that match, and the rows without a partner that a clause wants."""
+        nothing, row = [f"CAST(NULL AS {f.type})" for f in self.table.fields], f"{self.target}.{quoted(_ROW)}"
+        target, source = (
+            f"{quoted(self.table.name)} AS {self.target}",
+            f"(SELECT * FROM {self.s.source}) AS {self.source}",
+        )
+        numbered = f"(SELECT *, monotonically_increasing_id() AS {quoted(_ROW)} FROM {target}) AS {self.target}"
+        parts = {
+            "matched": self._select("matched", row, self.old, f"{numbered} JOIN {source}"),
+            "not matched": self._wanted("not matched", nothing, f"{source} ANTI JOIN {target}"),
+            "not matched by source": self._wanted("not matched by source", self.old, f"{target} ANTI JOIN {source}"),
+        }
+        return " UNION ALL ".join(text for rows, text in parts.items() if any(c.rows == rows for c in self.s.clauses))
+
+    def _wanted(self, rows: str, old: list[str], joined: str) -> str:
+        """The rows without a partner to which a clause applies."""
+        found = self._select(rows, "CAST(NULL AS BIGINT)", old, joined)
+        return f"SELECT * FROM ({found}) WHERE {quoted(_CLAUSE)} IS NOT NULL"
+
+    def _select(self, rows: str, row: str, old: list[str], joined: str) -> str:
+        """The number of the row and of its clause, the row as it is, and as it will be."""
+        clauses = {i: c for i, c in enumerate(self.s.clauses) if c.rows == rows}
+        cases = [f"WHEN {c.condition or 'true'} THEN {i}" for i, c in clauses.items()]
+        values = [self._new_value(f, clauses) for f in self.table.fields]
+        names = [quoted(f"viewlet${i}") for i in range(2 * len(values))]
+        columns = [f"{value} AS {name}" for value, name in zip([*old, *values], names, strict=True)]
+        return (
+            f"SELECT {row} AS {quoted(_ROW)}, CASE {' '.join(cases)} END AS {quoted(_CLAUSE)}, {', '.join(columns)}"
+            f" FROM {joined} ON {self.s.on}"
+        )
+
+    def _new_value(self, field: Field, clauses: Mapping[int, MergeClause]) -> str:
+        """What a column will be under each clause."""
+        cases = [
+            f"WHEN {i} THEN CAST({self._assigned(field, clause)} AS {field.type})"
+            for i, clause in clauses.items()
+            if clause.action != "delete"
+        ]
+        return f"CASE {quoted(_CLAUSE)} {' '.join(cases)} END" if cases else f"CAST(NULL AS {field.type})"
+
+    def _assigned(self, field: Field, clause: MergeClause) -> str:
+        if clause.assignments is None:
+            return f"{self.source}.{quoted(field.name)}"
+        columns_named(self.table, [column for column, _ in clause.assignments])
+        values = {column.lower(): written(value, self.table, column) for column, value in clause.assignments}
+        is_update = clause.action == "update"
+        kept = f"{self.target}.{quoted(field.name)}" if is_update else self.table.default(field.name)
+        return values.get(field.name.lower(), kept)
+
+
+def _may_match_twice(s: Merge) -> bool:
+    """Whether a row may have several partners: it may if all that a match can mean is that it goes."""
+    matched = [c for c in s.clauses if c.rows == "matched"]
+    return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
+
+
+def _refuse_ambiguous(found: pa.Table, s: Merge) -> None:
+    """As in Spark, a row that may change must not match several rows of the source."""
+    rows = found[_ROW].drop_null()
+    if not _may_match_twice(s) and len(pc.unique(rows)) < len(rows):
+        raise RejectedEpoch(
+            f"table {s.table}: MERGE_CARDINALITY_VIOLATION: a row of the table matches several rows of the source",
+            hint="let the source have one row for each, by GROUP BY or a narrower ON",
+        )
+
+
+def _with_action(found: pa.Table, s: Merge, *actions: str) -> pa.Table:
+    numbers = [i for i, clause in enumerate(s.clauses) if clause.action in actions]
+    return found.filter(pc.is_in(found[_CLAUSE], pa.array(numbers, pa.int32())))
+
+
+def _one_of_each(old: pa.Table) -> pa.Table:
+    """Each row of the table once; those without a number had no partner, so that they are there once."""
+    seen: set[int | None] = set()
+    first: list[bool] = []
+    for row in old[_ROW].to_pylist():
+        first.append(row is None or row not in seen)
+        seen.add(row)
+    return old.filter(pa.array(first, pa.bool_()))

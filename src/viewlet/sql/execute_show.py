@@ -1,0 +1,128 @@
+"""SHOW and DESCRIBE: what there is, as tables for people."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from viewlet.catalog import View
+from viewlet.errors import SqlError, UnknownName
+from viewlet.plan.types import Field
+from viewlet.sql.statements import Describe, Show, ShowCreate
+from viewlet.sql.words import quoted
+from viewlet.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+
+def show(db: Database, s: Show) -> pa.Table:
+    """The names and columns of all tables or views, or of those that are like a pattern."""
+    found = db.catalog.tables if s.kind == "tables" else db.catalog.views
+    shown = {name: item for name, item in found.items() if s.like is None or _is_like(name, s.like)}
+    columns = [", ".join(map(str, item.fields)) for item in shown.values()]
+    return _strings({"name": list(shown), "columns": columns})
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Spark's patterns: `*` stands for anything, `|` for or; case does not count."""
+    return any(fnmatch.fnmatchcase(name.lower(), part.strip().lower()) for part in pattern.split("|"))
+
+
+def show_columns(db: Database, name: str) -> pa.Table:
+    return _strings({"col_name": [f.name for f in db.catalog.find(name).fields]})
+
+
+def show_create(db: Database, s: ShowCreate) -> pa.Table:
+    """The statement that makes a table or view again, without its rows."""
+    found = of_kind(db, s.kind, s.name)
+    text = table_text(found) if isinstance(found, Table) else _view_text(found)
+    return _strings({"createtab_stmt": [text]})
+
+
+def of_kind(db: Database, kind: str, name: str) -> Table | View:
+    """The table, or the view, of a name."""
+    found = db.catalog.find(name)
+    if isinstance(found, Table) != (kind == "table"):
+        other = "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"
+        raise UnknownName(f"{name} is a {other.split()[-1].lower()}", hint=f"write {other} {name}")
+    return found
+
+
+def table_text(table: Table) -> str:
+    """The statement that makes a table."""
+    lines = [_column_text(f, table) for f in table.fields]
+    if table.primary_key:
+        lines.append(f"PRIMARY KEY ({', '.join(map(_name, table.primary_key))})")
+    options = [
+        word for word, is_so in {
+            "APPEND ONLY": table.append_only, "TRUSTED": table.trusted, "STATIC": table.static,
+        }.items() if is_so
+    ]  # fmt: skip
+    if table.watermark is not None:
+        options.append(f"WATERMARK {_name(table.watermark.column)} DELAY {table.watermark.delay} MICROSECONDS")
+    return "\n".join([f"CREATE TABLE {_name(table.name)} (", ",\n".join(f"  {line}" for line in lines) + ")", *options])
+
+
+def _column_text(f: Field, table: Table) -> str:
+    required = "" if f.nullable else " NOT NULL"
+    default = f" DEFAULT {text}" if (text := dict(table.defaults).get(f.name)) else ""
+    return f"{_name(f.name)} {str(f.type).upper() if not f.type.args else f.type}{required}{default}"
+
+
+def _view_text(view: View) -> str:
+    if view.definition is None:
+        raise SqlError(f"view {view.name} was defined by a DataFrame, which has no text", hint="EXPLAIN shows its plan")
+    policy = "" if view.policy == "AUTO" else f" REFRESH POLICY {view.policy}"
+    return f"CREATE MATERIALIZED VIEW {_name(view.name)}{policy} AS\n{view.definition}"
+
+
+def _name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else quoted(name)
+
+
+def describe(db: Database, s: Describe) -> pa.Table:
+    """The columns of a table or view, as Spark shows them; `extended`: and what else is known of it."""
+    found = db.catalog.find(s.name)
+    rows = [(f.name, str(f.type)) for f in found.fields]
+    if s.extended:
+        rows += [("", ""), ("# Detailed Table Information", ""), *_details(db, found)]
+    return described(rows)
+
+
+def described(rows: Iterable[tuple[str, str]]) -> pa.Table:
+    """Names and types under the headings that Spark's DESCRIBE has."""
+    names, types = zip(*rows, strict=True)
+    return _strings({"col_name": names, "data_type": types, "comment": [None] * len(names)})
+
+
+def _details(db: Database, found: Table | View) -> list[tuple[str, str]]:
+    catalog = db.catalog
+    details = {"Name": found.name, "Type": "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"}
+    details["Rows"] = f"{len(db.table(found.name)):,}"
+    if isinstance(found, View):
+        details |= {"Refresh Policy": found.policy, "Reads": ", ".join(found.reads)}
+    details["Read By"] = ", ".join(catalog.readers(found.name))
+    if isinstance(found, Table) or found.definition is not None:
+        details["Statement"] = table_text(found) if isinstance(found, Table) else _view_text(found)
+    return [(name, value) for name, value in details.items() if value]
+
+
+def history_table(records: list[dict[str, Any]]) -> pa.Table:
+    """Epoch records as a table, newest first."""
+    columns: dict[str, list[Any]] = {"epoch": [], "timestamp": [], "kind": [], "engine": [], "ms": [], "details": []}
+    for record in reversed(records):
+        rest = {k: v for k, v in record.items() if k not in columns}
+        for name in ("epoch", "timestamp", "kind", "engine", "ms"):
+            columns[name].append(record.get(name))
+        columns["details"].append(json.dumps(rest, default=str))
+    return pa.table(columns)
+
+
+def _strings(columns: dict[str, Any]) -> pa.Table:
+    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})

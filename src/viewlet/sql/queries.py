@@ -1,0 +1,46 @@
+"""The queries inside of statements, run by Spark on the current rows; what goes wrong is the user's error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from viewlet.errors import EvaluationError, SqlError
+from viewlet.plan.types import Field, parse_type
+from viewlet.sql.parameters import Parameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewlet.database import Database
+
+
+def run_query(db: Database, text: str, parameters: Parameters) -> DataFrame:
+    """A query over the last committed epoch; what Spark does not understand is the user's error."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        return db.reading.query(text, parameters)
+    except (AnalysisException, ParseException) as error:
+        raise SqlError(" ".join(str(error).split("\n")[0].split())) from None
+
+
+def fields_of(frame: DataFrame) -> tuple[Field, ...]:
+    """The columns of a query, in Viewlet's types."""
+    try:
+        return tuple(Field(f.name, parse_type(f.dataType.simpleString())) for f in frame.schema.fields)
+    except ValueError as error:
+        raise SqlError(str(error)) from None
+
+
+def collect(frame: DataFrame, fields: tuple[Field, ...] | None = None) -> pa.Table:
+    """A query's rows; where it fails on the data, that is the query's fault."""
+    from pyspark.errors import PySparkException
+
+    from viewlet.catalyst.frames import to_arrow
+
+    try:
+        return to_arrow(frame, fields_of(frame) if fields is None else fields)
+    except PySparkException as error:
+        raise EvaluationError(" ".join(str(error).split("\n")[0].split())) from None
