@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators lock clean
+.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -33,8 +33,21 @@ demo: $(READY) ## a retail warehouse, six views, a stream of epochs: what it cos
 test: check ## lint, type-check, and run the tests: what CI runs
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow"
 
-test-all: check ## the same with the slow tests and many more examples
+VERSION ?= 4.3.0
+OTHER_SPARKS := $(shell sed -n 's/^pyspark==\([^ ]*\) .*/\1/p' requirements-sparks.lock)
+BY_VERSION := versions catalyst catalyst_refusals compile fragments udf oracle found database ddl first aggregates \
+  distinct local_aggregates local_windows percentiles sessions sketches short_decimals types watermarks
+test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0
+	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py)
+
+.venv-spark-%/.ready: requirements.lock requirements-build.lock requirements-sparks.lock pyproject.toml tools/spark-venv tools/need-java
+	@bash tools/need-java
+	@bash tools/spark-venv $* .venv-spark-$* $(PYTHON)
+	@touch $@
+
+test-all: check ## the same with the slow tests, many more examples, and on the other versions of Spark
 	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
+	for version in $(OTHER_SPARKS); do $(MAKE) test-spark VERSION=$$version; done
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .
@@ -72,5 +85,5 @@ lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock
 	$(COMPILE) requirements.in -o requirements.lock
 
-clean: ## remove .venv, caches and the demo's warehouse
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info
+clean: ## remove the environments, caches and the demo's warehouse
+	rm -rf .venv .venv-spark-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info

@@ -84,9 +84,13 @@ def project_files() -> list[Path]:
     found = []
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        if path.is_file() and path.suffix in TEXTS and not LEFT_OUT & set(parts) and ".egg-info" not in str(path):
+        if path.is_file() and path.suffix in TEXTS and not LEFT_OUT & set(parts) and not _is_left_behind(path):
             found.append(path)
     return sorted(found)
+
+
+def _is_left_behind(path: Path) -> bool:
+    return ".egg-info" in str(path) or path.relative_to(ROOT).parts[0].startswith(".venv-spark-")
 
 
 # Written in pieces, so that this file does not contain what it forbids.
@@ -103,7 +107,7 @@ def test_no_file_names_a_registry_or_a_machine() -> None:
 
 
 def test_every_locked_package_has_a_hash() -> None:
-    for lock in ("requirements.lock", "requirements-build.lock"):
+    for lock in ("requirements.lock", "requirements-build.lock", "requirements-sparks.lock"):
         entries = re.split(r"\n(?=\S)", (ROOT / lock).read_text(encoding="utf-8").strip())
         assert entries
         assert all(re.match(r"[\w.-]+==\S+", entry) and "--hash=sha256:" in entry for entry in entries)

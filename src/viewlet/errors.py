@@ -14,6 +14,7 @@
     │   ├── CorruptFile            a file is torn or was altered
     │   └── WarehouseBusy          another process is writing
     └── SparkMissing               Spark is needed and cannot be started
+        └── UnsupportedSpark       … or is of a version that Viewlet does not work with
 
 Each says what, where, and what to do instead (`hint`). A mistake of Viewlet's own is an assertion.
 """
@@ -82,3 +83,7 @@ class WarehouseBusy(StoreError):
 
 class SparkMissing(ViewletError):
     """Spark is needed and cannot be started."""
+
+
+class UnsupportedSpark(SparkMissing):
+    """A version of Spark that Viewlet does not work with."""

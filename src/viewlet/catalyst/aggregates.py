@@ -34,6 +34,9 @@ CANONICAL = {
 }  # fmt: skip
 """One name where Spark prints whichever synonym the query used."""
 
+SHORT_SUMS = ("sum", "try_sum")
+"""Spark 4.1 and 4.2 forget that a sum of integers is a `try_sum`; no sum that short overflows."""
+
 USUAL: dict[str, Any] = {"nullOnDivideByZero": True, "reverse": False, "legacyCalculation": False}
 """Parameters that are left out of the name where they have their usual value."""
 
@@ -53,7 +56,7 @@ def decode_short_sum(expressions: Expressions, made: Tree) -> Reduce | Over | No
     if function.kind != "Sum" or function.parts[0].kind != "UnscaledValue" or made.data["nullOnOverflow"]:
         return None
     argument, decoded = expressions.decode(function.parts[0].parts[0]), expressions.decode(call)
-    if not isinstance(decoded, Reduce | Over) or decoded.function != "sum" or argument.type.name != "decimal":
+    if not isinstance(decoded, Reduce | Over) or decoded.function not in SHORT_SUMS or argument.type.name != "decimal":
         return None
     precision, scale = argument.type.args
     return replace(decoded, args=(argument,), type=made.type) if made.type == decimal(precision + 10, scale) else None
@@ -92,9 +95,16 @@ def function_name(function: Tree) -> str:
     if function.kind in ("Corr", "Skewness", "Kurtosis"):
         name = in_mode(name, _mode_of_division(function))
     more = [f"{key}={value}" for key, value in parameters(function).items()]
-    if function.data.get("ignoreNulls") is True:
-        more.append("ignore nulls")
+    more.extend(filter(None, [null_treatment(function)]))
     return f"{name}[{', '.join(more)}]" if more else name
+
+
+def null_treatment(function: Tree) -> str | None:
+    """What a function does with NULL, where the query asks for another treatment than the usual one."""
+    ignores = function.data.get("ignoreNulls")
+    if function.kind in ("CollectList", "CollectSet"):
+        return "respect nulls" if ignores is False else None
+    return "ignore nulls" if ignores is True else None
 
 
 def _mode_of_division(function: Tree) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.decode import Decoder, output_of
 from viewlet.catalyst.expressions import USERS_FUNCTIONS
-from viewlet.catalyst.jvm import Jvm, Node, quietly
+from viewlet.catalyst.jvm import Jvm, Node, plan_of, quietly
 from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
@@ -40,6 +40,8 @@ _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE"
 
 _RULES_LEFT_OUT = (
     "catalyst.optimizer.MergeScalarSubqueries",
+    "catalyst.optimizer.MergeSubplans",  # its name in Spark 4.2
+    "execution.planmerging.MergeSubplans",  # and in 4.3
     "catalyst.optimizer.InferWindowGroupLimit",
     "catalyst.optimizer.InjectRuntimeFilter",
     *FAULTY_RULES,
@@ -95,13 +97,11 @@ def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[st
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:
     """What Spark makes of a query's text; nothing is executed, whatever the text says."""
-    state = jvm.session.sessionState()
-    skip = jvm.java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     try:
         with quietly():
-            parsed = state.sqlParser().parsePlan(text)
+            parsed = jvm.parsed(text)
             refuse_command(jvm, parsed, text)
-            return state.executePlan(parsed, skip).analyzed()
+            return jvm.analysed(parsed)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
 
@@ -111,7 +111,7 @@ def _analysed_frame(definition: DataFrame) -> Node:
         raise UnsupportedQuery(
             "a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text"
         )
-    return definition._jdf.queryExecution().analyzed()
+    return plan_of(definition)
 
 
 def _optimized(jvm: Jvm, plan: Node) -> Node:
@@ -120,7 +120,7 @@ def _optimized(jvm: Jvm, plan: Node) -> Node:
     jvm.java.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
     try:
         with quietly(), leaving_out(jvm.spark, _RULES_LEFT_OUT):
-            return jvm.session.sessionState().optimizer().execute(plan)
+            return jvm.optimized(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
 

@@ -41,5 +41,4 @@ def _subquery_for(jvm: Jvm, expr: Node, plans: list[Node]) -> Node | None:
     if class_of(expr) != "AttributeReference" or not str(expr.name()).startswith(PREFIX):
         return None
     plan = plans[int(str(expr.name()).removeprefix(PREFIX))]
-    empty, none = jvm.seq([]), jvm.none()
-    return jvm.expressions.ScalarSubquery(plan, empty, jvm.new_id(), empty, none, none, none)
+    return jvm.scalar_subquery(plan)

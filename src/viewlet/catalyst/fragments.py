@@ -21,7 +21,7 @@ from viewlet.catalyst.analyse import Analysis
 from viewlet.catalyst.carry import Carried, carry_key, carry_weight
 from viewlet.catalyst.detach import attach, detach
 from viewlet.catalyst.husks import from_husks, to_husks
-from viewlet.catalyst.jvm import Jvm, Node, children, items, module, rebuild, subplans, walk, walk_plan
+from viewlet.catalyst.jvm import Jvm, Node, children, items, plan_of, rebuild, subplans, walk, walk_plan
 from viewlet.catalyst.types import decode_type
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Plan, Scan
@@ -109,7 +109,7 @@ class _Place:
 
     def fill(self, jvm: Jvm, frame: DataFrame) -> Node:
         """The input's rows under the ids that the fragment's expressions use; it may have got further columns since."""
-        plan = frame._jdf.queryExecution().analyzed()
+        plan = plan_of(frame)
         given = items(plan.output())[: len(self.columns)]
         if (schema := _types(plan)[: len(self.columns)]) != self.schema:
             raise AssertionError(f"a fragment reads columns of the types {self.schema}, and is given {schema}")
@@ -135,7 +135,7 @@ def _prepare(jvm: Jvm, fragment: bytes) -> _Ready:
             f"a view was compiled by Spark {header['spark']}, and this is Spark {jvm.spark.version}",
             hint="drop the view and create it again",
         )
-    carrier = _deserialize(jvm, body)
+    carrier = jvm.deserialized(body)
     walked = list(walk(carrier))
     places = []
     for at in header["inputs"]:
@@ -188,7 +188,7 @@ def _fragment(analysis: Analysis, top: int, result: Carried, places: list[Node])
     walked = list(walk(carrier))
     header = {"spark": jvm.spark.version, "inputs": _positions(walked, places)}
     head = json.dumps(header).encode()
-    return MAGIC + struct.pack(">I", len(head)) + head + _serialize(jvm, carrier)
+    return MAGIC + struct.pack(">I", len(head)) + head + jvm.serialized(carrier)
 
 
 def _positions(walked: list[Node], places: list[Node]) -> list[int]:
@@ -204,22 +204,3 @@ def _read(fragment: bytes) -> tuple[dict[str, Any], bytes]:
         raise StoreError("a view was compiled by another version of Viewlet", hint="drop the view and create it again")
     (length,) = struct.unpack(">I", fragment[4:8])
     return json.loads(fragment[8 : 8 + length]), fragment[8 + length :]
-
-
-def _serialize(jvm: Jvm, plan: Node) -> bytes:
-    fresh = plan.clone()  # without what Spark remembers of a plan once it is asked, which Java cannot write
-    buffer = _serializer(jvm).serialize(fresh, _any_class(jvm))
-    return bytes(buffer.array())[: buffer.limit()]
-
-
-def _deserialize(jvm: Jvm, body: bytes) -> Node:
-    buffer = jvm.java.java.nio.ByteBuffer.wrap(body)
-    return _serializer(jvm).deserialize(buffer, _any_class(jvm))
-
-
-def _serializer(jvm: Jvm) -> Any:
-    return jvm.spark.sparkContext._jsc.sc().env().closureSerializer().newInstance()
-
-
-def _any_class(jvm: Jvm) -> Any:
-    return module(getattr(jvm.java.scala.reflect, "ClassTag$")).Any()

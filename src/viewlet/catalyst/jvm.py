@@ -9,14 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, cast
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
+from viewlet.catalyst.versions import probe, version_of
+
 Node = Any
 """A Catalyst plan or expression: an object of the JVM."""
+
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 
 Rule = Callable[[Node], Node | None]
 """What a node becomes; None leaves it as it is."""
@@ -34,7 +39,12 @@ class Jvm:
         self.plans: Any = catalyst.plans
         self.expressions: Any = catalyst.expressions
         self.aggregate: Any = catalyst.expressions.aggregate
+        probe(spark)
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+
+    @cached_property
+    def version(self) -> tuple[int, int]:
+        return version_of(self.spark.version)
 
     def seq(self, items: Iterable[Any]) -> Node:
         return self.java.PythonUtils.toSeq(list(items))
@@ -68,8 +78,12 @@ class Jvm:
         return self.expressions.Alias(expr, name, expr_id, self.seq([]), self.none(), self.seq([]))
 
     def attribute(self, name: str, data_type: Node, *, nullable: bool = True) -> Node:
+        return self.column(name, data_type, self.new_id(), nullable=nullable)
+
+    def column(self, name: str, data_type: Node, expr_id: Node, *, nullable: bool) -> Node:
+        """The column of an id."""
         metadata = self.java.org.apache.spark.sql.types.Metadata.empty()
-        return self.expressions.AttributeReference(name, data_type, nullable, metadata, self.new_id(), self.seq([]))
+        return self.expressions.AttributeReference(name, data_type, nullable, metadata, expr_id, self.seq([]))
 
     def literal(self, value: Any) -> Node:
         return module(getattr(self.expressions, "Literal$")).apply(value)
@@ -100,6 +114,12 @@ class Jvm:
     def join_kind(self, name: str) -> Node:
         return module(getattr(self.plans, f"{name}$"))
 
+    def scalar_subquery(self, plan: Node, expr_id: Node | None = None) -> Node:
+        """The value of a plan of one row, in an expression."""
+        expr_id = self.new_id() if expr_id is None else expr_id
+        empty, none = self.seq([]), self.none()
+        return self.expressions.ScalarSubquery(plan, empty, expr_id, empty, none, none, none)
+
     def ascending(self, expr: Node) -> Node:
         direction = module(getattr(self.expressions, "Ascending$"))
         return self.expressions.SortOrder(expr, direction, direction.defaultNullOrdering(), self.seq([]))
@@ -115,6 +135,51 @@ class Jvm:
 
     def is_orderable(self, expr: Node) -> bool:
         return bool(self.expressions.RowOrdering.isOrderable(expr.dataType()))
+
+    def parsed(self, text: str) -> Node:
+        """A text as a plan whose names are not looked up yet."""
+        return self.session.sessionState().sqlParser().parsePlan(text)
+
+    def analysed(self, parsed: Node) -> Node:
+        """A parsed plan with its names looked up; nothing is executed, not even a command."""
+        skip = self.java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+        return self.session.sessionState().executePlan(parsed, skip).analyzed()
+
+    def optimized(self, analysed: Node) -> Node:
+        return self.session.sessionState().optimizer().execute(analysed)
+
+    def apply_rules(self, plan: Node, names: Iterable[str]) -> Node:
+        """A plan after some rules of the optimizer, each applied once."""
+        rules = self.java.org.apache.spark.sql.catalyst.optimizer
+        for name in names:
+            plan = module(getattr(rules, f"{name}$")).apply(plan)
+        return plan
+
+    def is_kind(self, plan: Node, kind: str) -> bool:
+        """Whether a plan is of a class of Spark's logical plans, or of one below it."""
+        return bool(self.java.java.lang.Class.forName(f"{_LOGICAL}.{kind}").isInstance(plan))
+
+    def empty_leaf(self, schema: Any) -> Node:
+        """A plan that reads an RDD of no rows, with the columns of a schema in JSON."""
+        rows = self.spark.sparkContext._jsc.emptyRDD()
+        return self.session.createDataFrame(rows, self.data_type(schema)).queryExecution().analyzed()
+
+    def serialized(self, plan: Node) -> bytes:
+        """A plan as Java writes it."""
+        fresh = plan.clone()  # without what Spark remembers of a plan once it is asked, which Java cannot write
+        buffer = self._serializer().serialize(fresh, self._any_class())
+        return bytes(buffer.array())[: buffer.limit()]
+
+    def deserialized(self, body: bytes) -> Node:
+        return self._serializer().deserialize(self.java.java.nio.ByteBuffer.wrap(body), self._any_class())
+
+    def _serializer(self) -> Any:
+        # SparkEnv has one too, but no reflection can look into that class since Spark 4.3: a library is missing.
+        conf = self.spark.sparkContext._jsc.sc().conf()
+        return self.java.org.apache.spark.serializer.JavaSerializer(conf).newInstance()
+
+    def _any_class(self) -> Any:
+        return module(getattr(self.java.scala.reflect, "ClassTag$")).Any()
 
     def frame(self, plan: Node) -> DataFrame:
         """A DataFrame that runs a plan that needs no further analysis."""
@@ -152,6 +217,17 @@ def quietly() -> Iterator[None]:
         yield
     finally:
         log.disabled = before
+
+
+def plan_of(frame: DataFrame) -> Node:
+    """The analysed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def singleton(near: Node, name: str) -> Node:
+    """The one instance of a Scala object whose class only the loader of another object's class knows by name."""
+    loader = near.getClass().getClassLoader()
+    return loader.loadClass(f"org.apache.spark.sql.catalyst.{name}$").getField("MODULE$").get(None)
 
 
 def module(holder: Any) -> Node:

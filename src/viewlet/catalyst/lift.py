@@ -20,7 +20,6 @@ from viewlet.catalyst.jvm import (
     copy_with,
     is_subquery,
     items,
-    module,
     rebuild,
     same_expr,
     subplans,
@@ -40,10 +39,7 @@ def lift(jvm: Jvm, plan: Node) -> Node:
 
 def tidy(jvm: Jvm, plan: Node) -> Node:
     """A plan without the columns that lifting dragged along."""
-    rules = jvm.java.org.apache.spark.sql.catalyst.optimizer
-    for rule in ("ColumnPruning$", "CollapseProject$", "RemoveNoopOperators$", "ConstantFolding$"):
-        plan = module(getattr(rules, rule)).apply(plan)
-    return plan
+    return jvm.apply_rules(plan, ("ColumnPruning", "CollapseProject", "RemoveNoopOperators", "ConstantFolding"))
 
 
 def lift_all(jvm: Jvm, plan: Node) -> Node:
@@ -75,8 +71,7 @@ def count_rows(jvm: Jvm, expr: Node) -> Node | None:
     count = jvm.reduce(jvm.aggregate.Count(jvm.seq([jvm.literal(1)])))
     some = jvm.alias(jvm.expressions.GreaterThan(count, jvm.bigint(0)), "exists")
     plan = jvm.aggregate_by([], [some], expr.plan())
-    empty, none = jvm.seq([]), jvm.none()
-    return jvm.expressions.ScalarSubquery(plan, empty, expr.exprId(), empty, none, none, none)
+    return jvm.scalar_subquery(plan, expr.exprId())
 
 
 def liftable(plan: Node) -> list[Node]:

@@ -41,10 +41,8 @@ LOOP_LEAVES = frozenset(("CTERelationRef", "UnionLoopRef"))
 
 def refuse_command(jvm: Jvm, parsed: Node, text: str) -> None:
     """Raise for a statement that is not a query."""
-    logical = "org.apache.spark.sql.catalyst.plans.logical"
-    for kind in ("Command", "ParsedStatement"):
-        if jvm.java.java.lang.Class.forName(f"{logical}.{kind}").isInstance(parsed):
-            raise _no_query(text.split()[0].upper())
+    if jvm.is_kind(parsed, "Command") or jvm.is_kind(parsed, "ParsedStatement"):
+        raise _no_query(text.split()[0].upper())
 
 
 def _no_query(word: str) -> UnsupportedQuery:

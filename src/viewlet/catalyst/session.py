@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.versions import refuse_version
 from viewlet.errors import SparkMissing
 
 SETTINGS = {
@@ -41,6 +43,7 @@ def start_spark(existing: SparkSession | None = None, *, master: str = "local[*]
 
 
 def _new_session(master: str) -> SparkSession:
+    refuse_version(pyspark.__version__)
     if not has_java():
         raise SparkMissing("Spark is needed and Java was not found", hint="install Java 17 or set JAVA_HOME")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

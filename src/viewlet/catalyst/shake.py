@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items, walk
+from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items, plan_of, walk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +26,7 @@ _CALLS_AT = {"Aggregate": 1, "Window": 0}
 def shaken(frame: DataFrame, size: float, seed: int) -> DataFrame | None:
     """The query with such arguments changed by up to `size`, relatively; None where it has none."""
     jvm = Jvm(frame.sparkSession)
-    plan = frame._jdf.queryExecution().analyzed()
+    plan = plan_of(frame)
     shake = _Shake(jvm, size, seed)
     result = plan.transformUpWithSubqueries(jvm.rule(shake.operator))
     return jvm.frame(result) if shake.drawn else None

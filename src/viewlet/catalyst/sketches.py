@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from viewlet.catalyst.jvm import Node
+from viewlet.catalyst.jvm import Node, singleton
 
-_HELPER = "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$"
+_HELPER = "util.HyperLogLogPlusPlusHelper"
 
 
 def hll_constants(function: Node) -> bytes:
@@ -14,8 +14,7 @@ def hll_constants(function: Node) -> bytes:
     registers say more than full ones, then raw estimates and their biases; these are there for up to 18 bits."""
     words = function.aggBufferAttributes().length()  # each of ten registers; a rest has one more
     bits = (10 * words - 1).bit_length() - 1
-    loader = function.getClass().getClassLoader()
-    helper = loader.loadClass(_HELPER).getField("MODULE$").get(None)
+    helper = singleton(function, _HELPER)
     known = helper.THRESHOLDS()
     if bits - 4 >= len(known):
         numbers = [bits, helper.K(), -1.0]

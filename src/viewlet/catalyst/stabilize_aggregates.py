@@ -128,10 +128,18 @@ def sorted_list(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool) -> Node 
         return None
     if alone or call.isDistinct():
         return jvm.expressions.SortArray(call)
-    keys = [sortable(jvm, t) for t in ties]
-    row = only_if(jvm, value, jvm.struct([*keys, jvm.expressions.KnownNotNull(value)]))
+    keys, skips = [sortable(jvm, t) for t in ties], skips_nulls(jvm, function)
+    row = jvm.struct([*keys, jvm.expressions.KnownNotNull(value) if skips else value])
+    row = only_if(jvm, value if skips else None, row)
     collected = copy_with(jvm, call, {0: copy_with(jvm, function, {0: row})})
-    return list_field(jvm, jvm.expressions.SortArray(collected), len(keys))
+    return list_field(jvm, jvm.expressions.SortArray(collected), len(keys), nullable=not skips)
+
+
+def skips_nulls(jvm: Jvm, function: Node) -> bool:
+    """Whether a function passes over NULL; `collect_list` always did before Spark 4.2."""
+    if class_of(function) == "CollectList" and jvm.version < (4, 2):
+        return True
+    return bool(function.ignoreNulls())
 
 
 def list_field(jvm: Jvm, rows: Node, at: int, *, nullable: bool = False) -> Node:

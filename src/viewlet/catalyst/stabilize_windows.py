@@ -9,7 +9,7 @@ Window of their own where they shared one with the first. *Numbered*: a choice o
 from __future__ import annotations
 
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, module
-from viewlet.catalyst.stabilize_aggregates import least_mode, list_field
+from viewlet.catalyst.stabilize_aggregates import least_mode, list_field, skips_nulls
 from viewlet.catalyst.ties import only_if, tie_breakers
 
 RANKS = ("Rank", "DenseRank", "PercentRank", "CumeDist")
@@ -148,8 +148,8 @@ def choice_of(jvm: Jvm, function: Node, number: Node) -> Node:
             order = function.orderingExpr()
             return copy_with(jvm, function, {1: only_if(jvm, order, jvm.struct([order, number]))})
         case "CollectList" | "NthValue":
-            skips_null = name == "CollectList" or function.ignoreNulls()
-            return jvm.aggregate.CollectList(only_if(jvm, value if skips_null else None, jvm.struct([number, value])))
+            row = only_if(jvm, value if skips_nulls(jvm, function) else None, jvm.struct([number, value]))
+            return jvm.aggregate.CollectList(row)
         case _:
             pick = jvm.aggregate.MaxBy if name == "Last" else jvm.aggregate.MinBy
             return pick(value, only_if(jvm, value if function.ignoreNulls() else None, number))
@@ -161,7 +161,8 @@ def result_of(jvm: Jvm, function: Node, found: Node) -> Node:
         case "CollectSet":
             return jvm.expressions.SortArray(found)
         case "CollectList":
-            return list_field(jvm, jvm.expressions.SortArray(found), 1)
+            nullable = not skips_nulls(jvm, function)
+            return list_field(jvm, jvm.expressions.SortArray(found), 1, nullable=nullable)
         case "NthValue":
             values = list_field(jvm, jvm.expressions.SortArray(found), 1, nullable=True)
             at = jvm.expressions.Subtract(function.offset(), jvm.literal(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from viewlet.catalyst.aggregates import decode_function
+from viewlet.catalyst.aggregates import decode_function, null_treatment
 from viewlet.catalyst.tree import Tree
 from viewlet.plan.expr import Expr, Frame, Literal, Over
 from viewlet.plan.types import INT
@@ -30,7 +30,7 @@ def decode_over(expressions: Expressions, window: Tree) -> Over:
     if function.kind == "AggregateExpression":
         where = expressions.decode(function.parts[1]) if len(function.parts) > 1 else None
         function = function.parts[0]
-    ignore_nulls = function.data.get("ignoreNulls") is True
+    ignore_nulls = null_treatment(function) == "ignore nulls"
     name, args = name_and_arguments(expressions, function)
     return Over(name.removesuffix("[ignore nulls]"), args, function.type, frame, ignore_nulls, where)
 
