@@ -6,12 +6,16 @@ called, the definition with the functions that it was made with, whether or not 
 
 Doubles are compared to 1e-9. Spark's own sums and moments round on the way, so where values cancel it may be off by
 more; then Spark is asked again, with every argument of such a function changed by up to 1e-9 of itself, and a
-difference that such a change makes is rounding (catalyst/shake.py).
+difference that such a change makes is rounding (catalyst/shake.py). Where a sum is beyond the largest double on the way
+but not at the end, Spark's answer may be ∞ or NaN, as the rows happen to come; then Spark is asked once more, with sums
+that have room (catalyst/steady.py), and a view that is equal to that is right.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +40,8 @@ SEEDS = (1, 2)
 Row = tuple[Any, ...]
 Slack = dict[str, list[float]]
 """For rows as Spark computes them, as texts: how far each value may be off."""
+Close = Callable[[Any, Any, float], bool]
+"""Whether a value as Spark computes it, and one of a view, are the same, given how far they may be off."""
 
 
 def check(database: Database, names: list[str]) -> pa.Table:
@@ -62,13 +68,31 @@ def _differences(database: Database, view: View) -> Rows:
     try:
         frame = recomputed(database, view)
         with leaving_out(frame.sparkSession, FAULTY_RULES):
-            expected = Rows.of(to_arrow(frame, view.fields))
-            rest = differences(expected, Relation(database, view).bag(), view.fields)
-            if not len(rest) or not any(map(_has_double, view.fields)):
-                return rest
-            return _without_close_pairs(rest, view.fields, _slack(frame, expected, rest, view.fields))
+            found = Relation(database, view).bag()
+            rest = _beyond_rounding(frame, found, view.fields, close)
+            return rest if not len(rest) else _beyond_overflow(frame, found, rest, view.fields)
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
+
+
+def _beyond_rounding(frame: DataFrame, found: Rows, fields: tuple[Field, ...], alike: Close) -> Rows:
+    """The rows in which a view differs from a query by more than rounding."""
+    expected = Rows.of(to_arrow(frame, fields))
+    rest = differences(expected, found, fields, alike)
+    if not len(rest) or not any(map(_has_double, fields)):
+        return rest
+    return _without_close_pairs(rest, fields, alike, _slack(frame, expected, rest, fields))
+
+
+def _beyond_overflow(frame: DataFrame, found: Rows, rest: Rows, fields: tuple[Field, ...]) -> Rows:
+    """Those rows that differ also where sums have room on the way, told by the columns that are no doubles."""
+    from viewlet.catalyst.steady import steady
+
+    roomy = steady(frame) if any(map(_has_double, fields)) else None
+    if roomy is None:
+        return rest
+    wrong = {_key(row, fields) for row in _values(_beyond_rounding(roomy, found, fields, close_or_open))}
+    return rest.filter(np.array([_key(row, fields) in wrong for row in _values(rest)], dtype=np.bool_))
 
 
 def recomputed(database: Database, view: View) -> DataFrame:
@@ -82,19 +106,38 @@ def recomputed(database: Database, view: View) -> DataFrame:
     return run(spark, view.fragments["whole"], frames)
 
 
-def differences(expected: Rows, found: Rows, fields: tuple[Field, ...]) -> Rows:
+def close(a: Any, b: Any, slack: float = 0.0) -> bool:
+    """Whether two values are equal, doubles within the tolerance or within what they may be off."""
+    if isinstance(a, float) and isinstance(b, float):
+        a, b = (math.copysign(sys.float_info.max, v) if math.isinf(v) else v for v in (a, b))
+        return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=slack) or (math.isnan(a) and math.isnan(b))
+    if slack and (a is None) != (b is None):
+        return slack >= abs(b if a is None else a)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
+
+
+def close_or_open(a: Any, b: Any, slack: float = 0.0) -> bool:
+    """The same, where NULL also stands for what Spark leaves open: ∞ or NaN."""
+    return (a is None and isinstance(b, float) and not math.isfinite(b)) or close(a, b, slack)
+
+
+def differences(expected: Rows, found: Rows, fields: tuple[Field, ...], alike: Close = close) -> Rows:
     """expected − found, after pairing rows that differ only by rounding."""
     rest = Rows.concat([expected.rename(found.names), found.negated()]).consolidate()
     if not len(rest) or not any(_has_double(f) for f in fields):
         return rest
-    return _without_close_pairs(rest, fields)
+    return _without_close_pairs(rest, fields, alike, {})
 
 
 def _has_double(f: Field) -> bool:
     return "double" in str(f.type) or "float" in str(f.type)
 
 
-def _without_close_pairs(rest: Rows, fields: tuple[Field, ...], slack: Slack | None = None) -> Rows:
+def _without_close_pairs(rest: Rows, fields: tuple[Field, ...], alike: Close, slack: Slack) -> Rows:
     """Pair rows that are alike in all other columns and close in the doubles."""
     rows = sorted(zip(_values(rest), rest.weights.tolist(), range(len(rest)), strict=True), key=lambda r: repr(r[0]))
     left = {at: weight for _, weight, at in rows}
@@ -104,15 +147,15 @@ def _without_close_pairs(rest: Rows, fields: tuple[Field, ...], slack: Slack | N
             found.setdefault(_key(row, fields), []).append((row, at))
     for row, weight, at in rows:
         for other, there in found.get(_key(row, fields), ()) if weight > 0 else ():
-            if left[at] and left[there] and _close_rows(row, other, slack or {}):
+            if left[at] and left[there] and _close_rows(row, other, alike, slack):
                 paired = min(left[at], -left[there])
                 left[at], left[there] = left[at] - paired, left[there] + paired
     weights = np.array([left[i] for i in range(len(rest))], dtype=np.int64)
     return rest.weighted(weights).filter(weights != 0)
 
 
-def _close_rows(row: Row, other: Row, slack: Slack) -> bool:
-    return all(close(a, b, by) for a, b, by in zip(row, other, slack.get(repr(row), [0.0] * len(row)), strict=True))
+def _close_rows(row: Row, other: Row, alike: Close, slack: Slack) -> bool:
+    return all(alike(a, b, by) for a, b, by in zip(row, other, slack.get(repr(row), [0.0] * len(row)), strict=True))
 
 
 def _slack(frame: DataFrame, expected: Rows, rest: Rows, fields: tuple[Field, ...]) -> Slack:
@@ -159,16 +202,3 @@ def _values(rows: Rows) -> list[Row]:
 def _key(row: Row, fields: tuple[Field, ...]) -> str:
     """The columns of a row that are no doubles."""
     return repr([v for v, f in zip(row, fields, strict=True) if not _has_double(f)])
-
-
-def close(a: Any, b: Any, slack: float = 0.0) -> bool:
-    """Whether two values are equal, doubles within the tolerance or within what they may be off."""
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=slack) or (math.isnan(a) and math.isnan(b))
-    if slack and (a is None) != (b is None):
-        return slack >= abs(b if a is None else a)
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b, strict=True))
-    return bool(a == b)

@@ -19,7 +19,7 @@ ROUNDING = frozenset(
      "CovPopulation", "CovSample", "RegrSXX", "RegrSYY", "RegrSXY", "RegrSlope", "RegrIntercept", "RegrR2", "RegrAvgX",
      "RegrAvgY", "RegrReplacement")
 )  # fmt: skip
-_CALLS_AT = {"Aggregate": 1, "Window": 0}
+CALLS_AT = {"Aggregate": 1, "Window": 0}
 """Which argument of an operator's constructor holds its calls."""
 
 
@@ -39,9 +39,9 @@ class _Shake:
 
     def operator(self, node: Node) -> Node | None:
         """An operator over rows that also have random numbers, one for each argument; its own columns stay."""
-        at = _CALLS_AT.get(class_of(node))
+        at = CALLS_AT.get(class_of(node))
         calls = [] if at is None else items(node.productElement(at))
-        if not any(_rounds(e) for c in calls for e in walk(c)):
+        if not any(rounds(e) for c in calls for e in walk(c)):
             return None
         columns: list[Node] = []
         changed = [c.transformUp(self.jvm.rule(lambda e: self._call(e, columns))) for c in calls]
@@ -50,13 +50,13 @@ class _Shake:
         return self.jvm.project(items(node.output()), above)
 
     def _call(self, expr: Node, columns: list[Node]) -> Node | None:
-        if not _rounds(expr):
+        if not rounds(expr):
             return None
         return expr.withNewChildren(self.jvm.seq([self._argument(c, columns) for c in children(expr)]))
 
     def _argument(self, argument: Node, columns: list[Node]) -> Node:
         """argument · (1 − size + 2·size·random)."""
-        if not _is_double(argument):
+        if not is_double(argument):
             return argument
         self.drawn += 1
         e, number = self.jvm.expressions, self.jvm.literal
@@ -66,9 +66,10 @@ class _Shake:
         return e.Multiply(argument, e.Add(number(1.0 - self.size), spread))
 
 
-def _rounds(expr: Node) -> bool:
-    return class_of(expr) in ROUNDING and any(map(_is_double, children(expr)))
+def rounds(expr: Node) -> bool:
+    """Whether an expression is a function of many doubles, whose result depends on their order."""
+    return class_of(expr) in ROUNDING and any(map(is_double, children(expr)))
 
 
-def _is_double(expr: Node) -> bool:
+def is_double(expr: Node) -> bool:
     return bool(expr.dataType().typeName() == "double")

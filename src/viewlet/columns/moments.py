@@ -4,27 +4,27 @@
 
 The sums are whole numbers of any size, so nothing cancels: a central moment is rounded once, and Spark's own formula
 for the function is applied to it. A group with a NaN or an infinity has NaN for its moments, as in Spark, and so has
-one whose mean is so large (about 1e154) that Spark's own way to merge two parts of a group overflows to NaN.
+one whose mean is so large (about 1e154) that Spark's own way to merge two parts of a group overflows to NaN. Over the
+frame of a window Spark merges nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, Positions, from_numpy
-from viewlet.columns.digits import Doubles, Held, Ints, power_places
-from viewlet.columns.rows import Rows
+from viewlet.columns.arrays import Mask, from_numpy
+from viewlet.columns.digits import BITS, Doubles, Ints
+from viewlet.columns.exact import ExactSums
 from viewlet.errors import EvaluationError
-from viewlet.program.sums import Power, Sum
+from viewlet.program.sums import Power
 
 FIRST: Power = (1, 0)
 SECOND: Power = (0, 1)
-_BITS = 32
 
 
 @dataclass
@@ -35,7 +35,17 @@ class Powers:
     sums: dict[Power, list[int]]
     unit: int
     strange: dict[Power, Mask]
+    is_merged: bool
     _known: dict[tuple[Power, ...], Doubles] = field(default_factory=dict)
+
+    @staticmethod
+    def of(totals: Mapping[Power, ExactSums], counts: Ints, *, is_merged: bool = True) -> Powers:
+        """From exact sums, and how many rows went in; `is_merged`: as where Spark merges parts of a group."""
+        lowest = [total.lowest // sum(power) for power, total in totals.items() if len(total.limbs)]
+        unit = min(lowest, default=0)
+        sums = {power: total.integers(unit * sum(power)) for power, total in totals.items()}
+        strange = {power: totals[power].strange() for power in (FIRST, SECOND) if power in totals}
+        return Powers(counts, sums, unit, strange, is_merged)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -57,9 +67,14 @@ class Powers:
         both = self.sums[a[0] + b[0], a[1] + b[1]]
         parts = zip(self.sizes, self.sums[a], self.sums[b], both, strict=True)
         found = self._rounded(2, ((n * xy - x * y, n) for n, x, y, xy in parts))
+        return np.where(self.strange[a] | self.strange[b] | self._overflows(a, b, 1), np.nan, found)
+
+    def _overflows(self, a: Power, b: Power, degree: int) -> Mask:
+        """Where merging a part with nothing multiplies 0 by ∞: x̄·(ȳ / n)ᵈ, for a moment of degree d + 1."""
+        if not self.is_merged:
+            return np.zeros(len(self.counts), dtype=np.bool_)
         with np.errstate(over="ignore", invalid="ignore"):
-            merged = self.mean(a) * (self.mean(b) / self.sizes)
-        return np.where(self.strange[a] | self.strange[b] | ~np.isfinite(merged), np.nan, found)
+            return ~np.isfinite(self.mean(a) * (self.mean(b) / self.sizes) ** degree)
 
     def crossing(self) -> Doubles:
         """ȳ − slope·x̄ as one fraction, for y the first argument and x the second; 0 where x does not vary."""
@@ -78,15 +93,12 @@ class Powers:
         return self._high(4, ((_fourth(n, x, y, z, w), n**3) for n, x, y, z, w in parts))
 
     def _high(self, degree: int, fractions: Iterable[tuple[int, int]]) -> Doubles:
-        mean = self.mean(FIRST)
-        with np.errstate(over="ignore", invalid="ignore"):
-            merged = mean * (mean / self.sizes) ** (degree - 1)
         found = self._rounded(degree, fractions)
-        return np.where(self.strange[FIRST] | ~np.isfinite(merged), np.nan, found)
+        return np.where(self.strange[FIRST] | self._overflows(FIRST, FIRST, degree - 1), np.nan, found)
 
     def _rounded(self, degree: int, fractions: Iterable[tuple[int, int]]) -> Doubles:
         """The doubles nearest to fractions of whole numbers, in units of a degree."""
-        shift = _BITS * self.unit * degree
+        shift = BITS * self.unit * degree
         return np.array([_quotient(a, b, shift) for a, b in fractions], dtype=np.float64)
 
 
@@ -100,18 +112,6 @@ def _quotient(a: int, b: int, shift: int) -> float:
         return (a << shift) / b if shift > 0 else a / (b << -shift)
     except OverflowError:
         return float("inf") if a > 0 else float("-inf")
-
-
-def read_powers(total: Sum, place: int, state: Rows, slots: Ints, groups: Positions, counts: Ints) -> Powers:
-    """The sums of powers that a state holds; `counts` says how many rows went in."""
-    held = {
-        power: Held(state, slots, groups, len(counts), at, sum(power))
-        for power, at in power_places(total, place).items()
-    }
-    lowest = [low // sum(power) for power, digits in held.items() if (low := digits.lowest) is not None]
-    unit = min(lowest, default=0)
-    sums = {power: digits.integers(unit * sum(power)) for power, digits in held.items()}
-    return Powers(counts, sums, unit, {p: held[p].strange() for p in (FIRST, SECOND) if p in held})
 
 
 Values = tuple[Doubles, Mask]

@@ -4,7 +4,8 @@ A sum that can be added to and taken from forever, in any order, on any machine,
 number is split into *limbs* of 32 bits, and limbs are summed in 64: integers and decimals have a fixed few
 (columns of the map), doubles as many as their exponents touch (digits.py). The limbs of a double are rows of their
 own, told apart by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
-counted in slots too, so that one which leaves a group leaves it finite again. Moments are sums of powers (moments.py).
+counted in slots too, so that one which leaves a group leaves it finite again (exact.py). Moments are sums of powers
+(moments.py).
 
 The law: decode(encode(rows)) depends on the bag of rows alone, not on how it came about.
 Exact for up to 2³¹ rows a group.
@@ -19,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
-from viewlet.columns.digits import Doubles, Found, Held, Ints, held_digits
-from viewlet.columns.moments import Powers, answer, read_powers
+from viewlet.columns.digits import Doubles, Found, Ints, doubles_of, held_digits, power_places
+from viewlet.columns.exact import ExactSums
+from viewlet.columns.moments import Powers, answer
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.errors import EvaluationError
 from viewlet.plan.types import INTEGRAL
@@ -62,7 +64,8 @@ def _encode_one(rows: Rows, total: Sum, place: int, groups: Positions, digits: l
         if column.null_count:
             counted = counted * valid_mask(column)
     if uses_slots(total):
-        digits.extend((groups[at], slots, v * counted[at]) for at, slots, v in held_digits(total, columns, place))
+        found = held_digits(total.powers, [doubles_of(column) for column in columns], place)
+        digits.extend((groups[at], slots, v * counted[at]) for at, slots, v in found)
     result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(_limbs_of(columns[0], limbs(total)))}
     return {**result, f"{holder(total)}_n": counted}
 
@@ -135,16 +138,27 @@ def _decode_one(
         return from_numpy(values, pa.int64())
     if total.powers:
         if holder(total) not in powers:
-            powers[holder(total)] = read_powers(total, place, state, slots, groups, values)
+            powers[holder(total)] = _read_powers(total, place, state, slots, groups, values)
         return answer(total.function, powers[holder(total)])
     present = values > 0
     if uses_slots(total):
-        sums = Held(state, slots, groups, len(counts), place).doubles()
+        sums = ExactSums.gather(slots, state.weights, groups, len(counts), place).doubles()
         return from_numpy(_mean(sums, values) if total.function == "avg" else sums, pa.float64(), present)
     assert total.argument is not None
     if total.argument.name in INTEGRAL:
         return _integer_result(total, parts[:-1], values, present)
     return _decimal_result(total, parts[:-1], values, present)
+
+
+def _read_powers(total: Sum, place: int, state: Rows, slots: Ints, groups: Positions, counts: Ints) -> Powers:
+    """The sums of powers that a state holds; `counts` says how many rows went in."""
+    return Powers.of(
+        {
+            power: ExactSums.gather(slots, state.weights, groups, len(counts), at, sum(power))
+            for power, at in power_places(total.powers, place).items()
+        },
+        counts,
+    )
 
 
 def _mean(sums: Doubles, counts: Ints) -> Doubles:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, conjuncts, rewrite
 from viewlet.plan.nodes import Filter, Plan, Project, Window, overs_of
-from viewlet.plan.types import INTEGRAL, Field, Type
+from viewlet.plan.types import FRACTIONAL, INTEGRAL, Field, Type
 from viewlet.program.terms import Near
 
 FURTHEST = 10_000
@@ -92,7 +92,7 @@ def _goes_on(over: Over) -> bool:
         case "count":
             return True
         case "sum":
-            return kind is not None and (kind.name in (*INTEGRAL, "double") or _is_short_decimal(kind))
+            return kind is not None and (kind.name in (*INTEGRAL, *FRACTIONAL) or _is_short_decimal(kind))
         case "min" | "max":
             return kind is not None and kind.is_ordered and kind.name not in ("double", "float")
         case "first" | "first_value":

@@ -16,12 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.digits import doubles_of
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.exact import ExactSums, running_doubles
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
-from viewlet.engine.goingon import compile_going_on
+from viewlet.engine.goingon import compile_going_on, double_sums
 from viewlet.engine.local import compile_plan
 from viewlet.errors import EvaluationError
+from viewlet.plan.expr import Expr
 from viewlet.program.terms import KEY, Near, Regroup
 from viewlet.store import Contents, Stretches
 
@@ -104,6 +108,17 @@ class Ordered:
         keys = [changes[name].take(from_numpy(stretches.example, pa.int64())) for name in self.key]
         return self.contents.count_outside(self.key, self.order, stretches, keys, before=before)
 
+    def sums_outside(self, stretches: Stretches, argument: Expr, *, before: bool) -> ExactSums:
+        """What the rows of its partition before each stretch, or after it, add up to."""
+        values = compile_expr(argument)
+
+        def running(rows: Rows) -> ExactSums:
+            named = Rows(dict(zip(self.names, rows.columns.values(), strict=False)), rows.weights)
+            return running_doubles(doubles_of(values(named)), rows.weights)
+
+        name = (self.names, argument)
+        return self.contents.sums_outside(self.key, self.order, stretches, name, running, before=before)
+
     def _numbered(self, which: Positions, rows: Rows) -> Rows:
         columns = dict(zip(self.names, rows.columns.values(), strict=False))
         return Rows({**columns, KEY: from_numpy(which, pa.int64())}, rows.weights)
@@ -129,11 +144,12 @@ def _compile_limited(term: Regroup, near: Near) -> Evaluate:
 def _compile_running(term: Regroup, near: Near) -> Evaluate:
     """The results of the rows of stretches that see all rows before them."""
     function, go_on = compile_plan(term.function), compile_going_on(term.function)
-    first = not near.descending
+    sums, first = double_sums(term.function), not near.descending
 
     def evaluate(rows: Ordered, stretches: Stretches, changes: Rows, target: Contents, there: Stretches) -> Rows | None:
         now = function([rows.inside(stretches)])
         counts = rows.count_outside(stretches, changes, before=first)
-        return go_on(now, counts, *target.beside((KEY,), near.result, there, 1, before=first))
+        ahead = {name: rows.sums_outside(stretches, call.args[0], before=first) for name, call in sums}
+        return go_on(now, counts, ahead, *target.beside((KEY,), near.result, there, 1, before=first))
 
     return evaluate

@@ -6,13 +6,14 @@ partitions can be made of runs that know nothing of them. A map's slice of a par
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.exact import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store.adding import add_together
@@ -210,6 +211,22 @@ class Contents:
         indexes = self._ranges(columns, order, stretches.hashes)
         probes = stretches.outside(before=before).probes(np.arange(len(stretches)))
         return add_ranges(indexes, probes, keys, self.layout).weights
+
+    def sums_outside(
+        self,
+        columns: Names,
+        order: str,
+        stretches: Stretches,
+        name: Hashable,
+        running: Callable[[Rows], ExactSums],
+        *,
+        before: bool,
+    ) -> ExactSums:
+        """What the rows of its group before each stretch, or after it, add up to; no two groups share a hash."""
+        indexes = self._ranges(columns, order, stretches.hashes)
+        probes = stretches.outside(before=before).probes(np.arange(len(stretches)))
+        found = [(index, hits) for index in indexes if (hits := index.find(probes)) is not None]
+        return ExactSums.merge([(hits.which, index.sums(name, running, hits)) for index, hits in found], len(stretches))
 
     def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
         """The index of each run's rows by some columns and the order of another, for some hashes."""

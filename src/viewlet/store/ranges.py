@@ -15,7 +15,7 @@ Values compare as in Spark, by their places in the order (columns/order.py); NUL
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.exact import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.order import Key, place_of
 from viewlet.columns.rows import Rows, same
@@ -107,6 +108,7 @@ class RangeIndex:
         values = place_of(column)
         by_value = np.argsort(values)
         self._given = hashes
+        self._running: dict[Hashable, ExactSums] = {}
         if column.null_count:
             by_value = by_value[valid_mask(column)[by_value]]
         self._values, hashes = values[by_value], hashes[by_value]
@@ -201,6 +203,12 @@ class RangeIndex:
     def add(self, hits: Hits, totals: Totals) -> None:
         """Add to the totals of each probe what the rows within add up to."""
         totals[hits.which] += self._prefix[hits.stop] - self._prefix[hits.start]
+
+    def sums(self, name: Hashable, running: Callable[[Rows], ExactSums], hits: Hits) -> ExactSums:
+        """What the rows within add up to, of something that `running` adds up; `name` tells it from others."""
+        if name not in self._running:
+            self._running[name] = running(self._rows.take(self.at))
+        return self._running[name].between(hits.start, hits.stop)
 
     def add_each(self, hits: Hits, keys: Sequence[pa.Array], totals: Totals) -> None:
         """The same row by row, comparing the keys of each."""

@@ -1,7 +1,7 @@
 """Window functions over sorted rows: ranks, neighbours, and aggregates over a frame.
 
-A frame is a range of positions for each row. An aggregate over frames is the reducer of the same name with
-each frame as a group; where the groups would be large, running sums and running extremes do the same.
+A frame is a range of positions for each row. An aggregate over frames is read off running sums or running extremes
+where it can be; else it is the reducer of the same name with each frame as a group.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _where(chosen: Mask, yes: pa.Array, no: pa.Array) -> pa.Array:
     return pa.concat_arrays([yes, no.cast(yes.type)]).take(pa.array(np.where(chosen, at, at + len(yes))))
 
 
-def _bounds(frame: Frame, s: Sorted) -> tuple[Positions, Positions]:
+def bounds(frame: Frame, s: Sorted) -> tuple[Positions, Positions]:
     """Where each row's frame begins and ends."""
     lower, upper = (None if b is None else _constant(b) for b in (frame.lower, frame.upper))
     by_rows = frame.unit == "rows"
@@ -233,7 +233,7 @@ def _compile_pick(over: Over) -> Function:
     ignore_nulls = over.ignore_nulls
 
     def pick(s: Sorted) -> pa.Array:
-        low, high = _bounds(frame, s)
+        low, high = bounds(frame, s)
         values = value(s.rows)
         if ignore_nulls and values.null_count:
             at = _last_valid(values)[high] if back else _next_valid(values)[low]
@@ -260,7 +260,7 @@ def _last_valid(values: pa.Array) -> Positions:
 def _compile_aggregate(over: Over) -> Function:
     """An aggregate over the rows of each frame."""
     args, apply = [compile_expr(a) for a in over.args], _compile_frames(over)
-    return lambda s: apply([arg(s.rows) for arg in args], *_bounds(over.frame, s))
+    return lambda s: apply([arg(s.rows) for arg in args], *bounds(over.frame, s))
 
 
 def _compile_frames(over: Over) -> Callable[[list[pa.Array], Positions, Positions], pa.Array]:
@@ -273,11 +273,7 @@ def _compile_frames(over: Over) -> Callable[[list[pa.Array], Positions, Position
         new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])  # both only ever grow, so equal ranges are neighbours
         first, count = np.flatnonzero(new), len(low)
         low, high = low[first], high[first]
-        sizes = high - low
-        if running is not None and int(sizes.sum()) > 4 * len(first) + 64:
-            found = running(args, low, high)
-        else:
-            found = _reduce_ranges(reduce, args, low, sizes)
+        found = _reduce_ranges(reduce, args, low, high - low) if running is None else running(args, low, high)
         return found if len(first) == count else found.take(pa.array(np.cumsum(new) - 1))
 
     return apply

@@ -241,6 +241,5 @@ TABLE: dict[str, Entry] = {
     "mode[reverseOpt=true]": Entry(_orderable, _mode(largest=False)),
     "mode[reverseOpt=false]": Entry(_orderable, _mode(largest=True)),
     **{name: Entry(percentiles.refuse, build) for name, build in percentiles.BUILDERS.items()},
-    **{name: Entry(_only("double"), build) for name, build in moments.CENTRAL.items()},
-    **{name: Entry(_only("double"), build) for name, build in moments.JOINT.items()},
+    **{name: Entry(_only("double"), moments.build_moment) for name in moments.FUNCTIONS},
 }

@@ -1,8 +1,7 @@
 """Aggregates over many overlapping frames in one pass: differences of running sums, running extremes.
 
-Integers and decimals keep running sums of limbs, which are exact, so that any frame is a difference.
-Extremes run forward through frames that begin together. Doubles are not here: a difference of running sums
-loses what cancels.
+Numbers keep running sums of limbs, which are exact, so that any frame is a difference; moments, running sums of
+powers. Extremes run forward through frames that begin together.
 """
 
 from __future__ import annotations
@@ -14,12 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, valid_mask
+from viewlet.columns.digits import doubles_of
+from viewlet.columns.exact import add_powers, running_doubles
+from viewlet.columns.moments import Powers, answer
 from viewlet.columns.order import ascending, dense_ranks
 from viewlet.engine.local.groups import take_or_null
 from viewlet.engine.local.integers import limbs_of
-from viewlet.engine.local.sums import finish_avg, finish_sum
+from viewlet.engine.local.moments import FUNCTIONS
+from viewlet.engine.local.sums import adds_doubles, finish_avg, finish_doubles, finish_sum
 from viewlet.plan.expr import Over, Reduce
 from viewlet.plan.types import INTEGRAL
+from viewlet.program.sums import POWERS
 
 Running = Callable[[Sequence[pa.Array], Positions, Positions], pa.Array]
 
@@ -30,6 +34,10 @@ def compile_running(over: Over) -> Running | None:
     match over.function:
         case "count":
             return _count
+        case "sum" | "avg" if adds_doubles(call):
+            return _doubles(call)
+        case name if name in FUNCTIONS:
+            return _moments(FUNCTIONS[name])
         case "sum" | "avg" if over.args[0].type.name in (*INTEGRAL, "decimal"):
             finish = finish_sum(call) if over.function == "sum" else finish_avg(call)
             return lambda args, low, high: finish(*_differences(args[0], low, high))
@@ -66,6 +74,29 @@ def _differences(array: pa.Array, low: Positions, high: Positions) -> tuple[list
     totals = [_running(np.where(valid, limb, 0)) for limb in limbs_of(array)]
     count = _running(valid)
     return [total[high] - total[low] for total in totals], count[high] - count[low]
+
+
+def _doubles(call: Reduce) -> Running:
+    finish = finish_doubles(call)
+
+    def run(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Array:
+        valid = valid_mask(args[0])
+        totals, count = running_doubles(doubles_of(args[0]), valid.astype(np.int64)), _running(valid)
+        return finish(totals.between(low, high), count[high] - count[low])
+
+    return run
+
+
+def _moments(function: str) -> Running:
+    def run(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Array:
+        valid = _valid(args, len(args[0]))
+        values, weights = [doubles_of(arg) for arg in args], valid.astype(np.int64)
+        rows, count = np.arange(len(valid)), _running(valid)
+        totals = add_powers(POWERS[function], values, weights, rows, len(valid))
+        between = {power: total.running().between(low, high) for power, total in totals.items()}
+        return answer(function, Powers.of(between, count[high] - count[low], is_merged=False))
+
+    return run
 
 
 def _extreme(*, largest: bool) -> Running:
