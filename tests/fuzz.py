@@ -30,7 +30,6 @@ from tests.oracle.cases import Case, cases
 from tests.oracle.coverage import Coverage, report
 from tests.oracle.play import Unplayable, play
 from tests.oracle.reduce import reduced
-from viewlet import Database
 
 PAGE = Path(__file__).parent.parent / "docs" / "fuzz.md"
 SHRINKING, EVERY = 90.0, 5.0
@@ -85,7 +84,7 @@ class Run:
         self.say()
         try:
             with tempfile.TemporaryDirectory() as folder:
-                play(case, Path(folder) / "w", self.spark, engine, self.see)
+                play(case, Path(folder) / "w", self.spark, engine, self.coverage.add)
         except Unplayable:
             self.counts["cases Spark cannot run"] += 1
         except Exception as error:
@@ -97,11 +96,6 @@ class Run:
             return False
         self.crashes[finding.kind] += 1
         return self.crashes[finding.kind] > 1
-
-    def see(self, db: Database, name: str) -> None:
-        """Count the operators of a view."""
-        query = db.reading.query(str(db.catalog.view(name).definition))
-        self.coverage.add(query._jdf.queryExecution().analyzed().toJSON())
 
     def say(self) -> None:
         now = time.monotonic()

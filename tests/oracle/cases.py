@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,9 +42,12 @@ class Case:
     tables: tuple[TableCase, ...]
     views: tuple[tuple[str, Query], ...]
     epochs: tuple[tuple[Change, ...], ...] = field(default=())
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings of the session."""
 
     def __repr__(self) -> str:
-        lines = [t.ddl for t in self.tables] + [f"{name}: {q.text}" for name, q in self.views]
+        lines = [f"SET {name} = {value}" for name, value in self.settings.items()]
+        lines += [t.ddl for t in self.tables] + [f"{name}: {q.text}" for name, q in self.views]
         lines += [f"epoch {i + 1}: {changes}" for i, changes in enumerate(self.epochs)]
         return "Case(\n  " + "\n  ".join(lines) + "\n)"
 
@@ -86,6 +90,14 @@ def epoch(draw: Any, made: tuple[TableCase, ...]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
+SETTINGS = {"spark.sql.shuffle.partitions": ("2", "1", "5")}
+"""What sessions are set to; the first of each is what the others are simplified to."""
+
+
+def settings() -> st.SearchStrategy[dict[str, str]]:
+    return st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
+
+
 @st.composite
 def cases(draw: Any, depth: int = 4) -> Case:
     made = draw(tables())
@@ -98,4 +110,4 @@ def cases(draw: Any, depth: int = 4) -> Case:
             known = {**known, f"v{i}": list(query.columns)}
     first = tuple(Change(t.name, "insert", tuple(draw(rows_for(t, 12)))) for t in made)
     epochs = draw(st.lists(epoch(made), min_size=1, max_size=3))
-    return Case(made, tuple(views), (first, *epochs))
+    return Case(made, tuple(views), (first, *epochs), draw(settings()))

@@ -67,7 +67,7 @@ def label(node: dict[str, Any]) -> str | None:
             return "limit"
         case "WithCTE":
             return "WITH"
-        case "View":
+        case "View" | "LogicalRelation" | "HiveTableRelation" | "UnresolvedCatalogRelation":
             return "table"
         case "Project" if all(_is_plain(e) for e in node["projectList"]):
             return None

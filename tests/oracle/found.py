@@ -24,6 +24,7 @@ def write(case: Case, engine: str, about: str, folder: Path) -> Path:
     document = {
         "about": about,
         "engine": engine,
+        "settings": dict(case.settings),
         "tables": {t.name: {"columns": [f"{c.name} {c.type}" for c in t.columns], "key": t.has_key} for t in case.tables},
         "views": {name: query.text for name, query in case.views},
         "epochs": [[_change(c) for c in changes] for changes in case.epochs],
@@ -41,7 +42,7 @@ def read(path: Path) -> tuple[Case, str]:
     tables = [TableCase(n, tuple(map(_column, t["columns"])), t["key"]) for n, t in document["tables"].items()]
     views = [(name, Query(text)) for name, text in document["views"].items()]
     epochs = [tuple(_read_change(c) for c in changes) for changes in document["epochs"]]
-    return Case(tuple(tables), tuple(views), tuple(epochs)), document["engine"]
+    return Case(tuple(tables), tuple(views), tuple(epochs), document.get("settings", {})), document["engine"]
 
 
 def _column(text: str) -> Column:

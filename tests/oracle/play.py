@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from tests.oracle.bags import difference
 from tests.oracle.cases import Case, Change, Row
+from tests.oracle.judge import Judge, Unplayable, judge_of
+from tests.oracle.queries import Query
 from viewlet import Database
-from viewlet.errors import SqlError
+
+__all__ = ["Unplayable", "play"]
+
+Seen = Callable[[str], None]
+"""What is done with the JSON of a view's analysed plan."""
 
 
 class Model:
     """The tables as plain lists of rows."""
 
     def __init__(self, case: Case) -> None:
-        self.case = case
         self.rows: dict[str, list[Row]] = {t.name: [] for t in case.tables}
         self.has_key = {t.name: t.has_key for t in case.tables}
 
@@ -41,80 +48,73 @@ class Model:
                 epoch.upsert(change.table, list(change.rows))
 
 
-Seen = Callable[[Database, str], None]
+def play(
+    case: Case, path: Path, spark: Any, engine: str, seen: Seen | None = None, *, every_epoch: bool = True
+) -> None:
+    """Every view equals what Spark SQL returns, after every epoch or just the last, and to another reader.
 
-
-def play(case: Case, path: Path, spark: Any, engine: str, seen: Seen | None = None) -> None:
-    """Every view equals what Spark SQL returns, after every epoch, and after opening the warehouse again."""
-    with Database(path, spark=spark, engine=engine) as db:  # type: ignore[arg-type]
-        for table in case.tables:
-            db.sql(table.ddl)
-        model, early = Model(case), case.views[: len(case.views) // 2]
-        _create(db, early)
-        for number, changes in enumerate(case.epochs):
-            if number == 1:
-                _create(db, case.views[len(early) :])
-            with db.epoch() as epoch:
-                for change in changes:
-                    model.apply(change, epoch)
-            compare(db, model)
-        if len(case.epochs) < 2:
-            _create(db, case.views[len(early) :])
-            compare(db, model)
-        for name in db.catalog.views if seen else ():
-            seen(db, name)
+    Where it does, `check` has nothing to say.
+    """
+    judge = judge_of(spark)
+    judge.begin(case.tables, case.settings, path.parent / "judge")
+    with Database(path, spark=judge.user, engine=engine) as db:  # type: ignore[arg-type]
+        Game(case, db, judge, every_epoch).play()
+        for name, _ in case.views if seen else ():
+            seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
+        for name in db.catalog.views:
+            wrong = db.check(name)
+            assert wrong.num_rows == 0, f"{name} is right, and `check` says otherwise:\n{wrong.to_pylist()[:8]}"
         before = contents(db)
-    with Database(path, spark=spark, read_only=True) as db:
-        assert contents(db) == before, "another reader of the warehouse sees other rows"
+    with Database(path, spark=judge.user, read_only=True) as db:
+        for name, rows in contents(db).items():
+            wrong = difference(rows, before[name])
+            assert not wrong, f"another reader of the warehouse sees other rows: {wrong}"
 
 
-def contents(db: Database) -> dict[str, Counter[str]]:
-    return {name: Counter(map(_plain, db.table(name).rows())) for name in db.catalog.names()}
+def contents(db: Database) -> dict[str, pa.Table]:
+    return {name: db.table(name).arrow() for name in db.catalog.names()}
 
 
-class Unplayable(Exception):
-    """Spark itself cannot run a query, so that there is nothing to compare with."""
+@dataclass
+class Game:
+    """A case under way: the warehouse, the rows it should have, and the judge of its views."""
 
+    case: Case
+    db: Database
+    judge: Judge
+    every_epoch: bool
+    model: Model = field(init=False)
 
-def _create(db: Database, views: Any) -> None:
-    for name, query in views:
-        try:
-            db.create_view(name, query.text)
-        except SqlError as refused:
-            if _runs_on_spark(db, query.text):
-                raise
-            raise Unplayable(f"{name}: {refused}") from refused
+    def play(self) -> None:
+        """All epochs; half of the views are there from the start, the others come after the first epoch."""
+        self.model = Model(self.case)
+        half = len(self.case.views) // 2
+        for table in self.case.tables:
+            self.db.sql(table.ddl)
+        self._create(self.case.views[:half])
+        for number, changes in enumerate(self.case.epochs):
+            if number == 1:
+                self._create(self.case.views[half:])
+            with self.db.epoch() as epoch:
+                for change in changes:
+                    self.model.apply(change, epoch)
+            if self.every_epoch and number < len(self.case.epochs) - 1:
+                self.compare()
+        if len(self.case.epochs) < 2:
+            self._create(self.case.views[half:])
+        self.compare()
 
+    def _create(self, views: Iterable[tuple[str, Query]]) -> None:
+        for name, query in views:
+            self.judge.create_view(name, query.settled)
+            self.db.create_view(name, query.given)
 
-def _runs_on_spark(db: Database, text: str) -> bool:
-    """Whether Spark runs a query that was refused, over the same tables and views."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        db.reading.query(text).toArrow()
-    except (PySparkException, Py4JJavaError):
-        return False
-    return True
-
-
-def compare(db: Database, model: Model) -> None:
-    for name, rows in model.rows.items():
-        found, expected = Counter(map(_plain, db.table(name).rows())), Counter(map(_plain, rows))
-        assert found == expected, f"table {name}: {found - expected} too many, {expected - found} missing"
-    for name in db.catalog.views:
-        wrong = db.check(name)
-        assert wrong.num_rows == 0, f"{name} differs:\n{wrong.to_pylist()[:8]}\n{db.explain(name)}"
-
-
-def _plain(row: Row) -> str:
-    """A row as text, so that NaN equals NaN and nested values can be counted."""
-    return repr(tuple(map(_value, row)))
-
-
-def _value(v: Any) -> Any:
-    if isinstance(v, dt.datetime):
-        return v.replace(tzinfo=None).isoformat()
-    if isinstance(v, list) and v and isinstance(v[0], tuple):
-        v = dict(v)
-    return sorted(v.items(), key=repr) if isinstance(v, dict) else v
+    def compare(self) -> None:
+        for table in self.case.tables:
+            expected = self.judge.put(table, self.model.rows[table.name])
+            wrong = difference(self.db.table(table.name).arrow(), expected)
+            assert not wrong, f"table {table.name}: {wrong}"
+        texts = " ".join(query.given for _, query in self.case.views)
+        for name in self.db.catalog.views:
+            wrong = difference(self.db.table(name).arrow(), self.judge.answer(name), texts)
+            assert not wrong, f"{name} differs: {wrong}\n{self.db.explain(name)}"

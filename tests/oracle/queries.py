@@ -6,6 +6,7 @@ make one, by family, are in the files beside this one; `grammar.py` lists them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,10 +28,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as SQL text, and the columns it has."""
+    """A query as SQL text, and the columns it has. Where Spark leaves the answer open, the text is in two versions."""
 
     text: str
     columns: tuple[Column, ...] = ()
+
+    @property
+    def given(self) -> str:
+        """The text that a user writes."""
+        return _version(self.text, r"\1")
+
+    @property
+    def settled(self) -> str:
+        """A text with only one answer, among those that the other one may have: the one that Viewlet gives."""
+        return _version(self.text, r"\2")
 
     def of(self, types: tuple[str, ...]) -> list[Column]:
         return [c for c in self.columns if c.type in types]
@@ -38,6 +49,20 @@ class Query:
     @property
     def ordered(self) -> list[Column]:
         return self.of(ORDERED)
+
+
+def either(given: str, settled: str) -> str:
+    """SQL whose answer is open, and SQL for the one of its answers that Viewlet gives."""
+    return f"«{given}¦{settled}»"
+
+
+_EITHER = re.compile("«([^«»¦]*)¦([^«»¦]*)»")
+
+
+def _version(text: str, which: str) -> str:
+    while "«" in text:
+        text = _EITHER.sub(which, text)
+    return text
 
 
 Rule = Callable[["Queries", int], Query | None]

@@ -22,6 +22,8 @@ def reduced(case: Case, fails: Callable[[Case], bool]) -> Case:
 
 def simpler(case: Case) -> Iterator[Case]:
     """Cases that leave something out, large things first."""
+    for name in case.settings:
+        yield replace(case, settings={k: v for k, v in case.settings.items() if k != name})
     for views in _without_one(case.views):
         yield replace(case, views=views)
     for tables in _without_one(case.tables):

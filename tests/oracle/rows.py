@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.expressions import condition, expression
-from tests.oracle.queries import OPAQUE, REAL, Column, Queries, Query, listed, names
+from tests.oracle.queries import OPAQUE, REAL, Column, Queries, Query, either, listed, names
 from tests.oracle.values import KEYABLE
 
 
@@ -29,15 +29,19 @@ def distinct(g: Queries, depth: int) -> Query | None:
 
 
 def top(g: Queries, depth: int) -> Query | None:
-    """The first rows by all columns, so that no tie is left open; or by some, and Viewlet decides."""
+    """The first rows by all columns, so that no tie is left open; or by some, and Viewlet goes on with the others."""
     q = g.query(depth - 1)
     rest = q.ordered[:4]
     if not rest:
         return None
     by = g.some(rest, 2) if g.chance(4) else rest
     order = ", ".join(c.name + g.pick(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"]) for c in by)
+    total = order + "".join(f", {c.name}" for c in rest if c not in by)
     many = g.pick(["LIMIT 1", "LIMIT 3", "LIMIT 2 OFFSET 1", "LIMIT 5 OFFSET 3", "OFFSET 2"])
-    return Query(f"SELECT {names(rest)} FROM ({q.text}) AS q ORDER BY {order} {many}", tuple(rest))
+    text = (
+        f"SELECT {names(rest)} FROM ({q.text}) AS q ORDER BY {order if order == total else either(order, total)} {many}"
+    )
+    return Query(text, tuple(rest))
 
 
 CONSTANTS = ("(1, 'a', 1.50BD)", "(2, 'b', NULL)", "(NULL, 'a', -1.50BD)", "(7, NULL, 0.00BD)", "(1, 'a', 1.50BD)")

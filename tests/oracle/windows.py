@@ -21,15 +21,20 @@ def windowed(g: Queries, depth: int) -> Query | None:
         return None
     keys = [c for c in rest if c.type in KEYS]
     by = f"PARTITION BY {names(g.some(keys, 2))} " if keys and not g.chance(5) else ""
-    made = [(call, g.new(kind)) for call, kind in (function(g, rest, by) for _ in range(g.pick([1, 1, 2])))]
+    order = total_order(g, rest)
+    made = [(call, g.new(kind)) for call, kind in (function(g, rest, by, order) for _ in range(g.pick([1, 1, 2])))]
     calls = ", ".join(f"{call} AS {c.name}" for call, c in made)
     return Query(f"SELECT {names(rest)}, {calls} FROM ({q.text}) AS q", (*rest, *(c for _, c in made)))
 
 
-def function(g: Queries, rest: list[Column], by: str) -> tuple[str, str]:
-    order = f"ORDER BY {names(rest)}"
+def total_order(g: Queries, rest: list[Column]) -> str:
+    """An order by all columns; two of them in one query would leave open which of two equal rows gets which results."""
     if g.chance(3):
-        order = "ORDER BY " + ", ".join(c.name + g.pick([" DESC", " NULLS LAST", ""]) for c in rest)
+        return "ORDER BY " + ", ".join(c.name + g.pick([" DESC", " NULLS LAST", ""]) for c in rest)
+    return f"ORDER BY {names(rest)}"
+
+
+def function(g: Queries, rest: list[Column], by: str, order: str) -> tuple[str, str]:
     some = "ORDER BY " + ", ".join(c.name for c in g.some(rest, 2))
     return g.pick([ranking, shifting, choosing, reducing, by_range])(g, rest, by, order, some)
 
