@@ -8,6 +8,7 @@ compiling or recomputing anything.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -167,6 +168,8 @@ class Catalog:
         """A new name must be free."""
         if not name.strip():
             raise SqlError("a table or view needs a name")
+        if re.search(r"\.(index|clock|m\d+)$", name, re.IGNORECASE):
+            raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind, hint = ("table", "drop it first") if known in self.tables else ("view", "drop it, or replace it")
             raise NameTaken(f"there is a {kind} named {known} already", hint=hint)

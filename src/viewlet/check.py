@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from viewlet.catalog import View
 from viewlet.catalyst.frames import to_arrow
+from viewlet.columns.names import free_name
 from viewlet.columns.rows import Rows
 from viewlet.engine.frames import frame_of
 from viewlet.engine.onspark import as_evaluation_error
@@ -50,9 +51,11 @@ def check(database: Database, names: list[str]) -> pa.Table:
     Of one view, its columns; of several, whose columns may not go together, the rows as texts.
     """
     wrong = [(name, _differences(database, database.catalog.view(name))) for name in names]
+    taken = database.catalog.view(names[0]).program.columns if len(names) == 1 else ()
+    view, which = (free_name(label, [f.name for f in taken]) for label in ("_view", "_which"))
     labels = {
-        "_view": pa.array([name for name, rows in wrong for _ in range(len(rows))], pa.string()),
-        "_which": pa.array(["expected" if w > 0 else "found" for _, rows in wrong for w in rows.weights], pa.string()),
+        view: pa.array([name for name, rows in wrong for _ in range(len(rows))], pa.string()),
+        which: pa.array(["expected" if w > 0 else "found" for _, rows in wrong for w in rows.weights], pa.string()),
     }
     if len(wrong) == 1:
         return pa.table({**labels, **wrong[0][1].columns})

@@ -24,6 +24,7 @@ from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
 from viewlet.errors import InUse, SqlError, StoreError
 from viewlet.reading import Relation
+from viewlet.screen import plural
 from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
 from viewlet.tables import Table
@@ -71,6 +72,10 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        counts = f"{plural(len(self.tables), 'table')}, {plural(len(self.views), 'view')}"
+        return f"<warehouse {self.path}: {counts}, epoch {self.store.epoch}>"
+
     def close(self) -> None:
         """Finish what is under way and let go of the warehouse; Spark goes on."""
         with self._lock:
@@ -114,6 +119,16 @@ class Database:
     def reading(self) -> ReadingSession:
         """Where queries over the current rows run."""
         return ReadingSession(self)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        return tuple(self.catalog.tables)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of all views, each after those that it reads."""
+        return tuple(self.catalog.views)
 
     def table(self, name: str) -> Relation:
         """A table or view, to be read."""

@@ -41,6 +41,11 @@ class Epoch:
         self.late: dict[str, int] = {}
         """How many rows of each table came too late and were kept aside, once the block has ended."""
 
+    def __repr__(self) -> str:
+        if self._is_open:
+            return f"<open epoch: changes of {', '.join(self._changes) or 'nothing'}>"
+        return f"<epoch {self.number}>" if self.number else "<epoch, ended without a commit>"
+
     def insert(self, table: str, rows: Any) -> None:
         """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples."""
         changes = self._of(table)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from viewlet.catalog import View
+from viewlet.columns.names import free_name
 from viewlet.columns.python import pandas_values, python_values
 from viewlet.columns.rows import Rows, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import StoreError
 from viewlet.plan.types import Field
+from viewlet.screen import plural
 from viewlet.store import GoneFile, Snapshot
 from viewlet.tables import Table
 
@@ -39,7 +42,13 @@ class Relation:
         self._snapshot: Snapshot = database.store.snapshot()
 
     def __repr__(self) -> str:
-        return f"<{self.name} at epoch {self.epoch}: {', '.join(str(f) for f in self.fields)}>"
+        kind = "table" if isinstance(self._found, Table) else "view"
+        columns = ", ".join(str(f) for f in self.fields)
+        return f"<{kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, as `rows` gives them."""
+        return iter(self.rows())
 
     def __len__(self) -> int:
         return self._snapshot.contents(self.name).total()
@@ -47,6 +56,16 @@ class Relation:
     @property
     def name(self) -> str:
         return self._found.name
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [f.name for f in self.fields]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their Arrow types; `fields` has Spark's types."""
+        return pa.schema([pa.field(f.name, arrow_type(f.type), f.nullable) for f in self.fields])
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -101,8 +120,12 @@ class Relation:
         """
         feed = self._database.store.feed(self.name, since)
         parts = [self._epoch_changes(e, at, rows) for e, at, rows in feed if e <= self.epoch]
-        schema = pa.schema([*(pa.field(f.name, arrow_type(f.type)) for f in self.fields), *CHANGE_FIELDS])
-        return pa.concat_tables(parts) if parts else schema.empty_table()
+        return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
+
+    def _change_schema(self) -> pa.Schema:
+        """The columns, then those of the change feed; a column of the user's that has such a name keeps it."""
+        own = [pa.field(f.name, arrow_type(f.type)) for f in self.fields]
+        return pa.schema([*own, *(f.with_name(free_name(f.name, self.columns)) for f in CHANGE_FIELDS)])
 
     def _epoch_changes(self, epoch: int, timestamp: float, rows: Rows) -> pa.Table:
         netted = self._visible(rows).consolidate()
@@ -113,8 +136,8 @@ class Relation:
         when = dt.datetime.fromtimestamp(timestamp, dt.UTC)
         extra = [pa.array(kinds[at].tolist(), pa.string())]
         extra += [pa.array([v] * len(at), f.type) for v, f in zip((epoch, when), CHANGE_FIELDS[1:], strict=True)]
-        fields = [*(pa.field(f.name, arrow_type(f.type)) for f in self.fields), *CHANGE_FIELDS]
-        return pa.Table.from_arrays([*(c.combine_chunks() for c in table.columns), *extra], schema=pa.schema(fields))
+        arrays = [*(c.combine_chunks() for c in table.columns), *extra]
+        return pa.Table.from_arrays(arrays, schema=self._change_schema())
 
     def _change_types(self, rows: Rows) -> np.ndarray[Any, Any]:
         """What happened to each row: with a primary key, a pair of − and + under one key is an update."""

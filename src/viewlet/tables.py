@@ -19,6 +19,7 @@ from viewlet import watermarks
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import order_of
+from viewlet.columns.names import free_name
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
@@ -75,7 +76,12 @@ class Table:
     def index_layout(self) -> Layout:
         if self.primary_key:
             return Layout(columns=self.names, key=self.primary_key)
-        return Layout(columns=HASHES, key=HASHES[:1])
+        return Layout(columns=self.hashes, key=self.hashes[:1])
+
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """What the index calls the hashes of a row, beside its columns."""
+        return tuple(free_name(name, self.names) for name in HASHES)
 
     @cached_property
     def clock(self) -> str | None:
@@ -97,7 +103,7 @@ class Table:
         """What the store keeps of a table: its rows, its index, its clock."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
-            types = self.types if self.primary_key else dict.fromkeys(HASHES, pa.int64())
+            types = self.types if self.primary_key else dict.fromkeys(self.hashes, pa.int64())
             kept.append((self.index, self.index_layout, types))
         if self.clock is not None:
             kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
@@ -105,16 +111,16 @@ class Table:
 
     def index_rows(self, rows: Rows) -> Rows:
         """What the index keeps of some rows."""
-        return rows if self.primary_key else row_hashes(rows)
+        return rows if self.primary_key else row_hashes(rows, self.hashes)
 
     def empty(self) -> Rows:
         return Rows.empty(self.types)
 
 
-def row_hashes(rows: Rows) -> Rows:
+def row_hashes(rows: Rows, names: Names = HASHES) -> Rows:
     """Two hashes of each row: together, its identity."""
     hashes = [from_numpy(rows.hashes(seed=seed).view(np.int64), pa.int64()) for seed in (0, 1)]
-    return Rows(dict(zip(HASHES, hashes, strict=True)), rows.weights)
+    return Rows(dict(zip(names, hashes, strict=True)), rows.weights)
 
 
 @dataclass
@@ -216,7 +222,7 @@ class TableChanges:
             return Sorted.as_given(self._normalized(rows))
         if self.table.primary_key:
             return Sorted.by(self.table.primary_key, self._normalized(rows))
-        return Sorted.by(self.index.layout.key, rows.with_columns(row_hashes(rows).columns))
+        return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
         """Rows in the order of their keys' hashes, without those that cancel: only such that share a key can."""

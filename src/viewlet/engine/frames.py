@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from viewlet.database import Database
 
-HASH = Field("_hash", BIGINT, False)
-
 
 def frame_of(spark: SparkSession, found: Table | View, snapshot: Snapshot) -> DataFrame:
     """The rows of a table or view at a snapshot."""
@@ -44,17 +42,18 @@ def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFr
 
 
 def _table_frame(spark: SparkSession, contents: TableContents, fields: tuple[Field, ...]) -> DataFrame:
-    files, names = contents.positive_files(), [f.name for f in fields]
+    files, names = contents.positive_files(), [quoted(f.name) for f in fields]
     recent, gone = contents.recent(), _gone(contents, fields)
     if not files:
         return _frame(spark, Rows.concat([recent, gone]).consolidate(), fields)
-    stored = spark.read.schema(spark_schema([*fields, HASH])).parquet(*files)
+    hashed = contents.layout.row_hash
+    stored = spark.read.schema(spark_schema([*fields, Field(hashed, BIGINT, False)])).parquet(*files)
     gone_hashes = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
     if not len(gone_hashes):
         return _plus(spark, stored.select(*names), recent, fields)
-    hashes = spark.createDataFrame(pa.table({HASH.name: np.unique(gone_hashes).view(np.int64)}))
-    untouched = stored.join(hashes, HASH.name, "left_anti").select(*names)
-    touched = to_arrow(stored.join(hashes, HASH.name, "left_semi").select(*names), fields)
+    hashes = spark.createDataFrame(pa.table({hashed: np.unique(gone_hashes).view(np.int64)}))
+    untouched = stored.join(hashes, hashed, "left_anti").select(*names)
+    touched = to_arrow(stored.join(hashes, hashed, "left_semi").select(*names), fields)
     netted = Rows.concat([Rows.of(touched), recent, gone]).consolidate()
     return _plus(spark, untouched, netted, fields)
 

@@ -35,8 +35,8 @@ def read_schema(
         raise SqlError(f"table {table} has no columns")
     if len({n.lower() for n in names}) < len(names):
         raise SqlError(f"table {table} names a column twice: {', '.join(names)}")
-    if reserved := [n for n in names if n.startswith("_")]:
-        raise SqlError(f"table {table}: the column name {reserved[0]} is reserved", hint="do not begin names with _")
+    if not all(names):
+        raise SqlError(f"table {table} has a column without a name")
     key = tuple(_spelled(table, fields, name, "primary key").name for name in primary_key or declared.primary_key)
     if declared.primary_key and key != declared.primary_key:
         raise SqlError(f"table {table}: two primary keys, {', '.join(declared.primary_key)} and {', '.join(key)}")

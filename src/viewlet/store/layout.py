@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from viewlet.errors import StoreError
+from viewlet.columns.names import free_name
 
 Form = Literal["map", "table"]
 Names = tuple[str, ...]
@@ -39,8 +39,11 @@ class Layout:
 
     def _check_table(self) -> None:
         assert not self.indexes and not self.sums, "a table has neither indexes nor sums"
-        if any(name.lower() == ROW_HASH for name in self.columns):
-            raise StoreError(f"a table cannot have a column named `{ROW_HASH}`", hint="choose another name for it")
+
+    @property
+    def row_hash(self) -> str:
+        """The column of a table's files that holds the hash of each row."""
+        return free_name(ROW_HASH, self.columns)
 
     @property
     def lookups(self) -> tuple[Names, ...]:

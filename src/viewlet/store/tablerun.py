@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from viewlet.columns.arrays import combine, from_numpy, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
-from viewlet.store.layout import ROW_HASH, Layout
+from viewlet.store.layout import Layout
 from viewlet.store.maprun import to_rows
 from viewlet.store.runs import Run
 
@@ -46,7 +46,7 @@ def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
 def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
     """Rows as they are written to Parquet: their columns and the hash of the whole row."""
     hashes = pa.array(rows.hashes(layout.columns).view(np.int64))
-    return pa.table({**{name: rows[name] for name in layout.columns}, ROW_HASH: hashes})
+    return pa.table({**{name: rows[name] for name in layout.columns}, layout.row_hash: hashes})
 
 
 def read_rows(run: Run) -> Rows:
@@ -62,7 +62,7 @@ def read_hashes(run: Run) -> Hashes:
     """The hashes of all rows of a table's run."""
     if run.ref.kind == "recent":
         return read_rows(run).hashes()
-    column = combine(_file(run).read(columns=[ROW_HASH]).column(0))
+    column = combine(_file(run).read(columns=[run.layout.row_hash]).column(0))
     return values_of(column, "u8")
 
 

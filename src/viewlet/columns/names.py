@@ -1,0 +1,13 @@
+"""Names for columns of our own beside those of users, which may have any name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """A name that no other column has: the wanted one, or that with `_` behind it. Case does not count."""
+    lower = {name.lower() for name in taken}
+    while wanted.lower() in lower:
+        wanted += "_"
+    return wanted
