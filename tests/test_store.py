@@ -68,8 +68,6 @@ def test_layout_refuses_what_makes_no_sense() -> None:
         Layout(("a",), ("b",))
     with pytest.raises(AssertionError, match="add up"):
         Layout(("a", "b"), ("a",), sums=("a",))
-    with pytest.raises(StoreError, match="_hash"):
-        Layout(("_HASH",), (), form="table")
 
 
 def test_lookup_by_key_and_index(store: Store) -> None:
