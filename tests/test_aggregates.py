@@ -202,8 +202,6 @@ def test_states_survive(db: viewlet.Database, spark: SparkSession) -> None:
     db.insert("grown", first)
     db.insert("t", first)
     db.close()
-    for name in AGGREGATES:
-        spark.sql(f"DROP TEMPORARY FUNCTION {name}")
     with viewlet.connect(db.path, spark=spark, engine=db.engine) as again:  # the functions are not registered here
         with again.epoch() as e:
             e.insert("grown", rows_of(6, 4))

@@ -106,6 +106,7 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     from viewlet.catalyst import session
 
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
     monkeypatch.setattr(session, "has_java", lambda: False)
     with pytest.raises(SparkMissing, match="Java was not found") as caught:
         session.start_spark()

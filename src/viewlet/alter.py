@@ -74,13 +74,12 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
 
 def with_plan(database: Database, view: View) -> View:
     """A view that holds Spark's plan of its definition, as the tables are now."""
-    from viewlet.catalyst.analyse import analyse
     from viewlet.catalyst.fragments import make_whole, whole_inputs
 
     assert view.definition is not None, f"view {view.name} has neither a text nor a plan"
-    analysis = analyse(database.session, view.definition, database.catalog.schemas())
-    cuts, inputs = whole_inputs(analysis)
-    return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
+    with database.sessions.analysed(view.definition, database.catalog.schemas(), view.settings) as analysis:
+        cuts, inputs = whole_inputs(analysis)
+        return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
 
 
 def drop_columns(catalog: Catalog, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
@@ -157,7 +156,7 @@ def rename_view(database: Database, transaction: Transaction, view: View, to: st
         raise SqlError(
             f"view {view.name} was defined by a DataFrame, which has no text", hint="create it under the other name"
         )
-    renamed = database.define(to, view.definition, policy=view.policy, replaced=[view.name])
+    renamed = database.define(to, view.definition, policy=view.policy, replaced=[view.name], settings=view.settings)
     for bag in catalog.own_maps(view):
         transaction.drop(bag)
     transaction.remove(f"view/{view.name}")

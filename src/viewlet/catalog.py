@@ -41,6 +41,8 @@ class View:
     policy: str = "AUTO"
     position: int = 0
     created: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings of Spark under which the definition was made, and means what it means."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -102,6 +104,7 @@ def view_document(view: View) -> dict[str, Any]:
         "policy": view.policy,
         "position": view.position,
         "created": view.created,
+        "settings": dict(view.settings),
     }
 
 
@@ -120,6 +123,7 @@ def read_view(name: str, document: Mapping[str, Any]) -> View:
         document["policy"],
         document["position"],
         document["created"],
+        document["settings"],
     )
 
 
@@ -178,9 +182,9 @@ class Catalog:
         """What each table and view looks like to a definition."""
         return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
 
-    def maps(self, *, without: Collection[str] = ()) -> dict[Identity, Step]:
-        """The maps of all views but some that another view could share, by what they hold."""
-        views = [v for v in self.views.values() if v.name not in without]
+    def maps(self, settings: Mapping[str, str], *, without: Collection[str] = ()) -> dict[Identity, Step]:
+        """The maps of all views but some that a view under some settings could share, by what they hold."""
+        views = [v for v in self.views.values() if v.name not in without and v.settings == settings]
         return {same: step for v in reversed(views) for same, step in v.shareable.items()}
 
     def map_names(self, *, without: Collection[str] = ()) -> frozenset[str]:

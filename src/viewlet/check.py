@@ -25,7 +25,6 @@ from viewlet.catalog import View
 from viewlet.catalyst.frames import to_arrow
 from viewlet.columns.names import free_name
 from viewlet.columns.rows import Rows
-from viewlet.engine.frames import frame_of
 from viewlet.engine.onspark import as_evaluation_error
 from viewlet.plan.types import Field
 from viewlet.reading import Relation
@@ -66,11 +65,11 @@ def check(database: Database, names: list[str]) -> pa.Table:
 def _differences(database: Database, view: View) -> Rows:
     from pyspark.errors import PySparkException
 
-    from viewlet.catalyst.session import FAULTY_RULES, leaving_out
+    from viewlet.catalyst.children import active
 
     try:
         frame = recomputed(database, view)
-        with leaving_out(frame.sparkSession, FAULTY_RULES):
+        with active(frame.sparkSession):
             found = Relation(database, view).bag()
             rest = _beyond_rounding(frame, found, view.fields, close)
             return rest if not len(rest) else _beyond_overflow(frame, found, rest, view.fields)
@@ -99,14 +98,17 @@ def _beyond_overflow(frame: DataFrame, found: Rows, rest: Rows, fields: tuple[Fi
 
 
 def recomputed(database: Database, view: View) -> DataFrame:
-    """The definition, run by Spark on the current rows of the tables that it reads."""
+    """The definition, run by Spark under its settings on the current rows of the tables that it reads."""
+    from viewlet.catalyst.children import active, clone
     from viewlet.catalyst.fragments import run
+    from viewlet.catalyst.session import FAULTY_RULES, leave_out
 
-    if view.definition is not None and "whole" not in view.fragments:
-        return database.reading.query(view.definition)
-    spark, snapshot = database.session, database.store.snapshot()
-    frames = [frame_of(spark, database.catalog.find(name), snapshot) for name in view.inputs]
-    return run(spark, view.fragments["whole"], frames)
+    with active(clone(database.sessions.under(view.settings))) as spark:
+        leave_out(spark, FAULTY_RULES)
+        if view.definition is not None and "whole" not in view.fragments:
+            return database.reading.query(view.definition, spark=spark)
+        snapshot = database.store.snapshot()
+        return run(spark, view.fragments["whole"], [database.reading.frame(name, snapshot) for name in view.inputs])
 
 
 def close(a: Any, b: Any, slack: float = 0.0) -> bool:

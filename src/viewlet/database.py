@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,12 +18,13 @@ from viewlet.catalog import Catalog, View, view_document
 from viewlet.compile.rules import Rules
 from viewlet.defining import drop, fill, make_table, with_late
 from viewlet.engine.choose import Choice, EngineName, choose_engine
-from viewlet.engine.frames import ReadingSession
+from viewlet.engine.frames import Reading
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
 from viewlet.errors import InUse, SqlError, StoreError
 from viewlet.reading import Relation
 from viewlet.screen import plural
+from viewlet.sessions import Sessions, Settings
 from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
 from viewlet.tables import Table
@@ -54,12 +54,11 @@ class Database:
             raise StoreError(f"there is no engine named {engine!r}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
-        self._spark = spark
-        self._cores = spark.sparkContext.defaultParallelism if spark else os.cpu_count() or 1
+        self.sessions = Sessions(spark, lambda: self.catalog.names())
         self.store = Store.open(path, write=not read_only, durability=durability)
         self.path = self.store.root
         self._lock = threading.RLock()
-        self.on_spark = OnSparkSession(lambda: self.session, lambda view: self.catalog.view(view).fragments)
+        self.on_spark = OnSparkSession(self.sessions, lambda view: self.catalog.view(view))
         self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
         self.rules = Rules()
         """What the compiler may do with the views defined from now on."""
@@ -95,30 +94,27 @@ class Database:
 
     @property
     def session(self) -> SparkSession:
-        """The Spark session: the caller's, or one that is started now."""
-        if self._spark is None:
-            from viewlet.catalyst.session import start_spark
-
-            self._spark = start_spark()
-            self._cores = self._spark.sparkContext.defaultParallelism
-        return self._spark
+        """The caller's Spark session, or the one that runs, or one that is started now. It is left as it is."""
+        return self.sessions.caller
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session in which every table and view of the warehouse has its name.
+        """A child of the caller's Spark session, in which every table and view of the warehouse has its name.
 
+        It has the settings, temporary views and functions of the caller's session, and those that it is given itself.
         A DataFrame over `db.spark.table("orders")` can define a view; read, it gives the rows that were there
         when `db.spark` was asked for. `db.table("orders").spark()` is quicker where only the rows are wanted.
         """
-        from viewlet.engine.frames import show_in_session
+        from viewlet.catalyst.children import active
 
-        show_in_session(self)
-        return self.session
+        with active(self.sessions.child) as spark:
+            self.reading.show(spark, self.catalog.names())
+        return spark
 
     @cached_property
-    def reading(self) -> ReadingSession:
-        """Where queries over the current rows run."""
-        return ReadingSession(self)
+    def reading(self) -> Reading:
+        """Queries over the current rows."""
+        return Reading(self)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -242,7 +238,7 @@ class Database:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
         from viewlet.catalyst.users import register_aggregate
 
-        return register_aggregate(self.session, name, aggregate)
+        return register_aggregate(self.sessions.child, name, aggregate)
 
     def create_view(
         self,
@@ -267,16 +263,27 @@ class Database:
                 transaction.put(f"view/{name}", view_document(with_values(view, created=self.store.epoch + 1)))
                 transaction.commit(record)
 
-    def define(self, name: str, definition: Any, *, policy: str = "AUTO", replaced: Collection[str] = ()) -> View:
-        """Analyse and compile a definition, in the place of some views, without creating anything."""
+    def define(
+        self,
+        name: str,
+        definition: Any,
+        *,
+        policy: str = "AUTO",
+        replaced: Collection[str] = (),
+        settings: Settings | None = None,
+    ) -> View:
+        """Analyse and compile a definition, in the place of some views, without creating anything.
+
+        It means what it means under the caller's settings, or under recorded ones.
+        """
         from viewlet.views import define_view, given_for
 
         if policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
         gone = {name, *replaced}
         schemas = {n: f for n, f in self.catalog.schemas().items() if n not in gone}
-        given = given_for(self, gone)
-        return define_view(self.session, name, definition, schemas, policy, self._next_position(), given)
+        given = given_for(self, gone, settings)
+        return define_view(self.sessions, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
@@ -353,7 +360,7 @@ class Database:
 
     def choose(self, rows: int, steps: int) -> tuple[Any, Choice]:
         """The engine that an epoch of so many changed rows and steps runs on, and why."""
-        choice = choose_engine(self.engine, rows, steps, self._cores)
+        choice = choose_engine(self.engine, rows, steps, self.sessions.cores)
         if choice.engine not in self._engines:
             self._engines[choice.engine] = _make_engine(choice.engine, self)
         return self._engines[choice.engine], choice
@@ -424,7 +431,7 @@ def _make_engine(name: str, database: Database) -> Any:
     if name == "spark":
         from viewlet.engine.spark import SparkEngine
 
-        return SparkEngine(lambda: database.session, database.path)
+        return SparkEngine(lambda: database.sessions.plain, database.path)
     from viewlet.engine.inproc import InprocEngine
 
     return InprocEngine()

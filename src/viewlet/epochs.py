@@ -260,7 +260,7 @@ def backfill(
     database: Database, transaction: Transaction, view: View, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """Fill a new view from what its inputs hold, as one big change; the epoch's record."""
-    epoch = OpenEpoch(transaction, OnSparkSession(lambda: database.session, lambda _: view.fragments))
+    epoch = OpenEpoch(transaction, OnSparkSession(database.sessions, lambda _: view))
     for bag in view.reads:
         rows = contents_of(database, transaction, bag)
         progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")

@@ -107,10 +107,11 @@ class Relation:
         return list(zip(*(python_values(self.name, f, column) for f, column in columns), strict=True))
 
     def spark(self) -> DataFrame:
-        """The rows as a Spark DataFrame."""
-        from viewlet.engine.frames import frame_of
+        """The rows as a DataFrame of the caller's Spark session."""
+        from viewlet.catalyst.jvm import Jvm, plan_of
 
-        return frame_of(self._database.session, self._found, self._snapshot)
+        rows = self._database.reading.frame(self.name, self._snapshot)
+        return Jvm(self._database.session).frame(plan_of(rows))
 
     def changes(self, since: int = 0) -> pa.Table:
         """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import View
@@ -17,9 +18,9 @@ from viewlet.program.same import Identity
 from viewlet.program.terms import Native
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from viewlet.catalyst.analyse import Analysis
     from viewlet.database import Database
+    from viewlet.sessions import Sessions, Settings
 
 ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
 _EPOCHS, _ENOUGH = 100, 10
@@ -32,9 +33,11 @@ class Given:
 
     rules: Rules = field(default_factory=Rules)
     facts: Facts = field(default_factory=Facts)
-    maps: Mapping[Identity, Step] = field(default_factory=dict)
+    maps: Callable[[Settings], Mapping[Identity, Step]] = lambda _: {}
     taken: frozenset[str] = frozenset()
     """The names of all maps."""
+    settings: Settings | None = None
+    """Those that were recorded with the definition; None for the caller's."""
 
 
 def facts_of(database: Database) -> Facts:
@@ -54,15 +57,15 @@ def facts_of(database: Database) -> Facts:
     return Facts(rows, keys, rates, catalog.static(), catalog.growing(), times)
 
 
-def given_for(database: Database, replaced: Collection[str]) -> Given:
+def given_for(database: Database, replaced: Collection[str], settings: Settings | None) -> Given:
     """What the definition of a view is compiled with, as the warehouse stands without some views."""
     catalog = database.catalog
-    maps, taken = catalog.maps(without=replaced), catalog.map_names(without=replaced)
-    return Given(database.rules, facts_of(database), maps, taken)
+    maps = partial(catalog.maps, without=replaced)
+    return Given(database.rules, facts_of(database), maps, catalog.map_names(without=replaced), settings)
 
 
 def define_view(
-    spark: SparkSession,
+    sessions: Sessions,
     name: str,
     definition: Any,
     schemas: Mapping[str, tuple[Field, ...]],
@@ -71,11 +74,14 @@ def define_view(
     given: Given | None = None,
 ) -> View:
     """The view that a definition (SQL text or DataFrame) describes, compiled and ready to be stored."""
-    from viewlet.catalyst.analyse import analyse
+    given = given or Given()
+    with sessions.analysed(definition, schemas, given.settings) as analysis:
+        return _compiled(name, analysis, policy, position, given)
+
+
+def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: Given) -> View:
     from viewlet.catalyst.fragments import make_whole, whole_inputs
 
-    analysis = analyse(spark, definition, schemas)
-    given = given or Given()
     program = compile_view(
         name,
         analysis.plan,
@@ -84,20 +90,20 @@ def define_view(
         full=policy == "FULL",
         rules=given.rules,
         facts=given.facts,
-        known=given.maps,
+        known=given.maps(analysis.settings),
         taken=given.taken,
     )
     if policy == "INCREMENTAL STRICT":
         _refuse_recomputation(program)
     cuts, inputs = whole_inputs(analysis)
-    text = definition if isinstance(definition, str) else None
-    fragments = _fragments(analysis, program)
+    text, fragments = analysis.text, _fragments(analysis, program)
     if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
         fragments["whole"] = make_whole(analysis, 0, cuts)
-    return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position)
+    settings = analysis.settings
+    return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position, settings=settings)
 
 
-def _fragments(analysis: Any, program: Program) -> dict[str, bytes]:
+def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:
     """The pieces of Spark's plan that a program needs."""
     from viewlet.catalyst.fragments import make_keyed, make_rowwise, make_whole
     from viewlet.engine.onspark import fragment_name, spark_terms

@@ -26,9 +26,10 @@ from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
 from viewlet.catalyst.refuse import refuse, refuse_command
 from viewlet.catalyst.separate import separate_users
-from viewlet.catalyst.session import FAULTY_RULES, leaving_out
+from viewlet.catalyst.session import FAULTY_RULES, leave_out
+from viewlet.catalyst.settings import meaning_of
 from viewlet.catalyst.stabilize import stabilize
-from viewlet.catalyst.tables import Fields, register, register_missing, replace_tables
+from viewlet.catalyst.tables import Fields, Tables, register_mentioned, replace_tables
 from viewlet.columns.types import MONTHS
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
 from viewlet.plan.nodes import Plan, children
@@ -59,6 +60,8 @@ class Analysis:
     """Whether Spark left the answer open, and the plan decides it."""
     is_session_bound: bool
     """Whether functions of users are called, or views of the session read: a text says no more of them than the name."""
+    settings: Mapping[str, str]
+    """The settings of the session that the definition depends on."""
     jvm: Jvm = field(repr=False)
     operators: list[Node] = field(repr=False)
     """Spark's operators, by `origin`."""
@@ -75,24 +78,33 @@ class Analysis:
         return found
 
 
-def analyse(spark: SparkSession, definition: str | DataFrame, tables: Mapping[str, Fields]) -> Analysis:
-    """The meaning of a definition over the warehouse's tables and views, given by name."""
-    jvm = Jvm(spark)
-    known = register_missing(spark, tables)
-    analysed = _analysed_text(jvm, definition) if isinstance(definition, str) else _analysed_frame(definition)
-    analysed = replace_tables(jvm, analysed, known, tables)
-    refuse(analysed, known)
+def analyse(
+    spark: SparkSession, definition: str | DataFrame, fields: Mapping[str, Fields], warehouse: str = ""
+) -> Analysis:
+    """The meaning of a definition over the warehouse's tables and views, given by name.
+
+    The session is one of ours, and active: names of tables are registered in it, and its optimizer is curtailed.
+    """
+    jvm, tables, settings = Jvm(spark), Tables(fields, warehouse), meaning_of(spark)
+    if isinstance(definition, str):
+        register_mentioned(spark, tables, definition)
+        analysed = _analysed_text(jvm, definition)
+    else:
+        analysed = plan_of(definition)
+    analysed = replace_tables(jvm, analysed, tables)
+    refuse(analysed, tables)
     columns = tuple(f for _, f in output_of(jvm, analysed))
     _refuse_duplicates(columns)
     _refuse_intervals(columns)
     stable = stabilize(jvm, analysed)
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
     final = normalize(jvm, lift(jvm, normalize(jvm, _optimized(jvm, prepared))))
-    decoder = Decoder(jvm, known, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
+    decoder = Decoder(jvm, tables, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
     is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))
-    return Analysis(plan, columns, text, not stable.fastEquals(analysed), is_session_bound, jvm, decoder.operators)
+    is_stabilized = not stable.fastEquals(analysed)
+    return Analysis(plan, columns, text, is_stabilized, is_session_bound, settings, jvm, decoder.operators)
 
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:
@@ -106,20 +118,11 @@ def _analysed_text(jvm: Jvm, text: str) -> Node:
         raise _as_user_error(error) from None
 
 
-def _analysed_frame(definition: DataFrame) -> Node:
-    if not hasattr(definition, "_jdf"):
-        raise UnsupportedQuery(
-            "a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text"
-        )
-    return plan_of(definition)
-
-
 def _optimized(jvm: Jvm, plan: Node) -> Node:
     """Spark's optimizer, without the rules that only serve one execution."""
-    # The optimizer takes its settings from the active session, which another one may have become.
-    jvm.java.org.apache.spark.sql.classic.SparkSession.setActiveSession(jvm.session)
+    leave_out(jvm.spark, _RULES_LEFT_OUT)
     try:
-        with quietly(), leaving_out(jvm.spark, _RULES_LEFT_OUT):
+        with quietly():
             return jvm.optimized(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
@@ -179,4 +182,4 @@ def _field_twice(kind: Type) -> str | None:
     return next(filter(None, map(_field_twice, parts)), None)
 
 
-__all__ = ["Analysis", "analyse", "register"]
+__all__ = ["Analysis", "analyse"]

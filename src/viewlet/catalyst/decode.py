@@ -19,7 +19,7 @@ from viewlet.catalyst.functions import GENERATORS
 from viewlet.catalyst.jvm import Jvm, Node, children, class_of, items, subplans
 from viewlet.catalyst.literals import NoPythonValue
 from viewlet.catalyst.sessions import in_sessions
-from viewlet.catalyst.tables import Registry
+from viewlet.catalyst.tables import Tables
 from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, expression, expressions, parse
 from viewlet.catalyst.types import decode_field
 from viewlet.catalyst.values import constant_rows
@@ -70,7 +70,7 @@ class Operator:
 class Decoder:
     """Decodes one plan; `operators` lists Spark's operators by origin."""
 
-    def __init__(self, jvm: Jvm, tables: Registry, *, plain_strings: bool = True) -> None:
+    def __init__(self, jvm: Jvm, tables: Tables, *, plain_strings: bool = True) -> None:
         self.jvm = jvm
         self.tables = tables
         self.plain_strings = plain_strings

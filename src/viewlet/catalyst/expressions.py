@@ -106,7 +106,7 @@ class Expressions:
         if (name := functions.ZONED.get(kind)) and tree.data.get("timeZoneId") in functions.UTC:
             return self.call(name, tree)
         match kind:
-            case "Cast" if tree.data.get("timeZoneId") in functions.UTC:
+            case "Cast" if tree.data.get("timeZoneId") in functions.UTC or not tree.jvm.needsTimeZone():
                 return self.call(functions.in_mode("cast", mode_of(tree)), tree)
             case "TimestampAddInterval" if tree.data.get("timeZoneId") in functions.UTC:
                 return decode_time_plus(self, tree)

@@ -60,8 +60,11 @@ def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
 
 def collected(frame: Any) -> pa.Table:
     """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
+    from viewlet.catalyst.jvm import quietly
+
     try:
-        return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+        with quietly():
+            return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
     except Py4JJavaError as error:
         raise PySparkException(_cause(error)) from None
 

@@ -210,13 +210,17 @@ class PartialFunction:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without PySpark's own log of an error that is about to be raised anyway."""
-    log = PySparkLogger.getLogger("SQLQueryContextLogger")  # a plain logger of that name would not do for PySpark
-    before, log.disabled = log.disabled, True
+    """Without PySpark's own log, of many lines of JSON, of an error that is about to be raised anyway."""
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    logs = [PySparkLogger.getLogger(name) for name in names]  # plain loggers of these names would not do for PySpark
+    before = [log.disabled for log in logs]
+    for log in logs:
+        log.disabled = True
     try:
         yield
     finally:
-        log.disabled = before
+        for log, was in zip(logs, before, strict=True):
+            log.disabled = was
 
 
 def plan_of(frame: DataFrame) -> Node:

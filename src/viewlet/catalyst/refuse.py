@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from viewlet.catalyst.jvm import Jvm, Node, children, class_of, is_subquery, items, walk, walk_plan
-from viewlet.catalyst.tables import Registry
+from viewlet.catalyst.tables import Tables
 from viewlet.errors import UnsupportedFunction, UnsupportedQuery
 
 FROZEN = {
@@ -51,7 +51,7 @@ def _no_query(word: str) -> UnsupportedQuery:
     )
 
 
-def refuse(plan: Node, tables: Registry) -> None:
+def refuse(plan: Node, tables: Tables) -> None:
     """Raise for the first thing in an analysed plan that Viewlet cannot keep fresh."""
     classes = set(_classes(json.loads(plan.toJSON())))
     for known in (FROZEN, CHANGING):
@@ -79,7 +79,7 @@ def _classes(data: Any) -> Iterator[str]:
             yield from _classes(value)
 
 
-def _refuse_node(node: Node, tables: Registry) -> None:
+def _refuse_node(node: Node, tables: Tables) -> None:
     kind = class_of(node)
     if kind == "Sample":
         raise UnsupportedFunction(

@@ -1,21 +1,17 @@
-"""Spark, started on first need.
-
-A session of the caller's is taken as it is, apart from the time zone: timestamps are read in UTC everywhere,
-so that a view does not depend on who refreshes it.
-"""
+"""Spark, started on first need. A session of the caller's is taken as it is, and left as it is."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.settings import PLAIN
 from viewlet.catalyst.versions import refuse_version
 from viewlet.errors import SparkMissing
 
@@ -23,23 +19,26 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+    **PLAIN,
 }
 SMALL_SHUFFLE = 8
 """Partitions of a shuffle on one machine: Spark's 200 are made for a cluster."""
 
 
-def start_spark(existing: SparkSession | None = None, *, master: str = "local[*]") -> SparkSession:
-    """The caller's session, or the running one, or a new one on this machine."""
-    if existing is None:
-        existing = SparkSession.getActiveSession()
-    if existing is None or existing.sparkContext._jsc is None:
-        existing = _new_session(master)
-    existing.conf.set("spark.sql.session.timeZone", "UTC")
-    return existing
+def start_spark(*, master: str = "local[*]") -> SparkSession:
+    """The running session, or a new one on this machine."""
+    for running in (SparkSession.getActiveSession(), SparkSession._instantiatedSession):
+        if running is not None and is_alive(running):
+            return running
+    return _new_session(master)
+
+
+def is_alive(spark: SparkSession) -> bool:
+    """Whether a session has not been stopped."""
+    return spark.sparkContext._jsc is not None
 
 
 def _new_session(master: str) -> SparkSession:
@@ -64,15 +63,10 @@ FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion",)
 """Rules of Spark's optimizer that fail on plans that are right: this one on correlated subqueries."""
 
 
-@contextmanager
-def leaving_out(spark: SparkSession, rules: Iterable[str]) -> Iterator[None]:
-    """Let Spark's optimizer do without some of its rules."""
+def leave_out(spark: SparkSession, rules: Iterable[str]) -> None:
+    """Let the optimizer of a session of ours do without some of its rules."""
     before = spark.conf.get(_EXCLUDED, None)
     spark.conf.set(_EXCLUDED, ",".join([*filter(None, [before]), *(f"org.apache.spark.sql.{r}" for r in rules)]))
-    try:
-        yield
-    finally:
-        spark.conf.unset(_EXCLUDED) if before is None else spark.conf.set(_EXCLUDED, before)
 
 
 def has_java() -> bool:

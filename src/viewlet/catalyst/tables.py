@@ -1,7 +1,8 @@
 """The warehouse's tables and views as Spark sees them.
 
-Each is a temporary view of the session, so that SQL and `spark.table` find it by name. While a definition is
-analysed, every use of such a view is replaced by a leaf over an empty RDD: an empty local relation would let the
+Each is a temporary view of a session of ours, so that SQL and `spark.table` find it by name. Below the view stands
+a mark that says which table of which warehouse it is, whatever else bears that name. While a definition is
+analysed, every marked view is replaced by a leaf over an empty RDD: an empty local relation would let the
 optimizer fold the whole plan away, and the real rows are none of its business. What identifies a leaf from then
 on is the id of its RDD, which survives whatever Spark does to the plan around it.
 """
@@ -10,84 +11,83 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
-from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items
+from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, plan_of
 from viewlet.catalyst.types import encode_fields, encode_type
 from viewlet.errors import UnknownName, UnsupportedQuery
 from viewlet.plan.types import Field
 from viewlet.sql.words import quoted
 
 Fields = tuple[Field, ...]
+_MARK = "viewlet"
 
 
 @dataclass
-class Registry:
-    """What a session knows of the warehouse: columns and leaf of every table, and the name behind every RDD."""
+class Tables:
+    """The tables and views of a warehouse that a definition may read, and the leaves that stand for them."""
 
-    columns: dict[str, Fields] = field(default_factory=dict)
-    leaves: dict[str, Node] = field(default_factory=dict)
+    fields: Mapping[str, Fields]
+    warehouse: str = ""
+    """What tells the warehouse from others."""
     names: dict[int, str] = field(default_factory=dict)
+    """The name behind every RDD."""
+    leaves: dict[str, Node] = field(default_factory=dict)
 
     def name_of(self, leaf: Node) -> str | None:
         """The table that a leaf of a plan reads, if it is one of the warehouse's."""
         return self.names.get(int(leaf.rdd().id())) if class_of(leaf) == "LogicalRDD" else None
 
+    def find(self, name: str) -> str:
+        """The table of a name, which may have been dropped and made anew in other letters."""
+        known = next((known for known in self.fields if known.lower() == name.lower()), None)
+        if known is None:
+            raise UnknownName(f"there is no table or view `{name}`")
+        return known
 
-_REGISTRIES: WeakKeyDictionary[SparkSession, Registry] = WeakKeyDictionary()
-
-
-def registry(spark: SparkSession) -> Registry:
-    return _REGISTRIES.setdefault(spark, Registry())
-
-
-def register(spark: SparkSession, name: str, fields: Fields, frame: DataFrame | None = None) -> None:
-    """Make a table readable by its name in the session, with the rows of a DataFrame or with none."""
-    known, jvm = registry(spark), Jvm(spark)
-    if known.columns.get(name) != fields:
-        known.columns[name] = fields
-        known.leaves[name] = _leaf(jvm, fields)
-        known.names[int(known.leaves[name].rdd().id())] = name
-    view = jvm.frame(known.leaves[name]) if frame is None else frame
-    view.createOrReplaceTempView(quoted(name))
+    def leaf(self, jvm: Jvm, name: str) -> Node:
+        """A plan that reads no rows, with the columns of a table."""
+        if name not in self.leaves:
+            rows = jvm.spark.sparkContext._jsc.emptyRDD()
+            frame = jvm.session.createDataFrame(rows, jvm.data_type(encode_fields(self.fields[name])))
+            self.leaves[name] = frame.queryExecution().analyzed()
+            self.names[int(self.leaves[name].rdd().id())] = name
+        return self.leaves[name]
 
 
-def register_missing(spark: SparkSession, tables: Mapping[str, Fields]) -> Registry:
-    """Make sure that every one of some tables is known to the session with these columns."""
-    known = registry(spark)
-    catalog = Jvm(spark).session.sessionState().catalog()
-    for name, fields in tables.items():
-        if known.columns.get(name) != fields or catalog.getTempView(name).isEmpty():
-            register(spark, name, fields)
-    return known
+def register(spark: SparkSession, warehouse: str, name: str, rows: DataFrame) -> None:
+    """Make the rows of a DataFrame, which may be of another session, readable under the name of a table."""
+    _register(Jvm(spark), warehouse, name, plan_of(rows))
 
 
-def _leaf(jvm: Jvm, fields: Fields) -> Node:
-    """A plan that reads no rows with these columns."""
-    rows = jvm.spark.sparkContext._jsc.emptyRDD()
-    frame = jvm.session.createDataFrame(rows, jvm.data_type(encode_fields(fields)))
-    return frame.queryExecution().analyzed()
+def register_mentioned(spark: SparkSession, tables: Tables, text: str) -> None:
+    """Make every table that a text may mention readable by its name in the session, without rows."""
+    jvm = Jvm(spark)
+    for name in tables.fields:
+        if mentions(text, name):
+            _register(jvm, tables.warehouse, name, tables.leaf(jvm, name))
 
 
-def replace_tables(jvm: Jvm, plan: Node, known: Registry, tables: Mapping[str, Fields]) -> Node:
+def _register(jvm: Jvm, warehouse: str, name: str, plan: Node) -> None:
+    jvm.frame(plan).alias(f"{_MARK}:{warehouse}:{name}").createOrReplaceTempView(quoted(name))
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether a text may read a table: its name occurs in it, quoted or not."""
+    return name.replace("`", "``").lower() in text.lower()
+
+
+def replace_tables(jvm: Jvm, plan: Node, tables: Tables) -> Node:
     """An analysed plan with a leaf for every use of a table or view of the warehouse."""
-    by_name = {name.lower(): name for name in tables}
-    gone = {name.lower() for name in known.columns} - by_name.keys()
     problems: list[Exception] = []
 
     def rule(node: Node) -> Node | None:
-        if class_of(node) != "View" or not node.isTempView():
-            return None
-        name = str(node.desc().identifier().table()).lower()
-        if name in gone:
-            problems.append(UnknownName(f"there is no table or view `{name}`"))
-        if name not in by_name:
+        if class_of(node) != "View" or (marked := _mark_of(node)) is None:
             return None
         try:
-            return _leaf_with(jvm, node, by_name[name], known.leaves[by_name[name]], tables[by_name[name]])
-        except UnsupportedQuery as problem:
+            return _leaf_for(jvm, node, *marked, tables)
+        except (UnsupportedQuery, UnknownName) as problem:
             problems.append(problem)
             return None
 
@@ -97,9 +97,21 @@ def replace_tables(jvm: Jvm, plan: Node, known: Registry, tables: Mapping[str, F
     return replaced
 
 
-def _leaf_with(jvm: Jvm, view: Node, name: str, leaf: Node, fields: Fields) -> Node:
+def _mark_of(view: Node) -> tuple[str, str] | None:
+    """The warehouse and the table that a temporary view stands for."""
+    below = view.child()
+    if class_of(below) != "SubqueryAlias" or not (mark := str(below.alias())).startswith(f"{_MARK}:"):
+        return None
+    _, warehouse, name = mark.split(":", 2)
+    return warehouse, name
+
+
+def _leaf_for(jvm: Jvm, view: Node, warehouse: str, name: str, tables: Tables) -> Node:
     """A table's leaf under the column ids that a use of its view has."""
-    used = items(view.output())
+    if warehouse != tables.warehouse:
+        raise UnsupportedQuery(f"`{name}` is a table of another warehouse", hint="read it from this one's `db.spark`")
+    name = tables.find(name)
+    used, fields = items(view.output()), tables.fields[name]
     if [c.name() for c in used] != [f.name for f in fields]:
         raise UnsupportedQuery(
             f"the definition reads `{name}` as it was before its columns changed",
@@ -113,4 +125,4 @@ def _leaf_with(jvm: Jvm, view: Node, name: str, leaf: Node, fields: Fields) -> N
         )
         for c, f in zip(used, fields, strict=True)
     ]
-    return copy_with(jvm, leaf, {0: jvm.seq(output)})
+    return copy_with(jvm, tables.leaf(jvm, name), {0: jvm.seq(output)})

@@ -1,4 +1,4 @@
-"""Functions of users in Spark's sessions: shared between two, and aggregates with delta handlers."""
+"""Aggregates of users with delta handlers, as functions of Spark's."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from viewlet.aggregates import Aggregate, ColumnAggregate, Replay, refuse_wrong
-from viewlet.catalyst.jvm import items
 from viewlet.catalyst.tree import Tree, code_of
 from viewlet.plan.expr import Handlers
-
-
-def share_functions(given: SparkSession, to: SparkSession) -> None:
-    """Let every function that is registered in one session be known in another, as it is now."""
-    state, registry = given._jsparkSession.sessionState(), to._jsparkSession.sessionState().functionRegistry()
-    for name in items(state.catalog().listTemporaryFunctions()):
-        known = state.functionRegistry()
-        registry.registerFunction(name, known.lookupFunction(name).get(), known.lookupFunctionBuilder(name).get())
 
 
 def register_aggregate(spark: SparkSession, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:

@@ -6,7 +6,7 @@ share a hash with one of them are netted, here; all others Spark reads without l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,49 +70,43 @@ def _gone(contents: TableContents, fields: tuple[Field, ...]) -> Rows:
     return Rows.of(table, np.full(table.num_rows, -1, dtype=np.int64))
 
 
-class ReadingSession:
-    """A session beside the definitions' one, in which the names of tables and views stand for their current rows."""
+class Reading:
+    """The names of tables and views, with their current rows, in sessions of ours."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._spark: SparkSession | None = None
-        self._shown: dict[str, int] = {}
+        self._frames: dict[str, tuple[int, DataFrame]] = {}
 
-    def query(self, text: str, parameters: Mapping[str, Any] | None = None) -> DataFrame:
-        """A query over the last committed epoch; Spark binds its parameters."""
+    def query(
+        self, text: str, parameters: Mapping[str, Any] | None = None, *, spark: SparkSession | None = None
+    ) -> DataFrame:
+        """A query over the last committed epoch, in a session of ours: one like the caller's, if none is given."""
+        from viewlet.catalyst.children import active
         from viewlet.catalyst.jvm import quietly
-        from viewlet.catalyst.users import share_functions
+        from viewlet.catalyst.tables import mentions
 
-        snapshot, lower = self._database.store.snapshot(), text.lower()
-        for name in set(self._shown) - set(self._database.catalog.names()):
-            self._session().catalog.dropTempView(name)
-            del self._shown[name]
-        for name in self._database.catalog.names():
-            if name.replace("`", "``").lower() in lower:
-                self._show(name, snapshot)
-        share_functions(self._database.session, self._session())
-        with quietly():
-            return self._session().sql(text, dict(parameters) if parameters else None)
+        mentioned = [name for name in self._database.catalog.names() if mentions(text, name)]
+        with active(spark or self._database.sessions.statement(text)) as spark, quietly():
+            self.show(spark, mentioned)
+            return spark.sql(text, dict(parameters) if parameters else None)
 
-    def _show(self, name: str, snapshot: Snapshot) -> None:
-        if self._shown.get(name) != snapshot.epoch:
-            found = self._database.catalog.find(name)
-            frame_of(self._session(), found, snapshot).createOrReplaceTempView(quoted(name))
-            self._shown[name] = snapshot.epoch
+    def show(self, spark: SparkSession, names: Iterable[str]) -> None:
+        """Let names stand for the rows of the last committed epoch in a session."""
+        from viewlet.catalyst.tables import register
 
-    def _session(self) -> SparkSession:
-        if self._spark is None:
-            parent = self._database.session
-            self._spark = parent.newSession()
-            for setting in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.shuffle.partitions"):
-                self._spark.conf.set(setting, str(parent.conf.get(setting)))
-        return self._spark
+        snapshot = self._database.store.snapshot()
+        for gone in self._frames.keys() - set(self._database.catalog.names()):
+            del self._frames[gone]
+        for name in names:
+            register(spark, self._database.sessions.warehouse, name, self.frame(name, snapshot))
 
+    def frame(self, name: str, snapshot: Snapshot) -> DataFrame:
+        """The rows of a table or view at a snapshot; those of the last one asked for are at hand."""
+        from viewlet.catalyst.children import active
 
-def show_in_session(database: Database) -> None:
-    """Give every table and view its name in the definitions' session, with its current rows."""
-    from viewlet.catalyst.tables import register
-
-    spark, snapshot = database.session, database.store.snapshot()
-    for name, fields in database.catalog.schemas().items():
-        register(spark, name, fields, frame_of(spark, database.catalog.find(name), snapshot))
+        plain, known = self._database.sessions.plain, self._frames.get(name)
+        if known is None or known[0] != snapshot.epoch or known[1].sparkSession is not plain:
+            with active(plain):
+                known = snapshot.epoch, frame_of(plain, self._database.catalog.find(name), snapshot)
+            self._frames[name] = known
+        return known[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,9 @@ from viewlet.program.terms import KEY, Native, Regroup, Term
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
+
+    from viewlet.catalog import View
+    from viewlet.sessions import Sessions
 
 WEIGHT = Field("_weight", BIGINT, False)
 _ENDLESS = "a LIMIT ends no recursion in a view: end it by a condition, such as WHERE level < 10"
@@ -63,11 +66,11 @@ def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
 
 
 class OnSparkSession:
-    """Runs fragments in a session that is started when the first one is needed."""
+    """Runs fragments in sessions with the settings of their views, started when the first one is needed."""
 
-    def __init__(self, session: Callable[[], SparkSession], fragments: Callable[[str], Mapping[str, bytes]]) -> None:
-        self.session = session
-        self.fragments = fragments
+    def __init__(self, sessions: Sessions, views: Callable[[str], View]) -> None:
+        self.sessions = sessions
+        self.views = views
 
     def row_wise(self, view: str, term: Native, rows: Rows) -> Rows:
         """A row-wise operator on a delta; weights pass through."""
@@ -94,12 +97,14 @@ class OnSparkSession:
     ) -> Rows:
         from pyspark.errors import PySparkException
 
+        from viewlet.catalyst.children import active
         from viewlet.catalyst.fragments import run
 
-        spark = self.session()
-        frames = [_frame(spark, rows, columns) for rows, columns in tables]
+        found = self.views(view)
         try:
-            result = to_arrow(run(spark, self.fragments(view)[fragment_name(term)], frames), fields)
+            with active(self.sessions.under(found.settings)) as spark:
+                frames = [_frame(spark, rows, columns) for rows, columns in tables]
+                result = to_arrow(run(spark, found.fragments[fragment_name(term)], frames), fields)
         except PySparkException as error:
             where = term.label if isinstance(term, Native) else show_node(term.function)
             raise as_evaluation_error(error, where) from None

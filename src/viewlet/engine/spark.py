@@ -63,7 +63,12 @@ class SparkEngine:
 
     def run(self, ready: ReadyProgram, epoch: OpenEpoch) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
-        spark = self.session()
+        from viewlet.catalyst.children import active
+
+        with active(self.session()) as spark:
+            self._run(spark, ready, epoch)
+
+    def _run(self, spark: SparkSession, ready: ReadyProgram, epoch: OpenEpoch) -> None:
         parts = partitions_for(spark.sparkContext.defaultParallelism)
         for step, kept in zip(ready.program.steps, ready.steps, strict=True):
             if step.map.name in epoch.done:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import SqlError
 from viewlet.plan.types import Field
-from viewlet.sql.literals import literal_rows
+from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import DeleteFrom, InsertInto, Update
@@ -38,7 +38,7 @@ def _new_rows(db: Database, table: Table, s: InsertInto, parameters: Parameters)
         return collect(as_rows_of(table, frame, columns_named(table, frame.columns)), table.fields)
     query, given = complete_values(s.query, columns_named(table, s.columns), table)
     rows = literal_rows(query, given, parameters)
-    if rows is None:
+    if rows is None or (depends_on_settings(query, given) and not db.sessions.are_plain):
         return collect(as_rows_of(table, run_query(db, query, parameters), given), table.fields)
     return [dict(zip(table.names, row, strict=True)) for row in rows]
 

@@ -39,6 +39,11 @@ def literal_rows(values_text: str, fields: tuple[Field, ...], parameters: Parame
     return rows if reader.word.kind == "end" else None
 
 
+def depends_on_settings(values_text: str, fields: tuple[Field, ...]) -> bool:
+    """Whether the settings of a session decide what such rows are: a time is in its zone, "a" may be a name."""
+    return '"' in values_text or any(f.type.name == "timestamp" for f in fields)
+
+
 def _row(reader: Reader, fields: tuple[Field, ...], number: int, given: Parameters) -> Row:
     """One row; in a single column it may stand without parentheses."""
     line, values = reader.word.line, list[Any]()
