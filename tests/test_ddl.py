@@ -113,6 +113,20 @@ STATEMENTS: list[tuple[str, Statement]] = [
         "CREATE TABLE t (a INT DEFAULT f(1, 2) NOT NULL COMMENT 'x', b STRING DEFAULT ')')",
         CreateTable("t", (Field("a", INT, False), Field("b", STRING)), defaults=(("a", "f(1, 2)"), ("b", "')'"))),
     ),
+    (
+        "CREATE TABLE t (a INT CHECK (a > 0), check INT, CONSTRAINT `c d` CHECK (f(a, ')') OR check) ON VIOLATION DROP ROW,"
+        " CONSTRAINT e EXPECT (true) ON VIOLATION FAIL UPDATE, CHECK (a < 9) ON VIOLATION KEEP ASIDE)",
+        CreateTable(
+            "t",
+            (Field("a", INT), Field("check", INT)),
+            constraints=(
+                ("check_1", ("a > 0", "FAIL EPOCH")),
+                ("c d", ("f(a, ')') OR check", "DROP ROW")),
+                ("e", ("true", "FAIL EPOCH")),
+                ("check_4", ("a < 9", "KEEP ASIDE")),
+            ),
+        ),
+    ),
     ("ALTER TABLE t DROP COLUMNS (a, b)", DropColumns("t", ("a", "b"))),
     ("ALTER TABLE t DROP COLUMN IF EXISTS a", DropColumns("t", ("a",), if_exists=True)),
     ("ALTER TABLE t RENAME COLUMN a TO `b c`", RenameColumn("t", "a", "b c")),
@@ -187,7 +201,13 @@ REFUSALS = [
     ("CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)", "one primary key"),
     ("CREATE TABLE t (a INT DEFAULT)", "expected the default of `a`"),
     ("CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES b)", "FOREIGN is not something"),
-    ("CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0))", "CHECK is not something"),
+    ("CREATE TABLE t (a INT, CONSTRAINT c UNIQUE (a))", "UNIQUE is not something"),
+    ("CREATE TABLE t (a INT, CONSTRAINT c CHECK a > 0)", r"expected \( and a condition, found a"),
+    (
+        "CREATE TABLE t (a INT CHECK (a > 0) ON VIOLATION SIGH)",
+        "expected FAIL EPOCH, DROP ROW or KEEP ASIDE, found SIGH",
+    ),
+    ("CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0), CONSTRAINT C CHECK (a < 9))", "two constraints named `C`"),
     ("CREATE TABLE t (a INT) USING parquet", "found USING.*hint: Viewlet keeps tables in its own files"),
     ("CREATE TABLE t (a INT) WITH (color = true)", "expected append_only or trusted or static, found color"),
     ("CREATE TABLE t (a INT) WITH (trusted = maybe)", "expected true or false for trusted, found maybe"),

@@ -73,7 +73,7 @@ def test_what_a_name_may_not_be(tmp_path: Path) -> None:
         db.create_table("t_late", "a INT")
         with pytest.raises(NameTaken, match="a table named t_late already"):
             db.create_table("t", "at TIMESTAMP", watermark=("at", "1 minute"))
-        with pytest.raises(InUse, match="holds the late rows"):
+        with pytest.raises(InUse, match="holds rows that clicks did not take in"):
             db.drop("clicks_late")
         assert db.tables == ("clicks", "clicks_late", "t_late")
         assert db.views == ()

@@ -17,13 +17,12 @@ import pyarrow as pa
 from viewlet.catalog import Catalog, View, view_document
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
-from viewlet.defining import append_rows, put_table, with_late
+from viewlet.defining import append_rows, put_table, with_asides
 from viewlet.errors import InUse, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.source.schema import Schema, read_schema
 from viewlet.store import Transaction
 from viewlet.tables import Table
-from viewlet.watermarks import LAYOUT
 
 log = logging.getLogger("viewlet")
 
@@ -45,7 +44,7 @@ def add_columns(
         if table.name in view.inputs and "whole" not in view.fragments:
             transaction.put(f"view/{view.name}", view_document(with_plan(database, view)))
     rows = _all_rows(transaction, table)
-    wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.late_of else ())))
+    wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
     _rewrite(transaction, table, wider, rows.with_columns({f.name: _column(f, values, len(rows)) for f in new.fields}))
 
 
@@ -61,15 +60,15 @@ def _column(f: Field, values: Mapping[str, pa.Array], length: int) -> pa.Array:
 
 
 def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> None:
-    """Put a table in the place of another, with these rows and its clock."""
-    clock = None if old.clock is None else transaction.before(old.clock).consolidated()
+    """Put a table in the place of another, with these rows, its clock and what it has counted."""
+    kept = [(bag, transaction.before(bag).consolidated()) for bag in (old.clock, old.dropped) if bag is not None]
     for bag, _, _ in old.bags():
         transaction.drop(bag)
     transaction.remove(f"table/{old.name}")
     put_table(transaction, new)
     append_rows(transaction, new, rows)
-    if clock is not None and new.clock is not None:
-        transaction.append(new.clock, clock, LAYOUT)
+    for (_, counted), (bag, layout, _) in zip(kept, new.bags()[-len(kept) :] if kept else (), strict=True):
+        transaction.append(bag, counted, layout)
 
 
 def with_plan(database: Database, view: View) -> View:
@@ -88,7 +87,7 @@ def drop_columns(catalog: Catalog, transaction: Transaction, table: Table, names
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
         raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
-    for wider in with_late(table):
+    for wider in with_asides(table):
         refuse_read(catalog, wider)
         kept = [f for f in wider.fields if f.name not in names]
         narrower = replace(wider, fields=tuple(kept), defaults=tuple(d for d in wider.defaults if d[0] not in names))
@@ -100,6 +99,12 @@ def _refuse_needed(table: Table, name: str) -> None:
         raise SqlError(f"table {table.name}: {name} is part of the primary key")
     if table.watermark is not None and name == table.watermark.column:
         raise SqlError(f"table {table.name}: {name} is the column of its watermark")
+    _refuse_checked(table, name)
+
+
+def _refuse_checked(table: Table, name: str) -> None:
+    if checked := [c for c in table.constraints if c.reads(name)]:
+        raise SqlError(f"table {table.name}: the constraint {checked[0].name} reads {name}")
 
 
 def refuse_read(catalog: Catalog, found: Table | View) -> None:
@@ -110,9 +115,10 @@ def refuse_read(catalog: Catalog, found: Table | View) -> None:
 
 def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name: str, to: str) -> None:
     """Put a table with another name for a column in the place of one."""
+    _refuse_checked(table, name)
     if to.lower() in (n.lower() for n in table.names if n != name):
         raise SqlError(f"table {table.name} has a column {to} already")
-    for old in with_late(table):
+    for old in with_asides(table):
         refuse_read(catalog, old)
         _rewrite(
             transaction,
@@ -137,7 +143,7 @@ def _with_names(table: Table, new: Mapping[str, str]) -> Table:
 def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: str) -> None:
     """Put a table of another name in the place of one."""
     new = replace(table, name=to)
-    for old, renamed in zip(with_late(table), with_late(new), strict=True):
+    for old, renamed in zip(with_asides(table), with_asides(new), strict=True):
         refuse_read(catalog, old)
         if catalog.known(renamed.name) != old.name:
             catalog.refuse_taken(renamed.name)

@@ -16,6 +16,7 @@ from typing import Any
 
 from viewlet.engine.ready import ReadyProgram, make_ready
 from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName
+from viewlet.expectations import Constraint
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.program import Program, Step
@@ -74,8 +75,9 @@ def table_document(table: Table) -> dict[str, Any]:
         "trusted": table.trusted,
         "static": table.static,
         "watermark": table.watermark and [table.watermark.column, table.watermark.delay],
-        "late_of": table.late_of,
+        "aside_of": table.aside_of,
         "defaults": [list(pair) for pair in table.defaults],
+        "constraints": [[c.name, c.text, c.action, to_json(c.expr)] for c in table.constraints],
     }
 
 
@@ -88,8 +90,9 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         document["trusted"],
         document.get("static", False),
         Watermark(*document["watermark"]) if document.get("watermark") else None,
-        document.get("late_of", ""),
+        document.get("aside_of", ""),
         tuple((column, text) for column, text in document.get("defaults", ())),
+        tuple(Constraint(n, text, action, from_json(e)) for n, text, action, e in document.get("constraints", ())),
     )
 
 
@@ -172,7 +175,7 @@ class Catalog:
         """A new name must be free."""
         if not name.strip():
             raise SqlError("a table or view needs a name")
-        if re.search(r"\.(index|clock|m\d+)$", name, re.IGNORECASE):
+        if re.search(r"\.(index|clock|dropped|m\d+)$", name, re.IGNORECASE):
             raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind, hint = ("table", "drop it first") if known in self.tables else ("view", "drop it, or replace it")

@@ -16,12 +16,13 @@ import pyarrow as pa
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.catalog import Catalog, View, view_document
 from viewlet.compile.rules import Rules
-from viewlet.defining import drop, fill, make_table, with_late
+from viewlet.defining import drop, fill, make_table, with_asides
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import Reading
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
 from viewlet.errors import InUse, SqlError, StoreError
+from viewlet.expectations import compiled, evaluator
 from viewlet.reading import Relation
 from viewlet.screen import plural
 from viewlet.sessions import Sessions, Settings
@@ -153,27 +154,42 @@ class Database:
         static: bool = False,
         watermark: tuple[str, Any] | None = None,
         defaults: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str | tuple[str, str]] | None = None,
         rows: Any = None,
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
         `watermark`: a column of times and a delay ("10 minutes", a timedelta); rows that come later are kept aside.
         `defaults`: for columns, the SQL expressions that stand in where a statement gives them no value.
+        `constraints`: conditions by name; alone, or with what becomes of rows that break them: "FAIL EPOCH" (unless
+        said otherwise), "DROP ROW" or "KEEP ASIDE".
         `rows`: its first rows, in the same commit.
         """
         from viewlet.sql.defaults import default_values
 
         key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
-        declared = read_schema(name, schema, key, defaults)
+        declared = read_schema(name, schema, key, defaults, constraints)
         with self.writing():
             default_values(self, name, declared)
             mark = read_watermark(name, declared.fields, watermark)
             made = Table(
-                name, declared.fields, declared.primary_key, append_only, trusted, static, mark, "", declared.defaults
+                name,
+                declared.fields,
+                declared.primary_key,
+                append_only,
+                trusted,
+                static,
+                mark,
+                defaults=declared.defaults,
+                constraints=tuple(compiled(self.session, name, declared.fields, c) for c in declared.constraints),
             )
             with self.store.begin() as transaction:
                 make_table(self.catalog, transaction, made)
-                filled = {} if rows is None else fill(self.catalog, transaction, made, rows)
+                filled = (
+                    {}
+                    if rows is None
+                    else fill(self.catalog, transaction, made, rows, evaluator(lambda: self.session, made.fields))
+                )
                 transaction.commit({"kind": "create table", "name": name, **filled})
 
     def add_columns(self, table: str, schema: Any, *, defaults: Mapping[str, str] | None = None) -> int:
@@ -188,7 +204,7 @@ class Database:
             found = self.catalog.table(table)
             new = read_schema(found.name, schema, (), defaults)
             values = default_values(self, found.name, new)
-            for narrow in with_late(found):
+            for narrow in with_asides(found):
                 add_columns(self, transaction, narrow, new, values)
             names = [f.name for f in new.fields]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
@@ -321,7 +337,7 @@ class Database:
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
         with self.writing():
-            opened = Epoch(self.catalog, self.store.snapshot())
+            opened = Epoch(self.catalog, self.store.snapshot(), lambda: self.session)
             self._epoch_is_open = True
             try:
                 yield opened

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from viewlet.catalog import Catalog, View, table_document
 from viewlet.clocks import advance
 from viewlet.columns.rows import Rows
-from viewlet.epochs import counts, take_in
+from viewlet.epochs import append_dropped, counts, deltas_of, take_in
 from viewlet.errors import InUse
+from viewlet.expectations import Evaluate
 from viewlet.store import Transaction
 from viewlet.tables import Table, TableChanges
 
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 
-def with_late(table: Table) -> list[Table]:
-    """A table, and the table of its late rows, which comes and goes with it."""
-    if table.late_of:
+def with_asides(table: Table) -> list[Table]:
+    """A table, and the tables of its late and rejected rows, which come and go with it."""
+    if table.aside_of:
         raise InUse(
-            f"{table.name} holds the late rows of {table.late_of}, and comes and goes with it",
-            hint=f"drop or change {table.late_of}",
+            f"{table.name} holds rows that {table.aside_of} did not take in, and comes and goes with it",
+            hint=f"drop or change {table.aside_of}",
         )
-    return [table] if table.late is None else [table, table.late]
+    return [table, *table.asides]
 
 
 def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None:
     """A new table, empty."""
-    for made in with_late(table):
+    for made in with_asides(table):
         catalog.refuse_taken(made.name)
         put_table(transaction, made)
 
@@ -47,19 +48,22 @@ def append_rows(transaction: Transaction, table: Table, rows: Rows) -> None:
         transaction.append(table.index, table.index_rows(rows), table.index_layout)
 
 
-def fill(catalog: Catalog, transaction: Transaction, table: Table, rows: Any) -> dict[str, int]:
+def fill(catalog: Catalog, transaction: Transaction, table: Table, rows: Any, breaks: Evaluate) -> dict[str, int]:
     """The first rows of a table that was just made; how many there are."""
-    changes = TableChanges(table, None if table.index is None else transaction.before(table.index))
+    changes = TableChanges(table, None if table.index is None else transaction.before(table.index), breaks=breaks)
     changes.insert(take_in(table, rows))
-    delta = changes.delta()
-    append_rows(transaction, table, delta)
-    advance(catalog, transaction, table, delta)
-    return counts(delta)
+    netted = deltas_of([changes])
+    for changed, delta in netted:
+        append_rows(transaction, changed.table, delta)
+    append_dropped(transaction, changes)
+    for changed, delta in netted:
+        advance(catalog, transaction, changed.table, delta)
+    return counts(netted[0][1]) if netted else {}
 
 
 def drop(database: Database, found: Table | View, *, cascade: bool) -> None:
     """Drop a table or view, and the views that read it if that is wanted."""
-    catalog, tables = database.catalog, with_late(found) if isinstance(found, Table) else []
+    catalog, tables = database.catalog, with_asides(found) if isinstance(found, Table) else []
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:

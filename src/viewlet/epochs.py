@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from viewlet.catalog import Catalog, View
 from viewlet.clocks import advance, mark_of
@@ -19,27 +20,35 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import OpenEpoch
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.errors import EvaluationError, RejectedEpoch
+from viewlet.expectations import DROPPED_LAYOUT, evaluator
 from viewlet.program.program import Program
 from viewlet.source.intake import to_arrow
 from viewlet.store import Snapshot, Transaction
 from viewlet.tables import Table, TableChanges
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from viewlet.database import Database
 
 
 class Epoch:
     """The changes that a user collects; nothing happens before the block ends."""
 
-    def __init__(self, catalog: Catalog, snapshot: Snapshot) -> None:
+    def __init__(self, catalog: Catalog, snapshot: Snapshot, session: Callable[[], SparkSession]) -> None:
         self._catalog = catalog
         self._snapshot = snapshot
+        self._session = session
         self._changes: dict[str, TableChanges] = {}
         self._is_open = True
         self.number = 0
         """The epoch's number, once it is committed."""
         self.late: dict[str, int] = {}
         """How many rows of each table came too late and were kept aside, once the block has ended."""
+        self.rejected: dict[str, int] = {}
+        """How many rows of each table broke a constraint and were kept aside, once the block has ended."""
+        self.dropped: dict[str, dict[str, int]] = {}
+        """How many rows of each table each constraint dropped, once the block has ended."""
 
     def __repr__(self) -> str:
         if self._is_open:
@@ -64,15 +73,18 @@ class Epoch:
         changes = self._of(table)
         changes.upsert(take_in(changes.table, rows))
 
+    def replace(self, table: str, old: Any, new: Any) -> None:
+        """Put rows in, each instead of the old one in its place, which stays where the new one is not taken in."""
+        changes = self._of(table)
+        changes.replace(take_in(changes.table, old), take_in(changes.table, new))
+
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
         """The net changes of the tables that change at all."""
-        netted = [(changes, changes.delta()) for changes in self._changes.values()]
-        for changes in list(self._changes.values()):
-            if changes.late and changes.table.late is not None:
-                late = Rows.concat(changes.late).select(changes.table.names)
-                self.late[changes.table.name] = len(late)
-                netted.append((TableChanges(changes.table.late, None), late))
-        return [(changes, delta) for changes, delta in netted if len(delta)]
+        changed = list(self._changes.values())
+        self.late = {c.table.name: sum(map(len, c.late)) for c in changed if c.late}
+        self.rejected = {c.table.name: sum(map(len, c.rejected)) for c in changed if c.rejected}
+        self.dropped = {c.table.name: dict(c.dropped) for c in changed if c.dropped}
+        return deltas_of(changed)
 
     def close(self) -> None:
         """No more changes."""
@@ -82,10 +94,10 @@ class Epoch:
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
         table = self._catalog.table(name)
-        if table.late_of:
+        if table.aside_of:
             raise RejectedEpoch(
-                f"table {table.name} holds the late rows of {table.late_of}, and nothing else changes it",
-                hint=f"change {table.late_of}",
+                f"table {table.name} holds rows that {table.aside_of} did not take in, and nothing else changes it",
+                hint=f"change {table.aside_of}",
             )
         if table.static and (readers := self._catalog.readers(table.name)):
             raise RejectedEpoch(
@@ -94,8 +106,20 @@ class Epoch:
             )
         if table.name not in self._changes:
             index = None if table.index is None else self._snapshot.contents(table.index)
-            self._changes[table.name] = TableChanges(table, index, mark=mark_of(table, self._snapshot))
+            self._changes[table.name] = TableChanges(
+                table, index, mark=mark_of(table, self._snapshot), breaks=evaluator(self._session, table.fields)
+            )
         return self._changes[table.name]
+
+
+def deltas_of(changed: list[TableChanges]) -> list[tuple[TableChanges, Rows]]:
+    """The net changes of tables, those of the tables of what they do not take in, and tables that only dropped rows."""
+    netted = [(changes, changes.delta()) for changes in changed]
+    for changes in changed:
+        for aside, rows in ((changes.table.late, changes.late), (changes.table.rejected, changes.rejected)):
+            if aside is not None and rows:
+                netted.append((TableChanges(aside, None), Rows.concat(rows).select(aside.names)))
+    return [(changes, delta) for changes, delta in netted if len(delta) or changes.dropped]
 
 
 def take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
@@ -122,7 +146,9 @@ def apply_epoch(
     started = time.perf_counter()
     epoch = OpenEpoch(transaction, database.on_spark)
     for changes, delta in changed:
-        _append_table(epoch, changes.table, delta)
+        if len(delta):
+            _append_table(epoch, changes.table, delta)
+        append_dropped(transaction, changes)
     readers = _readers(database.catalog, epoch.changes)
     if readers:
         transaction.write_ahead()
@@ -135,7 +161,7 @@ def apply_epoch(
             views[view.name] = {**run(engine, view, epoch), "weighed": weighed.record()}
     for changes, delta in changed:
         advance(database.catalog, epoch.transaction, changes.table, delta)
-    tables = {c.table.name: counts(d) for c, d in changed}
+    tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
         "kind": "epoch",
@@ -167,6 +193,14 @@ def _append_table(epoch: OpenEpoch, table: Table, delta: Rows) -> None:
     epoch.add(table.name, delta, table.layout)
     if table.index is not None:
         epoch.transaction.append(table.index, table.index_rows(delta), table.index_layout)
+
+
+def append_dropped(transaction: Transaction, changes: TableChanges) -> None:
+    """Count the rows that constraints dropped."""
+    if changes.dropped and changes.table.dropped is not None:
+        names = {"constraint": pa.array(list(changes.dropped), pa.string())}
+        rows = Rows(names, np.array(list(changes.dropped.values()), dtype=np.int64))
+        transaction.append(changes.table.dropped, rows, DROPPED_LAYOUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,11 @@ def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
         mark = mark_of(table, snapshot)
         size["watermark"] = None if mark is None else shown_time(mark)
         size["late"] = snapshot.contents(table.late.name).total()
+    if table.rejected is not None:
+        size["rejected"] = snapshot.contents(table.rejected.name).total()
+    if table.dropped is not None:
+        counted = snapshot.contents(table.dropped).consolidated()
+        size["dropped"] = dict(zip(counted["constraint"].to_pylist(), counted.weights.tolist(), strict=True))
     return size
 
 

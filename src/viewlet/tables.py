@@ -7,7 +7,8 @@ the hashes of its rows. A table declared TRUSTED, whose key is believed, or appe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,7 @@ from viewlet.columns.names import free_name
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.columns.types import arrow_type
 from viewlet.errors import RejectedEpoch
+from viewlet.expectations import DROPPED_LAYOUT, DROPPED_TYPES, REJECTED, Constraint, Evaluate, rejected_fields
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
 from viewlet.store import Contents, Layout
@@ -46,10 +48,11 @@ class Table:
     static: bool = False
     """Whether it stays as it is once a view reads it."""
     watermark: Watermark | None = None
-    late_of: str = ""
-    """The table whose late rows it holds."""
+    aside_of: str = ""
+    """The table whose late or rejected rows it holds."""
     defaults: tuple[tuple[str, str], ...] = ()
     """Columns with the expressions that stand in where a statement gives no value."""
+    constraints: tuple[Constraint, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -93,20 +96,39 @@ class Table:
         """The table of its late rows."""
         if self.watermark is None:
             return None
-        return Table(f"{self.name}{LATE}", self.fields, append_only=True, late_of=self.name)
+        return Table(f"{self.name}{LATE}", self.fields, append_only=True, aside_of=self.name)
+
+    @cached_property
+    def rejected(self) -> Table | None:
+        """The table of its rows that broke a constraint and are kept aside."""
+        if not any(c.action == "KEEP ASIDE" for c in self.constraints):
+            return None
+        return Table(f"{self.name}{REJECTED}", rejected_fields(self.fields), append_only=True, aside_of=self.name)
+
+    @cached_property
+    def dropped(self) -> str | None:
+        """The bag that counts the rows that constraints dropped."""
+        return f"{self.name}.dropped" if any(c.action == "DROP ROW" for c in self.constraints) else None
+
+    @property
+    def asides(self) -> list[Table]:
+        """The tables that hold what it does not take in, and come and go with it."""
+        return [table for table in (self.late, self.rejected) if table is not None]
 
     @cached_property
     def types(self) -> dict[str, pa.DataType]:
         return {f.name: arrow_type(f.type) for f in self.fields}
 
     def bags(self) -> list[tuple[str, Layout, dict[str, pa.DataType]]]:
-        """What the store keeps of a table: its rows, its index, its clock."""
+        """What the store keeps of a table: its rows, its index, its clock, its count of dropped rows."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
             types = self.types if self.primary_key else dict.fromkeys(self.hashes, pa.int64())
             kept.append((self.index, self.index_layout, types))
         if self.clock is not None:
             kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
+        if self.dropped is not None:
+            kept.append((self.dropped, DROPPED_LAYOUT, DROPPED_TYPES))
         return kept
 
     def index_rows(self, rows: Rows) -> Rows:
@@ -136,10 +158,25 @@ class TableChanges:
     """The watermark, where the table has one and a row."""
     late: list[Rows] = field(default_factory=list)
     """Rows that came too late."""
+    breaks: Evaluate | None = None
+    """Which rows break a constraint."""
+    rejected: list[Rows] = field(default_factory=list)
+    """Rows that broke a constraint and are kept aside."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """How many rows each constraint dropped."""
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
-        given = self._sorted(self._on_time(rows))
+        self._put(rows.filter(self._admitted(rows)))
+
+    def replace(self, old: Rows, new: Rows) -> None:
+        """Put rows in, each instead of an old one, which stays where the new one is not taken in."""
+        admitted = self._admitted(new)
+        self.delete(old.filter(admitted))
+        self._put(new.filter(admitted))
+
+    def _put(self, rows: Rows) -> None:
+        given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
             taken = self._count(given, self.table.primary_key) > 0
@@ -177,7 +214,7 @@ class TableChanges:
             )
         self._refuse_append_only("upsert")
         self._refuse_unindexed("upsert")
-        given = self._sorted(self._on_time(rows))
+        given = self._sorted(rows.filter(self._admitted(rows)))
         self._refuse_bad_keys(given)
         there = self._with_key_of(given)
         self._refuse_final(there.rows, "upsert")
@@ -200,13 +237,46 @@ class TableChanges:
             return None
         return is_older(rows[mark.column], self.table.field(mark.column).type, self.mark)
 
-    def _on_time(self, rows: Rows) -> Rows:
-        """The rows that are not late; the late ones are kept aside."""
+    def _admitted(self, rows: Rows) -> Mask:
+        """Which rows are taken in: they meet the constraints and are not late. The others are kept aside or dropped."""
+        admitted = self._expected(rows)
         older = self._is_older(rows)
-        if older is None or not older.any():
-            return rows
-        self.late.append(rows.filter(older))
-        return rows.filter(~older)
+        if older is not None and (late := older & admitted).any():
+            self.late.append(rows.filter(late))
+            admitted &= ~late
+        return admitted
+
+    def _expected(self, rows: Rows) -> Mask:
+        """Which rows break no constraint."""
+        broken = self._broken(rows)
+        if not broken:
+            return np.ones(len(rows), dtype=np.bool_)
+        aside = np.zeros(len(rows), dtype=np.bool_)
+        for constraint, mask in broken.items():
+            if constraint.action == "FAIL EPOCH":
+                reason = f"it breaks the constraint {constraint.name}, CHECK ({constraint.text})"
+                self._reject_row(rows, mask, reason)
+            if constraint.action == "KEEP ASIDE":
+                aside |= mask
+        if aside.any():
+            self._set_aside(rows, aside, broken)
+        for constraint, mask in broken.items():
+            if constraint.action == "DROP ROW" and (mask & ~aside).any():
+                self.dropped[constraint.name] += int((mask & ~aside).sum())
+        return ~np.logical_or.reduce(list(broken.values()))
+
+    def _broken(self, rows: Rows) -> dict[Constraint, Mask]:
+        """The constraints that rows break, and which rows do."""
+        if self.breaks is None or not len(rows):
+            return {}
+        found = {constraint: self.breaks(constraint, rows) for constraint in self.table.constraints}
+        return {constraint: mask for constraint, mask in found.items() if mask.any()}
+
+    def _set_aside(self, rows: Rows, aside: Mask, broken: Mapping[Constraint, Mask]) -> None:
+        """Keep rows with the names of the constraints that they break."""
+        names = [", ".join(c.name for c, mask in broken.items() if mask[at]) for at in np.flatnonzero(aside)]
+        violated, *_ = rejected_fields(self.table.fields)
+        self.rejected.append(rows.filter(aside).with_columns({violated.name: pa.array(names, pa.string())}))
 
     def _refuse_final(self, rows: Rows, what: str) -> None:
         """What is older than the watermark stays as it is."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from viewlet.columns.types import spark_type
 from viewlet.errors import SqlError
+from viewlet.expectations import Constraint, read_constraints
 from viewlet.plan.types import Field, parse_type
 
 
@@ -20,12 +21,17 @@ class Schema:
     fields: tuple[Field, ...]
     primary_key: tuple[str, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
 
 def read_schema(
-    table: str, schema: Any, primary_key: tuple[str, ...] = (), defaults: Mapping[str, str] | None = None
+    table: str,
+    schema: Any,
+    primary_key: tuple[str, ...] = (),
+    defaults: Mapping[str, str] | None = None,
+    constraints: Mapping[str, Any] | None = None,
 ) -> Schema:
-    """The columns of a new table, its primary key, whose columns are NOT NULL, and its defaults."""
+    """The columns of a new table, its primary key, whose columns are NOT NULL, its defaults and its constraints."""
     try:
         declared = _read(table, schema)
     except ValueError as error:
@@ -44,7 +50,10 @@ def read_schema(
         raise SqlError(f"table {table}: {nested[0].name} is {nested[0].type} and cannot be a primary key")
     texts = {**dict(declared.defaults), **(defaults or {})}
     given = tuple((_spelled(table, fields, name, "default").name, text) for name, text in texts.items())
-    return Schema(tuple(replace(f, nullable=f.nullable and f.name not in key) for f in fields), key, given)
+    checks = read_constraints(
+        table, {**{c.name: (c.text, c.action) for c in declared.constraints}, **(constraints or {})}
+    )
+    return Schema(tuple(replace(f, nullable=f.nullable and f.name not in key) for f in fields), key, given, checks)
 
 
 def _spelled(table: str, fields: tuple[Field, ...], name: str, what: str) -> Field:
@@ -64,7 +73,7 @@ def _read(table: str, schema: Any) -> Schema:
 
         made = parse(f"CREATE TABLE {quoted(table)} ({schema})")
         assert isinstance(made, CreateTable)
-        return Schema(made.fields, made.primary_key, made.defaults)
+        return Schema(made.fields, made.primary_key, made.defaults, read_constraints(table, dict(made.constraints)))
     if isinstance(schema, pa.Schema):
         return Schema(tuple(Field(f.name, spark_type(f.type), f.nullable) for f in schema))
     if isinstance(schema, tuple | list) and all(isinstance(f, Field) for f in schema):

@@ -22,7 +22,7 @@ _AFTER_TYPE = (
     "REFERENCES",
     "CHECK",
 )
-_NOT_KEPT = ("GENERATED", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
+_NOT_KEPT = ("GENERATED", "UNIQUE", "REFERENCES", "FOREIGN")
 
 
 @dataclass(slots=True)
@@ -32,6 +32,7 @@ class Columns:
     fields: list[Field] = field(default_factory=list)
     key: tuple[str, ...] = ()
     defaults: list[tuple[str, str]] = field(default_factory=list)
+    constraints: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def declare_key(self, reader: Reader, names: tuple[str, ...]) -> None:
         if self.key:
@@ -51,28 +52,51 @@ def read_columns(reader: Reader) -> Columns:
 
 
 def _column_or_key(reader: Reader, columns: Columns) -> None:
-    if reader.accept("CONSTRAINT"):
-        reader.name("the constraint")
-        if not reader.sees("PRIMARY"):
-            _refuse_unkept(reader)
-    if reader.sees("PRIMARY", "KEY"):
+    name = reader.name("the constraint") if reader.accept("CONSTRAINT") else None
+    if name is None and _is_column(reader):
+        columns.fields.append(read_column(reader, columns))
+    elif reader.accept("CHECK") or (name is not None and reader.accept("EXPECT")):
+        read_check(reader, columns, name)
+    elif reader.sees("PRIMARY", "KEY"):
         reader.expect("PRIMARY", "KEY")
         columns.declare_key(reader, reader.names("a key column"))
-    elif reader.word.key in _NOT_KEPT and not _is_column(reader):
+    elif name is not None or reader.word.key in _NOT_KEPT:
         _refuse_unkept(reader)
     else:
         columns.fields.append(read_column(reader, columns))
 
 
+def read_check(reader: Reader, columns: Columns, name: str | None) -> None:
+    """`(condition) [ON VIOLATION {FAIL EPOCH | DROP ROW | KEEP ASIDE}]`, after CHECK"""
+    if not reader.sees("("):
+        reader.fail("( and a condition")
+    start = reader.word.end
+    reader.skip()
+    text = reader.text[start : reader.words[reader.at - 1].start].strip()
+    action = _action(reader) if reader.accept("ON", "VIOLATION") else "FAIL EPOCH"
+    name = name or f"check_{len(columns.constraints) + 1}"
+    if name.lower() in map(str.lower, columns.constraints):
+        reader.refuse(f"the table has two constraints named `{name}`")
+    columns.constraints[name] = (text, action)
+
+
+def _action(reader: Reader) -> str:
+    for action in (("FAIL", "EPOCH"), ("FAIL", "UPDATE"), ("DROP", "ROW"), ("KEEP", "ASIDE")):
+        if reader.accept(*action):
+            return "FAIL EPOCH" if action[0] == "FAIL" else " ".join(action)
+    reader.fail("FAIL EPOCH, DROP ROW or KEEP ASIDE")
+
+
 def _is_column(reader: Reader) -> bool:
     """Whether a word such as `check` names a column here: then a type follows."""
-    return reader.words[reader.at + 1].kind == "name" and not reader.sees("FOREIGN", "KEY")
+    is_key = reader.sees("FOREIGN", "KEY") or reader.sees("PRIMARY", "KEY")
+    return reader.words[reader.at + 1].kind == "name" and not is_key
 
 
 def _refuse_unkept(reader: Reader) -> None:
     reader.refuse(
         f"{reader.word.text.upper()} is not something that tables keep",
-        hint="tables know NOT NULL, DEFAULT and PRIMARY KEY",
+        hint="tables know NOT NULL, DEFAULT, PRIMARY KEY and CHECK",
     )
 
 
@@ -88,18 +112,20 @@ def read_column(reader: Reader, columns: Columns) -> Field:
             columns.declare_key(reader, (name,))
         elif reader.accept("COMMENT"):
             reader.string("the comment")
+        elif reader.accept("CHECK"):
+            read_check(reader, columns, None)
         elif reader.accept("DEFAULT"):
             columns.defaults.append((name, _default(reader, name)))
         elif reader.word.key in _NOT_KEPT:
             _refuse_unkept(reader)
         elif not reader.accept("NULL"):
-            reader.fail(f"NOT NULL, PRIMARY KEY, DEFAULT, COMMENT, the next column, or ) after `{name}`")
+            reader.fail(f"NOT NULL, PRIMARY KEY, DEFAULT, CHECK, COMMENT, the next column, or ) after `{name}`")
     return column
 
 
 def _default(reader: Reader, column: str) -> str:
     """The expression after DEFAULT."""
-    text = reader.until(",", ")", ";", "COMMENT", "PRIMARY", *(("NOT",) if not reader.sees("NOT") else ()))
+    text = reader.until(",", ")", ";", "COMMENT", "PRIMARY", "CHECK", *(("NOT",) if not reader.sees("NOT") else ()))
     if not text:
         reader.fail(f"the default of `{column}`")
     return text

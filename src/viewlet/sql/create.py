@@ -84,9 +84,18 @@ def _table(reader: Reader) -> CreateTable:
     if query is not None and columns.fields:
         reader.refuse("the columns of a table AS a query are the query's", hint="CAST and name them there")
     fields, key = resolve_key(reader, columns) if columns.fields else ((), columns.key)
-    defaults = tuple(columns.defaults)
     return CreateTable(
-        name, fields, key, **options, watermark=watermark, if_not_exists=if_not_exists, defaults=defaults, query=query
+        name,
+        fields,
+        key,
+        append_only=options["append_only"],
+        trusted=options["trusted"],
+        static=options["static"],
+        watermark=watermark,
+        if_not_exists=if_not_exists,
+        defaults=tuple(columns.defaults),
+        constraints=tuple(columns.constraints.items()),
+        query=query,
     )
 
 

@@ -117,6 +117,7 @@ def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
         static=s.static,
         watermark=s.watermark,
         defaults=dict(s.defaults),
+        constraints=dict(s.constraints),
         rows=rows,
     )
 

@@ -90,8 +90,7 @@ def update(db: Database, s: Update, parameters: Parameters) -> int:
         both = collect(frame, (*table.fields, *table.fields))
         width = len(table.fields)
         with db.epoch() as e:
-            e.delete(s.table, both.select(range(width)))
-            e.insert(s.table, both.select(range(width, 2 * width)))
+            e.replace(s.table, both.select(range(width)), both.select(range(width, 2 * width)))
     return e.number
 
 

@@ -38,12 +38,14 @@ def merge(db: Database, s: Merge, parameters: Parameters) -> int:
     with db.writing():  # what is read is what is changed
         found = collect(run_query(db, _Texts(table, s).all(), parameters), (*_FLAGS, *table.fields, *table.fields))
         _refuse_ambiguous(found, s)
-        old = _one_of_each(_with_action(found, s, "update", "delete"))
-        new = _with_action(found, s, "update", "insert")
+        gone, changed, added = (_with_action(found, s, action) for action in ("delete", "update", "insert"))
+        old, new = range(first, first + width), range(first + width, first + 2 * width)
         with db.epoch() as e:
-            if old.num_rows:
-                e.delete(s.table, old.select(range(first, first + width)))
-            e.insert(s.table, new.select(range(first + width, first + 2 * width)))
+            if gone.num_rows:
+                e.delete(s.table, _one_of_each(gone).select(old))
+            if changed.num_rows:
+                e.replace(s.table, changed.select(old), changed.select(new))
+            e.insert(s.table, added.select(new))
     return e.number
 
 
@@ -122,8 +124,8 @@ def _refuse_ambiguous(found: pa.Table, s: Merge) -> None:
         )
 
 
-def _with_action(found: pa.Table, s: Merge, *actions: str) -> pa.Table:
-    numbers = [i for i, clause in enumerate(s.clauses) if clause.action in actions]
+def _with_action(found: pa.Table, s: Merge, action: str) -> pa.Table:
+    numbers = [i for i, clause in enumerate(s.clauses) if clause.action == action]
     return found.filter(pc.is_in(found[_CLAUSE], pa.array(numbers, pa.int32())))
 
 

@@ -59,6 +59,7 @@ def table_text(table: Table) -> str:
     lines = [_column_text(f, table) for f in table.fields]
     if table.primary_key:
         lines.append(f"PRIMARY KEY ({', '.join(map(_name, table.primary_key))})")
+    lines += [f"CONSTRAINT {_name(c.name)} CHECK ({c.text}) ON VIOLATION {c.action}" for c in table.constraints]
     options = [
         word for word, is_so in {
             "APPEND ONLY": table.append_only, "TRUSTED": table.trusted, "STATIC": table.static,

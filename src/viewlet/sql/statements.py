@@ -27,6 +27,8 @@ class CreateTable:
     """The column of a row's time, and how late a row may be."""
     if_not_exists: bool = False
     defaults: Assignments = ()
+    constraints: tuple[tuple[str, tuple[str, str]], ...] = ()
+    """By name: a condition, and what becomes of rows that break it."""
     query: str | None = None
     """What fills it and, where no columns are given, says what they are."""
 
