@@ -7,9 +7,9 @@ not exact are `real`, and no later operator compares or adds them. corr is left 
 from __future__ import annotations
 
 from tests.oracle.queries import INTEGERS, OPAQUE, REAL, Column, Queries, Query, either
-from tests.oracle.values import KEYABLE
+from tests.oracle.values import DURATION, KEYABLE, MONTHS
 
-SUMS = {"int": "bigint", "smallint": "bigint", "bigint": "bigint", "double": "double", "float": "double", "decimal(10,2)": "decimal(20,2)"}  # fmt: skip
+SUMS = {"int": "bigint", "smallint": "bigint", "tinyint": "bigint", DURATION: DURATION, MONTHS: MONTHS, "bigint": "bigint", "double": "double", "float": "double", "decimal(10,2)": "decimal(20,2)"}  # fmt: skip
 MOMENTS = ("stddev", "stddev_pop", "variance", "var_pop", "skewness", "kurtosis")
 PAIRS = ("covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxy", "regr_sxx", "regr_syy", "regr_avgx", "regr_avgy")  # fmt: skip
 
@@ -39,7 +39,7 @@ def distinct_counts(x: Column, y: Column) -> list[tuple[str, str]]:
 def sums(x: Column, y: Column) -> list[tuple[str, str]]:
     if x.type not in SUMS:
         return []
-    average = "decimal(14,6)" if x.type.startswith("decimal") else REAL
+    average = "decimal(14,6)" if x.type.startswith("decimal") else OPAQUE if x.type in (DURATION, MONTHS) else REAL
     exact = [(f"sum({x.name})", SUMS[x.type])] * 3 + [(f"try_sum({x.name})", SUMS[x.type])]
     quotient = [(f"sum({x.name})§ / count({x.name})§", REAL)] if x.type == "int" else []
     return [*exact, (f"avg({x.name})", average), *quotient]

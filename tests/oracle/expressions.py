@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.queries import INTEGERS, OPAQUE, ORDERED, REAL, Column, Queries, Query
-from tests.oracle.values import ARRAY, JSON, MAP, NUMBERS, STRUCT, STRUCTS
+from tests.oracle.queries import INTEGERS, OPAQUE, REAL, Column, Queries, Query
+from tests.oracle.values import ARRAY, DURATION, JSON, MAP, MONTHS, NUMBERS, SCALARS, STRUCT, STRUCTS, VARIANT
 
 
 def condition(g: Queries, q: Query) -> str:
@@ -19,8 +19,8 @@ def condition(g: Queries, q: Query) -> str:
     if kind == "date":
         tests += [f"{c} < DATE'2024-01-01'", f"year({c}) = 2024"]
     if kind == "timestamp":
-        tests += [f"{c} >= TIMESTAMP'2024-02-29 12:00:00'"]
-    other = [d for d in q.columns if d.type == kind and d.name != c and kind in ORDERED]
+        tests += [f"{c} >= TIMESTAMP'2024-02-29 12:00:00'", f"hour({c}) < 6", f"{c} < '2024-03-10 03:00:00'"]
+    other = [d for d in q.columns if d.type == kind and d.name != c and kind in SCALARS]
     if other:
         tests.append(f"{c} {g.pick(['=', '<', '<=>', '<>'])} {g.pick(other).name}")
     return g.pick(tests)
@@ -38,9 +38,9 @@ def scalar(column: Column) -> list[tuple[str, str]]:
         return [(f"{c} IS NULL", "boolean")]
     found = [(f"coalesce({c}, {c})", kind), (f"{c} IS NULL", "boolean"), (f"array({c}, {c})", OPAQUE), (f"named_struct('x', {c})", OPAQUE)]  # fmt: skip
     if kind in INTEGERS:
-        wide = "int" if kind == "smallint" else kind
+        wide = "int" if kind in ("smallint", "tinyint") else kind
         found += [
-            (f"{c} % 7" if kind != "smallint" else f"CAST({c} + 1 AS int)", wide),
+            (f"{c} % 7" if kind == wide else f"CAST({c} + 1 AS int)", wide),
             (f"CAST({c} AS string)", "string"),
             (f"CASE WHEN {c} > 0 THEN {c} ELSE -1 END", wide),
             (f"nullif({c}, 1)", kind),
@@ -57,7 +57,18 @@ def scalar(column: Column) -> list[tuple[str, str]]:
     if kind == "date":
         found += [(f"year({c})", "int"), (f"date_add({c}, 1)", kind)]
     if kind == "timestamp":
-        found += [(f"date_trunc('HOUR', {c})", kind), (f"CAST({c} AS date)", "date")]
+        found += [
+            (f"date_trunc('HOUR', {c})", kind), (f"date_trunc('DAY', {c})", kind), (f"CAST({c} AS date)", "date"), (f"hour({c})", "int"),
+            (f"CAST({c} AS string)", "string"), (f"{c} + INTERVAL 1 DAY", kind), (f"date_format({c}, 'yyyy-MM-dd HH:mm')", "string"),
+            (f"CAST({c} AS timestamp_ntz)", "timestamp_ntz"), (f"{c} - TIMESTAMP'2024-03-10 00:00:00'", DURATION),
+            (f"to_utc_timestamp({c}, 'America/New_York')", kind), (f"unix_seconds({c})", "bigint"),
+        ]  # fmt: skip
+    if kind == "timestamp_ntz":
+        found += [(f"CAST({c} AS timestamp)", "timestamp"), (f"CAST({c} AS string)", "string"), (f"{c} + INTERVAL 1 HOUR", kind)]  # fmt: skip
+    if kind == DURATION:
+        found += [(f"{c} * 2", kind), (f"-{c}", kind), (f"CAST({c} AS string)", "string"), (f"extract(HOUR FROM {c})", OPAQUE), (f"DATE'2024-03-10' + {c}", "timestamp")]  # fmt: skip
+    if kind == MONTHS:
+        found += [(f"{c} * 2", kind), (f"CAST({c} AS string)", "string"), (f"DATE'2024-01-31' + {c}", "date")]
     return found
 
 
@@ -78,16 +89,23 @@ def nested(column: Column) -> list[tuple[str, str]]:
             return [
                 (f"{c}['a']", "int"), (f"size({c})", "int"), (f"array_sort(map_values({c}))", ARRAY),
                 (f"transform_values({c}, (k, v) -> v + 1)", MAP), (f"map_filter({c}, (k, v) -> v > 0)", MAP),
-                (f"array_sort(map_keys({c}))", OPAQUE), (f"map_contains_key({c}, 'b')", "boolean"),
+                (f"map_keys({c})", OPAQUE), (f"map_contains_key({c}, 'b')", "boolean"), (f"to_json({c})", "string"),
+                (f"map_entries({c})", OPAQUE),
             ]  # fmt: skip
         case kind if kind == STRUCTS:
             return [(f"{c}.x", ARRAY), (f"size({c})", "int"), (f"try_element_at({c}, 1)", STRUCT), (f"try_element_at({c}, 1).y", "string")]  # fmt: skip
         case kind if kind == JSON:
-            parsed = f"try_parse_json({c})"
             return [
                 (f"get_json_object({c}, '$.a')", "string"), (f"from_json({c}, 'x int, y string')", STRUCT),
-                (f"from_json({c}, 'array<int>')", ARRAY), (f"try_variant_get({parsed}, '$.x', 'int')", "int"),
-                (f"try_variant_get({parsed}, '$.y', 'string')", "string"), (f"to_json({parsed})", "string"),
-                (f"schema_of_variant({parsed})", "string"), (parsed, OPAQUE), (f"is_variant_null({parsed})", "boolean"),
+                (f"from_json({c}, 'array<int>')", ARRAY), *variant(f"try_parse_json({c})"),
             ]  # fmt: skip
+        case kind if kind == VARIANT:
+            return variant(c)
     return []
+
+
+def variant(v: str) -> list[tuple[str, str]]:
+    return [
+        (f"try_variant_get({v}, '$.x', 'int')", "int"), (f"try_variant_get({v}, '$.y', 'string')", "string"), (f"to_json({v})", "string"),
+        (f"schema_of_variant({v})", "string"), (v, VARIANT), (f"is_variant_null({v})", "boolean"),
+    ]  # fmt: skip

@@ -8,9 +8,12 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql.types import VariantVal
 
 from tests.oracle.cases import Case, Change, TableCase
 from tests.oracle.queries import Column, Query
@@ -70,6 +73,10 @@ def _encoded(value: Any) -> Any:
             return {"$decimal": str(value)}
         case dt.datetime():
             return {"$timestamp": value.isoformat()}
+        case dt.timedelta():
+            return {"$interval": value // dt.timedelta(microseconds=1)}
+        case VariantVal():
+            return {"$variant": value.toJson()}
         case dt.date():
             return {"$date": value.isoformat()}
         case bytes():
@@ -81,9 +88,9 @@ def _encoded(value: Any) -> Any:
     return value
 
 
-_READ = {
+_READ: dict[str, Callable[[Any], Any]] = {
     "$double": float, "$decimal": Decimal, "$timestamp": dt.datetime.fromisoformat, "$date": dt.date.fromisoformat,
-    "$binary": base64.b64decode,
+    "$binary": base64.b64decode, "$variant": VariantVal.parseJson, "$interval": lambda micros: dt.timedelta(microseconds=micros),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType, VariantType, YearMonthIntervalType
+from pyspark.sql.types import DataType, StructType, VariantType, VariantVal, YearMonthIntervalType
 
 from tests.oracle.cases import Row, TableCase
 from tests.oracle.values import declared
@@ -129,8 +130,12 @@ def as_arrow(table: TableCase, rows: list[Row]) -> pa.Table:
     """Rows as Spark would keep them."""
     columns = list(zip(*rows, strict=True)) or [()] * len(table.columns)
     fields = [pa.field(c.name, arrow_type(_parsed(declared(c.type)))) for c in table.columns]
-    arrays = [pa.array(list(values), f.type) for values, f in zip(columns, fields, strict=True)]
+    arrays = [pa.array(map(_sent, values), f.type) for values, f in zip(columns, fields, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _sent(value: Any) -> Any:
+    return vars(value) if isinstance(value, VariantVal) else value
 
 
 @lru_cache
