@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from viewlet.aggregates import Aggregate, ColumnAggregate
+from viewlet.blame import blaming_changes, blaming_contents
 from viewlet.catalog import Catalog, View, view_document
 from viewlet.compile.rules import Rules
 from viewlet.defining import drop, fill, make_table, with_asides
@@ -272,10 +273,14 @@ class Database:
                 self.catalog.refuse_taken(name)
             name = name if old is None else old.name
             view = self.define(name, definition, policy=policy)
-            with self.store.begin() as transaction:
+
+            def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
                 if old is not None:
                     self._clear(transaction, old)
-                record = backfill(self, transaction, view, progress or log.info)
+                return backfill(self, transaction, view, progress or log.info, **trial)
+
+            with blaming_contents(self, view, fill), self.store.begin() as transaction:
+                record = fill(transaction)
                 transaction.put(f"view/{name}", view_document(with_values(view, created=self.store.epoch + 1)))
                 transaction.commit(record)
 
@@ -316,12 +321,16 @@ class Database:
 
         Its change feed begins anew there.
         """
-        with self.writing(), self.store.begin() as transaction:
+        with self.writing():
             view = self.catalog.view(name)
-            for bag in self.catalog.own_maps(view):
-                transaction.drop(bag)
-            record = backfill(self, transaction, view, log.info)
-            return transaction.commit({**record, "kind": "rebuild"})
+
+            def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
+                for bag in self.catalog.own_maps(view):
+                    transaction.drop(bag)
+                return backfill(self, transaction, view, log.info, **trial)
+
+            with blaming_contents(self, view, fill), self.store.begin() as transaction:
+                return transaction.commit({**fill(transaction), "kind": "rebuild"})
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
@@ -368,15 +377,15 @@ class Database:
         changed = epoch.deltas()
         if not changed:
             return self.store.epoch
-        with self.store.begin() as transaction:
+        with blaming_changes(self, changed), self.store.begin() as transaction:
             record = apply_epoch(self, transaction, changed)
             number = transaction.commit(record)
         log.info("epoch %d: %s", number, summary(record))
         return number
 
-    def choose(self, rows: int, steps: int) -> tuple[Any, Choice]:
+    def choose(self, rows: int, steps: int, engine: EngineName | None = None) -> tuple[Any, Choice]:
         """The engine that an epoch of so many changed rows and steps runs on, and why."""
-        choice = choose_engine(self.engine, rows, steps, self.sessions.cores)
+        choice = choose_engine(engine or self.engine, rows, steps, self.sessions.cores)
         if choice.engine not in self._engines:
             self._engines[choice.engine] = _make_engine(choice.engine, self)
         return self._engines[choice.engine], choice

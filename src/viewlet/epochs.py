@@ -7,7 +7,7 @@ views that read a changed table run in the order of their dependencies, each on 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from viewlet.catalog import Catalog, View
 from viewlet.clocks import advance, mark_of
 from viewlet.columns.rows import Rows
+from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import OpenEpoch
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.errors import EvaluationError, RejectedEpoch
@@ -140,9 +141,12 @@ def _has_keys_only(rows: Any, table: Table) -> bool:
 
 
 def apply_epoch(
-    database: Database, transaction: Transaction, changed: list[tuple[TableChanges, Rows]]
+    database: Database,
+    transaction: Transaction,
+    changed: list[tuple[TableChanges, Rows]],
+    engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Append the tables' deltas and run the programs; the epoch's record."""
+    """Append the tables' deltas and run the programs, on the database's engine or another; the epoch's record."""
     started = time.perf_counter()
     epoch = OpenEpoch(transaction, database.on_spark)
     for changes, delta in changed:
@@ -152,20 +156,22 @@ def apply_epoch(
     readers = _readers(database.catalog, epoch.changes)
     if readers:
         transaction.write_ahead()
-    engine, choice = database.choose(sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers))
+    runner, choice = database.choose(
+        sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers), engine
+    )
     views = {}
     for view in readers:
         if any(bag in epoch.changes for bag in view.reads):
             weighed = weigh(database, view, epoch)
             run = _run_anew if weighed.recompute else _run_view
-            views[view.name] = {**run(engine, view, epoch), "weighed": weighed.record()}
+            views[view.name] = {**run(runner, view, epoch), "weighed": weighed.record()}
     for changes, delta in changed:
         advance(database.catalog, epoch.transaction, changes.table, delta)
     tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
         "kind": "epoch",
-        "engine": engine.name,
+        "engine": runner.name,
         "weighed": choice.record(),
         "tables": tables,
         "views": views,
@@ -259,7 +265,8 @@ def _run(engine: Any, view: View, epoch: OpenEpoch) -> None:
     try:
         engine.run(view.ready, epoch)
     except EvaluationError as error:
-        raise EvaluationError(f"view {view.name}: {error.args[0]}", hint=error.hint) from error
+        error.view = view.name
+        raise
 
 
 def _told(view: View, epoch: OpenEpoch, started: float, how: str) -> dict[str, Any]:
@@ -291,23 +298,28 @@ def counts(delta: Rows) -> dict[str, int]:
 
 
 def backfill(
-    database: Database, transaction: Transaction, view: View, progress: Callable[[str], None]
+    database: Database,
+    transaction: Transaction,
+    view: View,
+    progress: Callable[[str], None],
+    inputs: Mapping[str, Rows] | None = None,
+    engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Fill a new view from what its inputs hold, as one big change; the epoch's record."""
+    """Fill a new view from what its inputs hold, or from some rows of them, as one big change; the epoch's record."""
     epoch = OpenEpoch(transaction, OnSparkSession(database.sessions, lambda _: view))
     for bag in view.reads:
-        rows = contents_of(database, transaction, bag)
-        progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
-        if len(rows):
+        rows = contents_of(database, transaction, bag) if inputs is None else inputs.get(bag)
+        progress(f"view {view.name}: reading {bag}, {len(rows or ()):,} rows")
+        if rows is not None and len(rows):
             epoch.changes[bag] = rows
     total = sum(len(rows) for rows in epoch.changes.values())
     progress(f"view {view.name}: computing from {total:,} rows")
-    engine, choice = database.choose(total, len(view.program.steps))
-    made = _run_view(engine, view, epoch, initial=True)
+    runner, choice = database.choose(total, len(view.program.steps), engine)
+    made = _run_view(runner, view, epoch, initial=True)
     return {
         "kind": "create view",
         "name": view.name,
-        "engine": engine.name,
+        "engine": runner.name,
         "weighed": choice.record(),
         "tables": {},
         "views": {view.name: made},

@@ -21,6 +21,9 @@ Each says what, where, and what to do instead (`hint`). A mistake of Viewlet's o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class ViewletError(Exception):
     """Base of everything that a user can cause and mend."""
@@ -29,8 +32,13 @@ class ViewletError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def message(self) -> str:
+        """What is wrong, and where."""
+        return super().__str__()
+
     def __str__(self) -> str:
-        return super().__str__() + (f" (hint: {self.hint})" if self.hint else "")
+        return self.message + (f" (hint: {self.hint})" if self.hint else "")
 
 
 class SqlError(ViewletError):
@@ -67,6 +75,34 @@ class UnsupportedValue(ViewletError):
 
 class EvaluationError(ViewletError):
     """A view's definition fails on the current data, as it would in Spark: overflow, division by zero, a bad cast."""
+
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(reason, hint=hint)
+        self.view = ""
+        self.expression = ""
+        """What fails, as SQL."""
+        self.values: dict[str, Any] = {}
+        """The values of the columns in the expression."""
+        self.table = ""
+        self.row: dict[str, Any] = {}
+        """The row of the table that is the cause."""
+        self.site: Any = None
+        """What was being evaluated, on which rows; the expression and the values are found there when asked for."""
+
+    @property
+    def message(self) -> str:
+        values = f" where {_listed(self.values)}" if self.values else ""
+        expression = f", in {_cut(self.expression)}{values}" if self.expression else ""
+        row = f"; the cause is row ({_listed(self.row)}) of {self.table}" if self.table else ""
+        return f"{f'view {self.view}: ' if self.view else ''}{super().message.rstrip('.')}{expression}{row}"
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return _cut(", ".join(f"{name}={_cut(repr(value), 60)}" for name, value in values.items()))
+
+
+def _cut(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class StoreError(ViewletError):

@@ -8,17 +8,20 @@ alone, so that the choice is made when a view is compiled and never depends on d
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask
+from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.kernels import TABLE
 from viewlet.columns.kernels.kernel import Kernel, Part, truth
-from viewlet.columns.kernels.vectors import constant, reader, spread, writer
+from viewlet.columns.kernels.vectors import Evaluate, Vector, constant, reader, spread, writer
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
+from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Over, Reduce, columns_of, inputs
+from viewlet.plan.show import show_expr
 
 
 def why_not(expr: Expr) -> str | None:
@@ -112,4 +115,57 @@ def _compile_call(call: Call) -> Part:
         raise AssertionError(_why_not_call(call))
     parts = tuple(map(_compile, call.args))
     fails = kernel.fails or any(part.fails for part in parts)
-    return Part(call, kernel.build(parts), tuple(sorted(columns_of(call))), fails)
+    run = kernel.build(parts)
+    return Part(call, _known(call, run) if kernel.fails else run, tuple(sorted(columns_of(call))), fails)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an evaluation failed: a call, and the rows it was evaluated on."""
+
+    call: Call
+    run: Evaluate
+    rows: Rows
+
+
+def _known(call: Call, run: Evaluate) -> Evaluate:
+    """A call whose failures say where they happened."""
+
+    def evaluate(rows: Rows) -> Vector:
+        try:
+            return run(rows)
+        except EvaluationError as error:
+            error.site = error.site or Site(call, run, rows)
+            raise
+
+    return evaluate
+
+
+def locate(error: EvaluationError) -> None:
+    """Let an error say which expression failed, and on which values."""
+    if isinstance(error.site, Site):
+        site, error.site = error.site, None
+        some = Rows({name: site.rows[name] for name in sorted(columns_of(site.call))}, site.rows.weights)
+        at = culprits(len(some), lambda part: _fails(site.run, some.take(part)))
+        error.expression = show_expr(site.call)
+        error.values = {name: column[int(at[0])].as_py() for name, column in some.columns.items()}
+
+
+def _fails(run: Evaluate, rows: Rows) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            run(rows)
+    except EvaluationError:
+        return True
+    return False
+
+
+def culprits(count: int, fails: Callable[[Positions], bool]) -> Positions:
+    """Of some things that fail together, one that fails alone; or those of which no half does."""
+    there = np.arange(count)
+    while len(there) > 1:
+        halves = np.array_split(there, 2)
+        there = next((half for half in halves if fails(half)), there[:0])
+        if not len(there):
+            return np.concatenate(halves)
+    return there

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,16 +53,26 @@ def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFr
 
 
 def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
-    """Spark's complaint in one line; where code of a user raised something, what that was and where."""
+    """Spark's complaint in one line; where code of a user raised something, what that was."""
     own = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
     if "Traceback (most recent call last)" not in str(error):
-        return EvaluationError(" ".join(own[0].split()), hint=_ENDLESS if "RECURSION_LEVEL_LIMIT" in own[0] else None)
-    reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
-    reason = reason.removeprefix(
-        "viewlet.errors.EvaluationError: "
-    )  # what an aggregate of a user raised is one already
-    hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
-    return EvaluationError(f"{reason}, in {where}", hint=hint if "No module named" in reason else None)
+        failure = EvaluationError(
+            " ".join(own[0].split()), hint=_ENDLESS if "RECURSION_LEVEL_LIMIT" in own[0] else None
+        )
+    else:
+        reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
+        reason = reason.removeprefix("viewlet.errors.EvaluationError: ")  # an aggregate of a user raised it
+        hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
+        failure = EvaluationError(reason, hint=hint if "No module named" in reason else None)
+    failure.expression = where
+    return failure
+
+
+def _single(tables: Sequence[tuple[Rows, tuple[Field, ...]]]) -> dict[str, Any]:
+    """The values of a row that is alone."""
+    rows, fields = tables[0]
+    shown = [f.name for f in fields if f.name not in (WEIGHT.name, KEY)] if len(rows) == 1 else []
+    return {name: rows[name][0].as_py() for name in shown}
 
 
 class OnSparkSession:
@@ -107,5 +117,7 @@ class OnSparkSession:
                 result = to_arrow(run(spark, found.fragments[fragment_name(term)], frames), fields)
         except PySparkException as error:
             where = term.label if isinstance(term, Native) else show_node(term.function)
-            raise as_evaluation_error(error, where) from None
+            failure = as_evaluation_error(error, where)
+            failure.values = _single(tables)
+            raise failure from None
         return Rows.of(result, np.ones(result.num_rows, dtype=np.int64))
