@@ -1,0 +1,41 @@
+"""Matrix programs: written as NumPy is, and kept fresh while their matrices change.
+
+def ols(X, y):
+    return np.linalg.inv(X.T @ X) @ X.T @ y
+
+program = matrix.program(ols, X=("n", 3), y=("n", 1))
+state = program.start(X=X, y=y)
+state.update(X=RowChange(changed={3: row}))
+state["ols"]
+"""
+
+from viewlet.matrix.changes import Dense, Factored
+from viewlet.matrix.compiled import Expected
+from viewlet.matrix.cost import Machine
+from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
+from viewlet.matrix.numpy_functions import diagonal
+from viewlet.matrix.program import MatrixProgram, program
+from viewlet.matrix.state import Maintained, Record
+from viewlet.matrix.trace import iterate
+from viewlet.matrix.updates import Border, ColumnChange, LowRank, Replace, RowChange
+
+__all__ = [
+    "Border",
+    "ColumnChange",
+    "Dense",
+    "Expected",
+    "Factored",
+    "LowRank",
+    "Machine",
+    "Maintained",
+    "MatrixProgram",
+    "Record",
+    "Replace",
+    "RowChange",
+    "ShapeError",
+    "SingularMatrix",
+    "UntraceableError",
+    "diagonal",
+    "iterate",
+    "program",
+]

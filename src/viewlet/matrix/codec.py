@@ -1,0 +1,60 @@
+"""Programs as JSON, and back: how a program is stored. Every node is an object with its class under `$`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+from viewlet.matrix import ops, sizes
+from viewlet.matrix.errors import UnsupportedQuery
+
+VERSION = 1
+"""Of the stored form; a program of another version is refused, not misread."""
+
+_CLASSES: dict[str, type] = {
+    name: found
+    for module in (sizes, ops)
+    for name, found in vars(module).items()
+    if isinstance(found, type) and dataclasses.is_dataclass(found)
+}
+
+
+def dumps(program: ops.Program) -> str:
+    """The program as JSON text."""
+    return json.dumps({"version": VERSION, "program": _encode(program)}, ensure_ascii=False, allow_nan=False)
+
+
+def loads(text: str) -> ops.Program:
+    """The program that `dumps` wrote."""
+    stored = json.loads(text)
+    if stored.get("version") != VERSION:
+        raise UnsupportedQuery(f"a matrix program of version {stored.get('version')} cannot be read, only {VERSION}")
+    program: ops.Program = _decode(stored["program"])
+    return program
+
+
+def _encode(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return {"$": "float", "value": repr(value)}
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple():
+            return [_encode(v) for v in value]
+        case _:
+            fields = {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            return {"$": type(value).__name__, **fields}
+
+
+def _decode(value: Any) -> Any:
+    match value:
+        case list():
+            return tuple(_decode(v) for v in value)
+        case {"$": "float", "value": text}:
+            return float(text)
+        case dict():
+            return _CLASSES[value["$"]](**{key: _decode(v) for key, v in value.items() if key != "$"})
+        case _:
+            return value

@@ -1,0 +1,145 @@
+"""Compiling: a program for matrices of known sizes, in the model and by the strategy that cost least.
+
+Every model (linear, skip-s, exponential) is lowered and estimated under every strategy, for changes of each input as
+often as they come. The least total wins, unless the user says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from viewlet.matrix.cost import Costs, Extent, Kind, Machine, Spread
+from viewlet.matrix.errors import UnsupportedQuery
+from viewlet.matrix.lower import Form, lower, steps_of
+from viewlet.matrix.ops import Iterate, Op, Power, Program, shapes_in
+from viewlet.matrix.reassociate import reassociate
+from viewlet.matrix.sizes import measured
+from viewlet.matrix.strategy import STRATEGIES, Strategy, estimate
+
+Model = str
+"""`linear`, `exponential` or `skip-s`."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What changes are like: the rank of each input's, and how often each changes beside the others."""
+
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A model and a strategy, with the estimated seconds of a refresh and the bytes that are kept."""
+
+    model: Model
+    strategy: Strategy
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program that can run: its statements, how they are refreshed, and what else was weighed."""
+
+    program: Program
+    statements: Mapping[str, Op]
+    chosen: Alternative
+    alternatives: tuple[Alternative, ...]
+    machine: Machine
+
+
+def compile_program(
+    source: Program,
+    sizes: Mapping[str, int],
+    model: Model | Literal["auto"] = "auto",
+    strategy: Strategy | Literal["auto"] = "auto",
+    expected: Expected | None = None,
+    machine: Machine | None = None,
+) -> Compiled:
+    """The program in its cheapest form, or in the one that is asked for."""
+    ordered = reassociate(source, sizes)
+    found = [
+        (_weigh(program, m, s, sizes, expected or Expected(), machine or Machine()), program)
+        for m in _models(ordered, model)
+        for s in _strategies(strategy)
+        for program in (lower(ordered, Form(_skip(m), inverses=s != "reevaluate")),)
+    ]
+    chosen, program = min(found, key=lambda pair: pair[0].seconds)
+    alternatives = tuple(a for a, _ in found)
+    return Compiled(program, statements_of(program), chosen, alternatives, machine or Machine())
+
+
+def statements_of(program: Program) -> dict[str, Op]:
+    """The operators of a lowered program."""
+    found: dict[str, Op] = {}
+    for statement in program.statements:
+        assert not isinstance(statement.op, Power | Iterate), "lowering leaves no loops"
+        found[statement.name] = statement.op
+    return found
+
+
+def extents_of(program: Program, sizes: Mapping[str, int]) -> dict[str, Extent]:
+    """The rows and columns of everything that has a name."""
+    return {name: measured(shape, sizes) for name, shape in shapes_in(program).items()}
+
+
+def _weigh(
+    program: Program, model: Model, strategy: Strategy, sizes: Mapping[str, int], expected: Expected, machine: Machine
+) -> Alternative:
+    extents = extents_of(program, sizes)
+    costs, statements = Costs(extents, machine), statements_of(program)
+    seconds = 0.0
+    for declared in program.inputs:
+        rate = expected.rates.get(declared.name, 0.0 if expected.rates else 1.0)
+        change = _row_change(extents[declared.name], expected.ranks.get(declared.name, 1))
+        seconds += rate * estimate(statements, {declared.name: change}, costs, strategy)
+    return Alternative(model, strategy, seconds, costs.stored(statements))
+
+
+def _row_change(extent: Extent, rank: int) -> Kind:
+    rows, columns = extent
+    rank = min(rank, rows, columns)
+    return Spread(rank, rank, columns)
+
+
+def _strategies(strategy: str) -> tuple[Strategy, ...]:
+    found = tuple(s for s in STRATEGIES if strategy in (s, "auto"))
+    if not found:
+        raise UnsupportedQuery(f"there is no strategy {strategy!r}", hint=f"one of {', '.join(STRATEGIES)}, or auto")
+    return found
+
+
+def _models(program: Program, model: str) -> Iterator[Model]:
+    """The models to weigh; a program without iterations has just one."""
+    longest = max(steps_of(program), default=1)
+    if model != "auto":
+        _skip(model)
+        yield model
+    elif longest == 1:
+        yield "linear"
+    else:
+        yield from ("linear", "exponential", *_skips(longest))
+
+
+def _skips(longest: int) -> Iterator[Model]:
+    skip = 2
+    while skip < longest:
+        yield f"skip-{skip}"
+        skip *= 2
+
+
+def _skip(model: Model) -> int | None:
+    match model.split("-"):
+        case ["linear"]:
+            return 1
+        case ["exponential"]:
+            return None
+        case ["skip", steps] if steps.isdecimal() and int(steps) > 0:
+            return int(steps)
+        case _:
+            raise UnsupportedQuery(
+                f"there is no model {model!r}", hint="linear, exponential, skip-4 and the like, or auto"
+            )

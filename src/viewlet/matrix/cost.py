@@ -1,0 +1,291 @@
+"""What refreshing costs: the work of each statement, as time on a machine (table 6.2 of the thesis, with constants).
+
+A product of r × m and m × c takes as long as its arithmetic, or as moving its matrices through memory, whichever is
+more. A change is estimated by its rank and by how many rows and columns it touches. Estimates decide between correct
+ways to refresh, and `explain` shows them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from viewlet.matrix.changes import Change, Dense, Factored
+from viewlet.matrix.evaluate import is_view
+from viewlet.matrix.ops import (
+    Add,
+    Broadcast,
+    Constant,
+    Diagonal,
+    Elementwise,
+    Full,
+    Identity,
+    Inner,
+    Inverse,
+    Op,
+    Product,
+    Scale,
+    SizeOf,
+    Slice,
+    Solve,
+    Stack,
+    Subtract,
+    Sum,
+    Trace,
+    Transpose,
+    operands,
+)
+
+Extent = tuple[int, int]
+"""Rows and columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How fast a machine is; `measure` finds out."""
+
+    flops: float = 2e10
+    """Multiplications and additions in a second, in a product of large matrices."""
+    bytes: float = 1e10
+    """Bytes of memory read or written in a second."""
+    call: float = 5e-6
+    """Seconds for calling NumPy at all."""
+
+    @staticmethod
+    def measure(size: int = 512) -> Machine:
+        """This machine's, in some tens of milliseconds."""
+        a, b = np.ones((size, size)), np.ones((4 << 20) // 8)
+        product, moved = _best(lambda: a @ a), _best(lambda: np.add(b, 1.0, out=b))
+        return Machine(flops=2 * size**3 / product, bytes=2 * b.nbytes / moved)
+
+
+def _best(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A change in factors: its rank, and the rows and columns that it touches."""
+
+    rank: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A change as one matrix."""
+
+
+Kind = Spread | Whole | None
+"""How a matrix changes; None if it does not."""
+Kinds = Callable[[str], Kind]
+
+
+def kind_of(change: Change | None) -> Kind:
+    match change:
+        case None:
+            return None
+        case Dense():
+            return Whole()
+        case Factored(left, right):
+            return Spread(change.rank, left.support, right.support)
+        case _:
+            assert_never(change)
+
+
+class Costs:
+    """The work of statements over matrices of known sizes."""
+
+    def __init__(self, extents: Mapping[str, Extent], machine: Machine, width: int = 8) -> None:
+        self.extents = extents
+        self.machine = machine
+        self.width = width
+
+    def product(self, rows: float, inner: float, columns: float) -> float:
+        moved = self.width * (rows * inner + inner * columns + rows * columns)
+        return self.machine.call + max(2 * rows * inner * columns / self.machine.flops, moved / self.machine.bytes)
+
+    def moving(self, entries: float) -> float:
+        return self.machine.call + self.width * entries / self.machine.bytes
+
+    def evaluating(self, name: str, op: Op) -> float:
+        """The whole result, from whole operands."""
+        rows, columns = self.extents[name]
+        match op:
+            case Product(a):
+                return self.product(rows, self.extents[a][1], columns)
+            case Inverse():  # 2n³, and slower than a product
+                return 3 * self.product(rows, rows, rows)
+            case Solve(a):
+                return 1.5 * self.product(rows, rows, rows) / 3 + self.product(rows, rows, columns)
+            case Sum(a) | Trace(a) | Diagonal(a) | Inner(a):
+                return self.moving(2 * self.extents[a][0] * self.extents[a][1])
+            case Elementwise():
+                return self.moving(10 * rows * columns)
+            case Add() | Subtract() | Scale() | Stack():
+                return self.moving(3 * rows * columns)
+            case Transpose() | Slice() | Broadcast() | Identity() | Full() | Constant() | SizeOf():
+                return 0.0
+            case _:
+                assert_never(op)
+
+    def staging(self, names: tuple[str, ...], kind: Kinds) -> float:
+        """New operands have to be there before a result can be evaluated from them."""
+        return sum(self.moving(2 * self.extents[n][0] * self.extents[n][1]) for n in names if kind(n) is not None)
+
+    def applying(self, name: str, kind: Kind) -> float:
+        """A += Δ."""
+        rows, columns = self.extents[name]
+        match kind:
+            case None:
+                return 0.0
+            case Whole():
+                return self.moving(3 * rows * columns)
+            case Spread(rank, r, c):
+                return self.product(r, rank, c) + self.moving(2 * r * c)
+            case _:
+                assert_never(kind)
+
+    def delta(self, name: str, op: Op, kind: Kinds) -> tuple[float, Kind] | None:
+        """The work of a statement's delta rule and the change that it gives; None where there is no rule."""
+        rows, columns = self.extents[name]
+        match op:
+            case Product(a, b):
+                return self._product(name, self.extents[a][1], kind(a), kind(b))
+            case Add(a, b) | Subtract(a, b):
+                return self._sum(name, kind(a), kind(b))
+            case Inverse(a):
+                return self._inverse(rows, kind(a))
+            case Scale(factor, a):
+                changed = isinstance(factor, str) and kind(factor) is not None
+                return None if changed else (self.machine.call, kind(a))
+            case Transpose(a):
+                return 0.0, _turned(kind(a))
+            case Slice(a) | Diagonal(a) | Broadcast(a):
+                return self.machine.call, _capped(kind(a), rows, columns)
+            case Stack(parts):
+                return self._sum(name, *(kind(p) for p in parts))
+            case Sum(a):
+                return self.moving(sum(self._extent(kind(a), a))), _capped(kind(a), rows, columns)
+            case Trace(a):
+                return self.moving(sum(self._extent(kind(a), a))), Whole()
+            case Inner(a, b):
+                return self._inner(a, kind(a)) + self._inner(b, kind(b)), Whole()
+            case Elementwise(_, parts):
+                return self._entrywise(rows, columns, [kind(p) for p in parts if isinstance(p, str)])
+            case Solve():
+                return None
+            case Identity() | Full() | Constant() | SizeOf():
+                return 0.0, None
+            case _:
+                assert_never(op)
+
+    def _product(self, name: str, inner: int, a: Kind, b: Kind) -> tuple[float, Kind]:
+        rows, columns = self.extents[name]
+        work, changed = 0.0, list[Kind]()
+        match a:
+            case Spread(rank, r, c):
+                work += self.product(columns, c, rank)
+                changed.append(Spread(rank, r, columns))
+            case Whole():
+                work += self.product(rows, inner, columns)
+                changed.append(a)
+        match b:
+            case Spread(rank, r, c):
+                work += self.product(rows, r, rank)
+                changed.append(Spread(rank, rows, c))
+            case Whole():
+                work += self.product(rows, inner, columns)
+                changed.append(b)
+        joined, kind = self._sum(name, *changed)
+        return work + joined, kind
+
+    def _sum(self, name: str, *kinds: Kind) -> tuple[float, Kind]:
+        rows, columns = self.extents[name]
+        there = [k for k in kinds if k is not None]
+        spread = [k for k in there if isinstance(k, Spread)]
+        if len(spread) < len(there):
+            return self.moving(3 * rows * columns * len(there)), Whole()
+        if len(there) < 2:
+            return 0.0, there[0] if there else None
+        r, c = min(rows, sum(k.rows for k in spread)), min(columns, sum(k.columns for k in spread))
+        rank = min(sum(k.rank for k in spread), r, c)
+        return self._compressing(r + c, sum(k.rank for k in spread)), Spread(rank, r, c)
+
+    def _compressing(self, size: int, rank: int) -> float:
+        """Two QR factorizations and a small SVD, at a fraction of the speed of a product."""
+        return 8 * self.machine.call + (4 * size * rank**2 + 20 * rank**3) / (self.machine.flops / 4)
+
+    def _inverse(self, size: int, kind: Kind) -> tuple[float, Kind] | None:
+        match kind:
+            case None:
+                return 0.0, None
+            case Whole():
+                return None
+            case Spread(rank, r, c):
+                work = self.product(size, r, rank) + self.product(size, c, rank) + self.product(size, rank, rank)
+                return work + self._compressing(0, rank) + self._compressing(2 * size, rank), Spread(rank, size, size)
+            case _:
+                assert_never(kind)
+
+    def _inner(self, other: str, kind: Kind) -> float:
+        rows, columns = self.extents[other]
+        match kind:
+            case None:
+                return 0.0
+            case Whole():
+                return self.moving(2 * rows * columns)
+            case Spread(rank, r, _):
+                return self.product(columns, r, rank)
+            case _:
+                assert_never(kind)
+
+    def _entrywise(self, rows: int, columns: int, kinds: list[Kind]) -> tuple[float, Kind] | None:
+        r = sum(k.rows for k in kinds if isinstance(k, Spread))
+        c = sum(k.columns for k in kinds if isinstance(k, Spread))
+        if any(isinstance(k, Whole) for k in kinds) or min(2 * r / rows, 2 * c / columns) > 1:
+            return None
+        if 2 * r <= rows:
+            return self.moving(10 * r * columns), Spread(r, r, columns)
+        return self.moving(10 * c * rows), Spread(c, rows, c)
+
+    def _extent(self, kind: Kind, name: str) -> Extent:
+        match kind:
+            case None:
+                return 0, 0
+            case Whole():
+                return self.extents[name]
+            case Spread(rank, r, c):
+                return r * rank, c * rank
+            case _:
+                assert_never(kind)
+
+    def checking(self, name: str, op: Op, probes: int) -> float:
+        """The residual of a statement on some vectors."""
+        read = (name, *operands(op))
+        return sum(self.product(self.extents[n][0], self.extents[n][1], probes) for n in read)
+
+    def stored(self, statements: Mapping[str, Op]) -> int:
+        """The bytes that results take."""
+        return self.width * sum(int(np.prod(self.extents[n])) for n, op in statements.items() if not is_view(op))
+
+
+def _turned(kind: Kind) -> Kind:
+    return Spread(kind.rank, kind.columns, kind.rows) if isinstance(kind, Spread) else kind
+
+
+def _capped(kind: Kind, rows: int, columns: int) -> Kind:
+    if not isinstance(kind, Spread):
+        return kind
+    r, c = min(kind.rows, rows), min(kind.columns, columns)
+    return Spread(min(kind.rank, r, c), r, c)

@@ -1,0 +1,88 @@
+"""The door: a function of matrices becomes a program, and a program with matrices a state that is maintained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from viewlet.matrix.codec import dumps, loads
+from viewlet.matrix.compiled import Compiled, Expected, compile_program
+from viewlet.matrix.cost import Machine
+from viewlet.matrix.errors import UnknownName
+from viewlet.matrix.explain import explain
+from viewlet.matrix.health import Health
+from viewlet.matrix.ops import Program
+from viewlet.matrix.show import show
+from viewlet.matrix.sizes import Size, symbols_of
+from viewlet.matrix.state import TOLERANCE, Maintained, intake
+from viewlet.matrix.strategy import Strategy
+from viewlet.matrix.trace import trace
+
+
+class MatrixProgram:
+    """A traced program; it can be printed, stored, explained and started."""
+
+    def __init__(self, source: Program) -> None:
+        self.source = source
+
+    def __str__(self) -> str:
+        return show(self.source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixProgram) and self.source == other.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    def to_json(self) -> str:
+        return dumps(self.source)
+
+    @staticmethod
+    def from_json(text: str) -> MatrixProgram:
+        return MatrixProgram(loads(text))
+
+    def compile(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        *,
+        model: str = "auto",
+        strategy: Strategy | Literal["auto"] = "auto",
+        expected: Expected | None = None,
+        machine: Machine | None = None,
+    ) -> Compiled:
+        """The program for matrices of some sizes, in the cheapest form or the one that is asked for."""
+        wanted = {s for i in self.source.inputs for dim in i.shape for s in symbols_of(dim)}
+        if missing := sorted(wanted - (sizes or {}).keys()):
+            raise UnknownName(f"sizes missing: {', '.join(missing)}", hint="compile and explain need a number for each")
+        return compile_program(self.source, sizes or {}, model, strategy, expected, machine)
+
+    def explain(self, sizes: Mapping[str, int] | None = None, **options: Any) -> str:
+        """How the program would be kept fresh with matrices of some sizes, with the estimate of each alternative."""
+        return explain(self.compile(sizes, **options), sizes or {}, {})
+
+    def start(
+        self,
+        *,
+        dtype: Any = None,
+        tolerance: float | None = None,
+        probes: int = 2,
+        options: Mapping[str, Any] | None = None,
+        **inputs: ArrayLike,
+    ) -> Maintained:
+        """Evaluates the program and keeps every intermediate, so that updates can follow.
+
+        `options` are those of `compile`: model, strategy, expected, machine. A residual beyond `tolerance`, tried on
+        as many random vectors as `probes` says, has a statement evaluated anew.
+        """
+        arrays, sizes = intake(self.source.inputs, inputs, dtype)
+        compiled = self.compile(sizes, **(options or {}))
+        kind = next(iter(arrays.values())).dtype
+        health = Health(TOLERANCE[kind] if tolerance is None else tolerance, probes)
+        return Maintained(self.source, compiled, arrays, sizes, health)
+
+
+def program(function: Callable[..., Any], **shapes: tuple[int | str | Size, int | str | Size]) -> MatrixProgram:
+    """The program of a function of matrices, each with its shape: numbers, or names of sizes that may change."""
+    return MatrixProgram(trace(function, shapes))

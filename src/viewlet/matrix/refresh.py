@@ -1,0 +1,191 @@
+"""One epoch of a maintained program: all changes are worked out first; only then is anything applied.
+
+Statement by statement, a change is derived by its delta rule, or the result is evaluated anew from the new operands.
+A change that was derived is tried on a few random vectors (`health.py`); where it does not hold, the statement is
+evaluated anew as well. Until `Maintained` commits, its matrices are as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewlet.matrix.buffers import Buffer
+from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of
+from viewlet.matrix.compiled import Compiled, extents_of
+from viewlet.matrix.cost import Costs, Kind, Whole, kind_of
+from viewlet.matrix.delta import delta
+from viewlet.matrix.evaluate import evaluate, is_view
+from viewlet.matrix.factors import Array
+from viewlet.matrix.frames import Frame
+from viewlet.matrix.health import Health
+from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, operands, shapes_in
+from viewlet.matrix.rules import NoRule
+from viewlet.matrix.sizes import Shape
+from viewlet.matrix.strategy import choose, is_thin
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a statement was refreshed."""
+
+    name: str
+    how: str
+    """`factored`, `dense` or `evaluated`."""
+    rank: int | None = None
+    reason: str = ""
+    """Why it was evaluated anew, if it was."""
+    residual: float | None = None
+    """How far the maintained result is from its definition, where that was checked."""
+
+    def __str__(self) -> str:
+        rank = "" if self.rank is None else f", rank {self.rank}"
+        residual = "" if self.residual is None else f", residual {self.residual:.1e}"
+        return f"{self.name}: {self.how}{rank}{residual}{self.reason and f' ({self.reason})'}"
+
+
+class Refresh:
+    """What becomes of every matrix in one epoch."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        buffers: Mapping[str, Buffer],
+        frame: Frame,
+        changes: Mapping[str, Change],
+        health: Health,
+        dtype: np.dtype[np.floating[Any]],
+    ) -> None:
+        self.compiled = compiled
+        self.frame = frame
+        self.dtype = dtype
+        self.steps: list[Step] = []
+        self.fresh: dict[str, Array] = {}
+        """New matrices that were made as a whole, as they are afterwards."""
+        self.changes: dict[str, Change] = dict(changes)
+        self._buffers = buffers
+        self._health = health
+        self._shapes = shapes_in(compiled.program)
+        self._costs = Costs(extents_of(compiled.program, frame.common), compiled.machine, dtype.itemsize)
+        self._affected: set[str] = set(changes)
+        self._evaluated: set[str] = set()
+
+    def run(self) -> None:
+        """Works out every statement that the changes reach."""
+        for name, op in self.compiled.statements.items():
+            if self._is_reached(name, op):
+                self._refresh(name, op)
+
+    def shape(self, name: str) -> Shape:
+        return self._shapes[name]
+
+    def old(self, name: str) -> Array:
+        """A matrix as it was, in the common frame."""
+        if name in self._buffers:
+            return self._buffers[name].array
+        op, frame = self.compiled.statements[name], self.frame
+        if isinstance(op, SizeOf):
+            return evaluate(name, op, self.old, frame.before, self.dtype)
+        if isinstance(op, Slice):
+            return evaluate(name, op, lambda of: self._uncut(of, op), frame.common, self.dtype)
+        made = evaluate(name, op, self.old, frame.common, self.dtype)
+        return frame.hide_coming(made, self.shape(name)) if isinstance(op, Broadcast | Identity | Full) else made
+
+    def _uncut(self, name: str, op: Slice) -> Array:
+        """A matrix that is sliced, without what comes where it is cut: a slice counts from the old end."""
+        array = self.old(name)
+        for axis, (dim, span) in enumerate(zip(self.shape(name), (op.rows, op.columns), strict=True)):
+            if (resize := self.frame.resize(dim)) is not None and span != (None, None):
+                array = array[(slice(None),) * axis + (slice(resize.old),)]
+        return array
+
+    def change(self, name: str) -> Change | None:
+        """How a matrix changes, in the common frame."""
+        if name in self._evaluated and name not in self.changes:
+            now = self.frame.expand(self.fresh[name], self.shape(name) or (1, 1))
+            self.changes[name] = Dense(now - self.old(name))
+        return self.changes.get(name)
+
+    def new(self, name: str) -> Array:
+        """A matrix as it is afterwards."""
+        if name not in self._affected:
+            return self.old(name)
+        if name not in self.fresh:
+            self.fresh[name] = self._make(name)
+        return self.fresh[name]
+
+    def _make(self, name: str) -> Array:
+        op = self.compiled.statements.get(name)
+        if op is not None and is_view(op):
+            return evaluate(name, op, self.new, self.frame.after, self.dtype)
+        staged = Buffer(self.old(name))
+        staged.add(self.changes[name])
+        return self.frame.contract(staged.array, self.shape(name))
+
+    def times(self, name: str, vectors: Array) -> Array:
+        """The new matrix · vectors, in the common frame, without making the new matrix."""
+        product = self.old(name) @ vectors
+        match self.change(name):
+            case None:
+                return product
+            case Dense(matrix):
+                return product + matrix @ vectors
+            case Factored(left, right):
+                met = right.values.T @ (vectors if right.at is None else vectors[right.at])
+                product[slice(None) if left.at is None else left.at] += left.values @ met
+                return product
+
+    def _is_reached(self, name: str, op: Op) -> bool:
+        return any(n in self._affected for n in operands(op)) or (
+            isinstance(op, Identity | Full | SizeOf | Broadcast) and self._is_resized(name, op)
+        )
+
+    def _is_resized(self, name: str, op: Op) -> bool:
+        return self.frame.touches((op.size,) if isinstance(op, SizeOf) else self.shape(name))
+
+    def _refresh(self, name: str, op: Op) -> None:
+        reshaped = [n for n in (name, *operands(op)) if self.frame.is_reshaped(self.shape(n))]
+        if reshaped:
+            return self._evaluate(name, op, f"the size of {reshaped[0]} is no single symbol, and it changed")
+        choice = choose(name, op, self._kind, self._costs, self.compiled.chosen.strategy)
+        if not choice.tries_delta:
+            return self._evaluate(name, op, choice.reason)
+        match delta(name, op, self):
+            case None:
+                return None
+            case NoRule(reason):
+                return self._evaluate(name, op, reason)
+            case found:
+                return self._accept(name, op, self._form(name, found), choice.seconds)
+
+    def _kind(self, name: str) -> Kind:
+        return Whole() if name in self._evaluated else kind_of(self.changes.get(name))
+
+    def _form(self, name: str, change: Change) -> Change:
+        thin = is_thin(kind_of(change), self._costs.extents[name])
+        return Dense(matrix_of(change)) if thin and self.compiled.chosen.strategy == "hybrid" else change
+
+    def _accept(self, name: str, op: Op, change: Change, cost: float) -> None:
+        if not is_finite(change):
+            return self._evaluate(name, op, "its change is not finite")
+        self.changes[name] = change
+        self._affected.add(name)
+        due = not is_view(op) and self._health.is_due(name, op, self._costs, cost)
+        residual = self._health.residual(name, op, self) if due else None
+        if residual is not None and not residual <= self._health.tolerance:
+            del self.changes[name]
+            return self._evaluate(name, op, f"residual {residual:.1e} beyond {self._health.tolerance:.0e}")
+        if not is_view(op):
+            rank = change.rank if isinstance(change, Factored) else None
+            self.steps.append(Step(name, "dense" if rank is None else "factored", rank, "", residual))
+        return None
+
+    def _evaluate(self, name: str, op: Op, reason: str) -> None:
+        self._affected.add(name)
+        self._evaluated.add(name)
+        self.fresh[name] = evaluate(name, op, self.new, self.frame.after, self.dtype)
+        if not is_view(op):
+            self.steps.append(Step(name, "evaluated", reason=reason))

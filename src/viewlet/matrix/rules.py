@@ -1,0 +1,36 @@
+"""What a delta rule reads, and what it may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from viewlet.matrix.changes import Change
+from viewlet.matrix.factors import Array
+from viewlet.matrix.frames import Frame
+from viewlet.matrix.sizes import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class NoRule:
+    """No delta for what changed, and why."""
+
+    reason: str
+
+
+class Epoch(Protocol):
+    """What the rules read: matrices as they were, and how they change, in the common frame."""
+
+    frame: Frame
+    dtype: np.dtype[np.floating[Any]]
+
+    def shape(self, name: str) -> Shape: ...
+
+    def old(self, name: str) -> Array: ...
+
+    def change(self, name: str) -> Change | None: ...
+
+
+Delta = Change | NoRule | None

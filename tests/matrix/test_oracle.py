@@ -1,0 +1,61 @@
+"""The promise: after any changes, every output is what plain NumPy gives on matrices that the test keeps itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.matrix.recipes import INPUTS, RULES, Recipe, fitting, recipes
+from tests.matrix.streams import STEPS, first, step
+from viewlet import matrix
+
+OPTIONS = [
+    {"strategy": "incremental", "model": "linear"},
+    {"strategy": "incremental", "model": "exponential"},
+    {"strategy": "incremental", "model": "skip-2"},
+    {"strategy": "hybrid", "model": "skip-4"},
+    {"strategy": "reevaluate", "model": "exponential"},
+    {},
+]
+
+
+def compare(state: matrix.Maintained, recipe: Recipe, arrays: dict[str, np.ndarray], told: str) -> None:
+    for name, wanted in recipe(**arrays).items():
+        error = np.linalg.norm(np.asarray(state[name]) - wanted)
+        assert np.shape(state[name]) == np.shape(wanted), f"{name} after {told}"
+        assert error <= 1e-9 * (1 + np.linalg.norm(wanted)), f"{name} is off by {error} after {told}\n{state.explain()}"
+
+
+def follow(recipe: Recipe, seed: int, options: dict[str, str], steps: list[Any]) -> None:
+    random = np.random.default_rng(seed)
+    arrays = first(random)
+    state = matrix.program(recipe, **INPUTS).start(**arrays, options=options)
+    compare(state, recipe, arrays, "start")
+    for change in steps:
+        updates, arrays = change(random, arrays)
+        record = state.update(**updates)
+        repaired = [s for s in record.steps if "residual" in s.reason]
+        assert not repaired, f"a delta was wrong, and only the check of residuals saved it: {repaired[0]}"
+        compare(state, recipe, arrays, str(updates))
+
+
+@given(recipe=recipes(), seed=st.integers(0, 2**32 - 1), options=st.sampled_from(OPTIONS))
+def test_outputs_equal_numpy_from_scratch(recipe: Recipe, seed: int, options: dict[str, str]) -> None:
+    follow(recipe, seed, options, [step] * 4)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("options", OPTIONS[:4], ids=lambda o: "-".join(o.values()))
+def test_every_operator_under_every_kind_of_change(rule: str, options: dict[str, str]) -> None:
+    """Each operator on its own and on results of others, through changes of entries and of sizes."""
+    prelude = Recipe(
+        (("mean", (0,)), ("sum rows", (0,)), ("mean columns", (0,)), ("inverse", (2,)), ("transpose", (0,)))
+    )
+    steps = [(rule, places) for name, places in fitting(prelude.shapes()) if name == rule]
+    assert steps, "no operands fit"
+    for seed in range(2):
+        follow(Recipe((*prelude.steps, *steps[:12])), seed, options, STEPS * 2)

@@ -1,0 +1,147 @@
+"""Models and strategies: what is chosen, why, and that the choice can be overridden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.test_project import imports_of
+from viewlet import matrix
+from viewlet.errors import UnsupportedQuery
+from viewlet.matrix import Expected, Machine, RowChange, iterate
+
+FOLDER = Path(matrix.__file__).parent
+
+
+def test_the_folder_needs_nothing_of_viewlet_but_its_errors() -> None:
+    for path in FOLDER.rglob("*.py"):
+        others = [m for m in imports_of(path) if m.startswith("viewlet") and not m.startswith("viewlet.matrix")]
+        assert all(m.startswith("viewlet.errors") for m in others), f"{path.name} imports {others}"
+
+
+def power(k: int) -> matrix.MatrixProgram:
+    return matrix.program(lambda A: np.linalg.matrix_power(A, k), A=("n", "n"))
+
+
+def general(k: int) -> matrix.MatrixProgram:
+    return matrix.program(
+        lambda A, B, T0: iterate(k, lambda T: A @ T + B, T0), A=("n", "n"), B=("n", "p"), T0=("n", "p")
+    )
+
+
+def seconds(program: matrix.MatrixProgram, sizes: dict[str, int], **options: Any) -> dict[tuple[str, str], float]:
+    compiled = program.compile(sizes, **options)
+    return {(a.model, a.strategy): a.seconds for a in compiled.alternatives}
+
+
+def test_powers_of_large_matrices_are_incremental_and_exponential() -> None:
+    """Table 6.2: n²·k for the exponential model, n²·k² for the linear one, n³·log k to evaluate."""
+    costs = seconds(power(16), {"n": 4000})
+    assert min(costs, key=lambda way: costs[way])[1] in ("incremental", "hybrid")
+    assert costs["exponential", "incremental"] < costs["skip-4", "incremental"] < costs["linear", "incremental"]
+    assert costs["exponential", "reevaluate"] < costs["skip-4", "reevaluate"] < costs["linear", "reevaluate"]
+    assert costs["exponential", "incremental"] * 10 < costs["exponential", "reevaluate"]
+
+
+def test_the_gain_grows_with_size_and_shrinks_with_rank() -> None:
+    def gain(n: int, rank: int) -> float:
+        costs = seconds(power(16), {"n": n}, model="exponential", expected=Expected(ranks={"A": rank}))
+        return costs["exponential", "reevaluate"] / costs["exponential", "incremental"]
+
+    assert gain(500, 1) < gain(2000, 1) < gain(8000, 1)
+    assert gain(4000, 1) > gain(4000, 10) > gain(4000, 100)
+
+
+def test_a_thin_matrix_takes_whole_changes_and_a_wide_one_factors() -> None:
+    """§6.4.3: for p = 1 evaluation is linear, and hybrid beats factors; for p = n both are the other way."""
+    expected = Expected(rates={"A": 1.0})
+    thin = seconds(general(16), {"n": 2000, "p": 1}, expected=expected)
+    anew = {model: cost for (model, strategy), cost in thin.items() if strategy == "reevaluate"}
+    assert min(anew, key=lambda model: anew[model]) == "linear"
+    assert thin["linear", "hybrid"] < thin["linear", "incremental"]
+    wide = seconds(general(16), {"n": 2000, "p": 2000}, expected=expected)
+    assert wide["exponential", "incremental"] < wide["linear", "incremental"]
+    assert wide["exponential", "incremental"] * 5 < min(c for (_, s), c in wide.items() if s == "reevaluate")
+
+
+def test_small_matrices_are_evaluated_anew() -> None:
+    A = np.eye(3)
+    state = power(4).start(A=A)
+    record = state.update(A=RowChange(changed={0: [2, 0, 0]}))
+    assert {s.how for s in record.steps} == {"evaluated"}
+    assert all(s.reason == "it is less work" for s in record.steps)
+
+
+def test_rates_weigh_the_inputs() -> None:
+    """A program of which only the cheap input changes is not laid out for the dear one."""
+    program = matrix.program(lambda A, b: np.linalg.solve(A, b), A=("n", "n"), b=("n", 1))
+    often_b = seconds(program, {"n": 1000}, expected=Expected(rates={"b": 1.0}))
+    often_a = seconds(program, {"n": 1000}, expected=Expected(rates={"A": 1.0}))
+    assert often_b["linear", "incremental"] < often_b["linear", "reevaluate"]
+    assert often_a["linear", "incremental"] < often_a["linear", "reevaluate"]
+    assert often_b["linear", "incremental"] < often_a["linear", "incremental"]
+
+
+@pytest.mark.parametrize("strategy", ["incremental", "hybrid", "reevaluate"])
+@pytest.mark.parametrize("model", ["linear", "exponential", "skip-3", "skip-4"])
+@pytest.mark.parametrize("k", [1, 2, 7, 12])
+def test_what_is_asked_for_is_done(k: int, model: str, strategy: Any) -> None:
+    random = np.random.default_rng(k)
+    A, B = random.normal(size=(6, 6)) / 4, random.normal(size=(6, 2))
+    state = general(k).start(A=A, B=B, T0=B, options={"model": model, "strategy": strategy})
+    assert (state.compiled.chosen.model, state.compiled.chosen.strategy) == (model, strategy)
+    A[2] = random.normal(size=6) / 4
+    state.update(A=RowChange(changed={2: A[2]}))
+    T = B
+    for _ in range(k):
+        T = A @ T + B
+    np.testing.assert_allclose(state["result"], T, rtol=1e-11)
+
+
+def test_models_have_the_statements_of_table_6_1() -> None:
+    def products(model: str) -> int:
+        return str(power(16).compile({"n": 100}, model=model).program).count("Product(")
+
+    assert products("linear") == 15
+    assert products("exponential") == 4
+    assert products("skip-4") == 2 + 3
+    sums = matrix.program(
+        lambda A: iterate(16, lambda S: A @ S + np.eye(A.shape[0], like=A), np.zeros_like(A)), A=("n", "n")
+    )
+    exponential = sums.compile({"n": 100}, model="exponential")
+    assert str(exponential.program).count("Product(") == 3 + 4 - 1, "P₂, P₄, P₈, and P·S + S without P₁·I"
+
+
+def test_a_loop_that_is_not_affine_is_unrolled() -> None:
+    program = matrix.program(lambda A, T: iterate(4, lambda T: np.tanh(A @ T), T), A=(50, 50), T=(50, 50))
+    assert {a.model for a in program.compile().alternatives} == {"linear"}
+
+
+def test_explain_shows_every_alternative() -> None:
+    text = power(8).explain({"n": 1000}, machine=Machine(flops=1e10, bytes=1e10))
+    assert text.splitlines()[0] == "program(A: 1,000 × 1,000), exponential model, incremental"
+    assert "  t1 := A @ A                         1,000 × 1,000" in text
+    assert sum("kept" in line for line in text.splitlines()) == 4 * 3
+    assert sum("← chosen" in line for line in text.splitlines()) == 1
+
+
+def test_explain_shows_the_last_refresh() -> None:
+    A = np.random.default_rng(3).normal(size=(40, 40)) / 9
+    state = power(4).start(A=A, options={"strategy": "incremental", "model": "exponential"})
+    state.update(A=RowChange(changed={0: A[1]}))
+    assert "t1 := A @ A                         40 × 40         factored, rank 2, residual" in state.explain()
+
+
+@pytest.mark.parametrize("options", [{"model": "skip-0"}, {"model": "fast"}, {"strategy": "lazy"}])
+def test_models_and_strategies_that_are_not_there(options: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedQuery, match="there is no"):
+        power(4).compile({"n": 10}, **options)
+
+
+def test_a_machine_can_be_measured() -> None:
+    found = Machine.measure(64)
+    assert found.flops > 1e6
+    assert found.bytes > 1e6
