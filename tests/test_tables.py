@@ -95,8 +95,8 @@ def index_of(deltas: list[Rows], layout: Layout) -> Any:
     from viewlet.store.writing import make_map_run
 
     types = TYPES if layout.columns == tuple(TYPES) else dict.fromkeys(layout.columns, pa.int64())
-    maker = TableChanges(KEYED if layout.columns == tuple(TYPES) else PLAIN, None)
-    runs = [run for delta in deltas for run in make_map_run(Path(), maker.index_delta(delta), layout)]
+    table = KEYED if layout.columns == tuple(TYPES) else PLAIN
+    runs = [run for delta in deltas for run in make_map_run(Path(), table.index_rows(delta), layout)]
     return make_contents(layout, runs, types)
 
 

@@ -95,7 +95,7 @@ class Relation:
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
 
     def pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; maps, variants and intervals of months are the values that `rows` gives."""
+        """The rows as a pandas DataFrame; what is nested, and intervals of months, are the values that `rows` gives."""
         import pandas as pd
 
         columns = zip(self.fields, self.arrow().columns, strict=True)
@@ -143,9 +143,9 @@ class Relation:
     def _change_types(self, rows: Rows) -> np.ndarray[Any, Any]:
         """What happened to each row: with a primary key, a pair of − and + under one key is an update."""
         kinds = np.where(rows.weights > 0, "insert", "delete").astype(object)
-        key = self._found.primary_key if isinstance(self._found, Table) else ()
-        if key and len(rows):
-            first, groups = group([rows[k] for k in key], len(rows))
+        if isinstance(self._found, Table) and self._found.primary_key and len(rows):
+            keyed = self._found.with_key(rows)
+            first, groups = group([keyed[k] for k in self._found.key], len(rows))
             plus, minus = (
                 np.bincount(groups, weights=mask, minlength=len(first)) for mask in (rows.weights > 0, rows.weights < 0)
             )

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from viewlet import watermarks
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
+from viewlet.columns.collate import folding
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import order_of
 from viewlet.columns.names import free_name
@@ -77,14 +78,36 @@ class Table:
 
     @cached_property
     def index_layout(self) -> Layout:
-        if self.primary_key:
-            return Layout(columns=self.names, key=self.primary_key)
-        return Layout(columns=self.hashes, key=self.hashes[:1])
+        return Layout(columns=tuple(self.index_types), key=self.key if self.primary_key else self.hashes[:1])
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
         """What the index calls the hashes of a row, beside its columns."""
         return tuple(free_name(name, self.names) for name in HASHES)
+
+    @cached_property
+    def index_types(self) -> dict[str, pa.DataType]:
+        if not self.primary_key:
+            return dict.fromkeys(self.hashes, pa.int64())
+        return {**self.types, **dict.fromkeys(self.folded.values(), pa.string())}
+
+    @cached_property
+    def folded(self) -> dict[str, str]:
+        """The columns of the primary key that are compared by a collation, and where the index keeps them folded."""
+        collated = [f.name for f in self.fields if f.name in self.primary_key and f.type.name == "collated"]
+        return {name: free_name(f"_folded_{name}", self.names) for name in collated}
+
+    @cached_property
+    def key(self) -> Names:
+        """The columns of the index that are the same where the primary key is."""
+        return tuple(self.folded.get(name, name) for name in self.primary_key)
+
+    def with_key(self, rows: Rows) -> Rows:
+        """Rows, and their key as the index compares it."""
+        if not self.folded:
+            return rows
+        folds = {name: folding(self.field(name).type.args[0]) for name in self.folded}
+        return rows.with_columns({self.folded[n]: fold(rows[n]) for n, fold in folds.items() if fold is not None})
 
     @cached_property
     def clock(self) -> str | None:
@@ -123,8 +146,7 @@ class Table:
         """What the store keeps of a table: its rows, its index, its clock, its count of dropped rows."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
-            types = self.types if self.primary_key else dict.fromkeys(self.hashes, pa.int64())
-            kept.append((self.index, self.index_layout, types))
+            kept.append((self.index, self.index_layout, self.index_types))
         if self.clock is not None:
             kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
         if self.dropped is not None:
@@ -133,7 +155,7 @@ class Table:
 
     def index_rows(self, rows: Rows) -> Rows:
         """What the index keeps of some rows."""
-        return rows if self.primary_key else row_hashes(rows, self.hashes)
+        return self.with_key(rows) if self.primary_key else row_hashes(rows, self.hashes)
 
     def empty(self) -> Rows:
         return Rows.empty(self.types)
@@ -179,7 +201,7 @@ class TableChanges:
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
-            taken = self._count(given, self.table.primary_key) > 0
+            taken = self._count(given, self.table.key) > 0
             if taken.any():
                 self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
         self._take(given)
@@ -201,7 +223,7 @@ class TableChanges:
         self._refuse_bad_keys(given)
         there = self._with_key_of(given)
         if len(there) < len(keys):
-            self._reject_row(given.rows, self._count(given, self.table.primary_key) < 1, "it is not there")
+            self._reject_row(given.rows, self._count(given, self.table.key) < 1, "it is not there")
         self._refuse_final(there.rows, "delete")
         self._take(there.negated())
 
@@ -228,7 +250,8 @@ class TableChanges:
         changed = Sorted.concat(self.pending) if self.taken > 1 else _owned(self.pending[0])
         if self.index is None:
             return net(changed.rows, self.table.primary_key)
-        return self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
+        rows = self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
+        return rows.select(self.table.names) if self.table.folded else rows
 
     def _is_older(self, rows: Rows) -> Mask | None:
         """Which rows lie before the watermark; None if there is none."""
@@ -291,7 +314,7 @@ class TableChanges:
         if self.index is None:
             return Sorted.as_given(self._normalized(rows))
         if self.table.primary_key:
-            return Sorted.by(self.table.primary_key, self._normalized(rows))
+            return Sorted.by(self.table.key, self.table.with_key(self._normalized(rows)))
         return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
@@ -330,8 +353,8 @@ class TableChanges:
     def _with_key_of(self, given: Sorted) -> Sorted:
         """The rows of the table, as changed so far, whose key is among those of the given rows."""
         keys = given.rows.select(given.key)
-        parts = [self.table.empty()]
-        for which, found in self._candidates(given, self.table.names):
+        parts = [Rows.empty(self.table.index_types)]
+        for which, found in self._candidates(given, self.table.index_layout.columns):
             parts.append(found.filter(alike(keys.take(which), found)))
         there = Sorted.by(given.key, Rows.concat(parts))
         return Sorted.by(given.key, self._netted(there))
@@ -353,7 +376,7 @@ class TableChanges:
     def _refuse_bad_keys(self, given: Sorted) -> None:
         """A key has no NULL in it, and occurs once."""
         rows, key = given.rows, given.key
-        for name in key:
+        for name in self.table.primary_key:
             if rows[name].null_count:
                 self._reject_row(rows, ~valid_mask(rows[name]), f"NULL in the primary key column {name}")
         if given.are_distinct():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.catalyst.functions import in_mode
 from viewlet.catalyst.jvm import class_of, walk
 from viewlet.catalyst.sketches import hll_constants
-from viewlet.catalyst.tree import Tree, Undecodable, fingerprint, mode_of
+from viewlet.catalyst.tree import Tree, fingerprint, mode_of, refuse_collated
 from viewlet.catalyst.users import handlers_of
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
 from viewlet.plan.types import BINARY, decimal
@@ -46,6 +46,8 @@ def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
     function = call.parts[0]
     where = expressions.decode(call.parts[1]) if len(call.parts) > 1 else None
     name, args = decode_function(expressions, function)
+    if call.data["isDistinct"]:
+        refuse_collated(a.type for a in args)
     return Reduce(name, args, function.type, bool(call.data["isDistinct"]), where, handlers_of(function))
 
 
@@ -64,11 +66,11 @@ def decode_short_sum(expressions: Expressions, made: Tree) -> Reduce | Over | No
 
 def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:
     """The name and the arguments of an aggregate function."""
-    if not expressions.plain_strings:
-        raise Undecodable("strings are compared by a collation, by Spark alone")
     if function.kind == "ListAgg":
         return decode_listagg(expressions, function)
     args = expressions.decode_all(function.parts)
+    if function.kind != "Count":
+        refuse_collated(a.type for a in args)
     if function.kind == "HyperLogLogPlusPlus":
         args = (*args, Literal(hll_constants(function.jvm), BINARY))
     if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
@@ -81,6 +83,7 @@ def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple
     value, delimiter, *terms = function.parts
     order = [expressions.order(term) for term in terms]
     args = (*expressions.decode_all([value, delimiter]), *(o.key for o in order))
+    refuse_collated(a.type for a in args)
     more = ", ".join(f"{'desc' if o.descending else 'asc'} nulls {'first' if o.nulls_first else 'last'}" for o in order)
     return f"listagg[{more}]" if order else "listagg", args
 

@@ -1,12 +1,14 @@
 """A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
 
-    analysed by Spark → refused or accepted → stabilized → separated → optimized by Spark → lifted → normalized → decoded
+    analysed by Spark → refused or accepted → grouped by collation keys → stabilized → separated → optimized by Spark
+    → joined by collation keys → lifted → normalized → decoded
 
 A stage takes one of Spark's plans and gives one with the same columns.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +20,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from viewlet.catalyst.decode import Decoder, output_of
+from viewlet.catalyst.collate import group_by_keys, join_by_keys, speaks_of_collations
+from viewlet.catalyst.decode import Decoder
 from viewlet.catalyst.expressions import USERS_FUNCTIONS
 from viewlet.catalyst.jvm import Jvm, Node, plan_of, quietly
 from viewlet.catalyst.lift import count_instead, lift
@@ -30,10 +33,10 @@ from viewlet.catalyst.session import FAULTY_RULES, leave_out
 from viewlet.catalyst.settings import meaning_of
 from viewlet.catalyst.stabilize import stabilize
 from viewlet.catalyst.tables import Fields, Tables, register_mentioned, replace_tables
-from viewlet.columns.types import MONTHS
+from viewlet.catalyst.types import decode_declared
 from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
 from viewlet.plan.nodes import Plan, children
-from viewlet.plan.types import Field, Type
+from viewlet.plan.types import MONTHS, Field, Type
 
 _OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.logical\.View)"')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
@@ -93,13 +96,13 @@ def analyse(
         analysed = plan_of(definition)
     analysed = replace_tables(jvm, analysed, tables)
     refuse(analysed, tables)
-    columns = tuple(f for _, f in output_of(jvm, analysed))
+    columns = tuple(map(decode_declared, json.loads(analysed.schema().json())["fields"]))
     _refuse_duplicates(columns)
-    _refuse_intervals(columns)
-    stable = stabilize(jvm, analysed)
+    _refuse_types(columns)
+    stable = stabilize(jvm, group_by_keys(jvm, analysed))
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
-    final = normalize(jvm, lift(jvm, normalize(jvm, _optimized(jvm, prepared))))
-    decoder = Decoder(jvm, tables, plain_strings=not re.search("collat", analysed.toJSON(), re.IGNORECASE))
+    final = normalize(jvm, lift(jvm, normalize(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))))
+    decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
     is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))
@@ -151,25 +154,25 @@ def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
             )
 
 
-def _refuse_intervals(columns: tuple[Field, ...]) -> None:
-    """Intervals that neither Arrow nor Spark's exchange with it can hold."""
+def _refuse_types(columns: tuple[Field, ...]) -> None:
+    """What neither Arrow nor Spark's exchange with it can hold."""
     for column in columns:
-        if _holds(column.type, ("interval",)):
+        for name in ("geometry", "geography"):
+            if column.type.holds(name):
+                hint = "give its WKB, with st_asbinary, and make it again where it is used"
+                raise UnsupportedQuery(
+                    f"column `{column.name}` holds a {name.upper()}, which views do not keep", hint=hint
+                )
+        if column.type.holds("interval"):
             raise UnsupportedQuery(
                 f"column `{column.name}` holds an interval of months, days and seconds together, which has no Arrow type",
                 hint="make_ym_interval and make_dt_interval give intervals that have",
             )
-        if column.type.name not in MONTHS and _holds(column.type, MONTHS):
+        if column.type.name not in MONTHS and column.type.holds(*MONTHS):
             raise UnsupportedQuery(
                 f"column `{column.name}` holds intervals of months inside of an array, a map or a struct",
                 hint="give them columns of their own, or keep numbers of months",
             )
-
-
-def _holds(kind: Type, names: tuple[str, ...]) -> bool:
-    """Whether a type is one of some, or holds one anywhere inside."""
-    parts = [part[1] if isinstance(part, tuple) else part for part in kind.args]
-    return kind.name in names or any(_holds(part, names) for part in parts if isinstance(part, Type))
 
 
 def _field_twice(kind: Type) -> str | None:
@@ -178,8 +181,7 @@ def _field_twice(kind: Type) -> str | None:
         counts = Counter(name for name, _ in kind.args)
         twice = next((name for name, n in counts.items() if n > 1), None)
         return twice or next(filter(None, (_field_twice(part) for _, part in kind.args)), None)
-    parts = [part for part in kind.args if isinstance(part, Type)]
-    return next(filter(None, map(_field_twice, parts)), None)
+    return next(filter(None, map(_field_twice, kind.parts)), None)
 
 
 __all__ = ["Analysis", "analyse"]

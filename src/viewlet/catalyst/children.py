@@ -14,6 +14,8 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.settings import OURS
+
 
 def clone(parent: SparkSession) -> SparkSession:
     """A session with the settings, temporary views and functions that another one has now."""
@@ -28,6 +30,8 @@ def bare(parent: SparkSession) -> SparkSession:
 def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
     """PySpark's object for a session; it would make itself the session of `rdd.toDF`."""
     to_frame = RDD.toDF
+    for name, value in OURS.items():
+        session.sessionState().conf().setConfString(name, value)
     try:
         return SparkSession(parent.sparkContext, session)
     finally:

@@ -20,7 +20,7 @@ from viewlet.catalyst.jvm import Jvm, Node, children, class_of, items, subplans
 from viewlet.catalyst.literals import NoPythonValue
 from viewlet.catalyst.sessions import in_sessions
 from viewlet.catalyst.tables import Tables
-from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, expression, expressions, parse
+from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, expression, expressions, parse, refuse_collated
 from viewlet.catalyst.types import decode_field
 from viewlet.catalyst.values import constant_rows
 from viewlet.plan import nodes as algebra
@@ -34,8 +34,6 @@ JOINS = {
 }  # fmt: skip
 CONSTANTS = ("LocalRelation", "OneRowRelation", "Range", "EmptyRelation")
 LIMIT_CHAIN = ("GlobalLimit", "LocalLimit", "Offset", "Sort")
-COMPARING = ("Aggregate", "Join", "Window", "GlobalLimit", "Offset")
-"""Operators that compare strings themselves, and so depend on collations."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,6 @@ class Decoder:
                 operator, [*inputs, *inner], "a subquery that may give more than one row is evaluated by Spark alone"
             )
         try:
-            if not self.plain_strings and kind in COMPARING:
-                raise Undecodable("strings are compared by a collation, by Spark alone")
             return self._known(kind, operator, inputs)
         except Undecodable as reason:
             return self._seal(operator, inputs, str(reason))
@@ -175,6 +171,7 @@ class Decoder:
         decoder = self._expressions(rows)
         grouping = expressions(operator.node, operator.data, "groupingExpressions")
         keys = decoder.decode_all(grouping)
+        refuse_collated(key.type for key in keys)
         rows = Part(in_sessions(rows.plan, keys, items(operator.node.groupingExpressions())), rows.ids)
         results = self._results(operator, decoder, "aggregateExpressions")
         columns = _renamed(operator.fields, results)
@@ -216,6 +213,7 @@ class Decoder:
         decoder = self._expressions(rows)
         partition = decoder.decode_all(expressions(operator.node, operator.data, "partitionSpec"))
         order = tuple(decoder.order(t) for t in expressions(operator.node, operator.data, "orderSpec"))
+        refuse_collated((*(p.type for p in partition), *(o.key.type for o in order)))
         results = self._results(operator, decoder, "windowExpressions")
         columns = (*self._columns_of(rows, operator), *_renamed(operator.fields[len(rows.ids) :], results))
         return Part(algebra.Window(rows.plan, partition, order, results, columns, origin=operator.origin), operator.ids)
@@ -241,10 +239,9 @@ class Decoder:
             node, own = node.child(), next(data)
             self.operators.append(node)
         rows = self._decode(node.child(), data)
-        if not self.plain_strings:
-            return self._seal(operator, [rows], "strings are compared by a collation, by Spark alone")
         try:
             order = tuple(self._expressions(rows).order(t) for t in expressions(node, own, "order"))
+            refuse_collated(o.key.type for o in order)
         except Undecodable as reason:
             return self._seal(operator, [rows], str(reason))
         return Part(algebra.Top(rows.plan, order, limit, offset, origin=operator.origin), rows.ids)

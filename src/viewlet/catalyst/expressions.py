@@ -38,7 +38,7 @@ class Expressions:
     def __init__(self, names: Mapping[Id, Column], *, plain_strings: bool = True) -> None:
         self.names = names
         self.plain_strings = plain_strings
-        """False where a collation other than bytes may be about: then only columns are understood."""
+        """False where a collation other than bytes may be about: then what touches it is left to Spark."""
 
     def decode(self, tree: Tree) -> Expr:
         """The algebra's expression for one of Spark's."""
@@ -57,7 +57,11 @@ class Expressions:
             return total
         if kind in _SUBQUERIES:
             raise Undecodable("a subquery that may give more than one row is evaluated by Spark alone")
-        return (self.known(tree) if self.plain_strings else None) or self.opaque(tree)
+        return (None if self.is_collated(tree) else self.known(tree)) or self.opaque(tree)
+
+    def is_collated(self, tree: Tree) -> bool:
+        """Whether an expression takes or gives strings that are not compared as bytes."""
+        return not self.plain_strings and any(t.type.holds("collated") for t in (tree, *tree.parts))
 
     def decode_all(self, trees: list[Tree]) -> tuple[Expr, ...]:
         return tuple(self.decode(tree) for tree in trees)

@@ -9,8 +9,9 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from viewlet.columns.types import MONTHS, arrow_type
-from viewlet.plan.types import INT, Field, Type
+from viewlet.catalyst.types import encode_fields
+from viewlet.columns.types import arrow_type
+from viewlet.plan.types import INT, MONTHS, Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,9 +22,9 @@ VARIANT_TYPE = Type("variant")
 
 def spark_schema(fields: Sequence[Field]) -> StructType:
     """The Spark schema of some columns."""
-    from pyspark.sql.types import StructField, StructType, _parse_datatype_string
+    from pyspark.sql.types import StructType
 
-    return StructType([StructField(f.name, _parse_datatype_string(str(f.type)), f.nullable) for f in fields])
+    return StructType.fromJson(encode_fields(tuple(fields)))
 
 
 def arrow_schema(fields: Sequence[Field]) -> pa.Schema:

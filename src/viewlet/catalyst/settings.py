@@ -18,6 +18,9 @@ ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 PLAIN = {ZONE: "UTC", ANSI: "true"}
 """The settings of a session that Viewlet starts, and of everything that no user's text decides."""
 
+OURS = {"spark.sql.timeType.enabled": "true"}
+"""What every session of ours has: Spark 4.1 knows TIME, and has it switched off."""
+
 _WITHOUT_MEANING = tuple(
     f"spark.sql.{family}"
     for family in (
@@ -26,7 +29,7 @@ _WITHOUT_MEANING = tuple(
         "event.", "execution.", "extendedExplainProviders", "extensions", "files.", "hive.", "inMemoryColumnarStorage.",
         "leafNodeDefaultParallelism", "maven.", "max", "metadataCacheTTLSeconds", "objectHashAggregate.", "optimizer.",
         "orc.", "parquet.", "pipelines.", "planner.", "pyspark.", "queryExecutionListeners", "redaction.", "repl.",
-        "shuffle", "sources.", "stackTracesInDataFrameContext", "statistics.", "streaming.", "thriftServer.", "ui.",
+        "shuffle", "sources.", "stackTracesInDataFrameContext", "statistics.", "streaming.", "thriftServer.", "timeType.", "ui.",
         "view.", "warehouse.",
     )
 )  # fmt: skip
@@ -58,7 +61,7 @@ def has_meaning(name: str) -> bool:
 def put(spark: SparkSession, settings: Mapping[str, str], *, others: Mapping[str, str]) -> None:
     """Let a session have these settings and no others that have a meaning; those that have none, from elsewhere."""
     conf, before = _conf(spark), settings_of(spark)
-    wanted = {name: value for name, value in others.items() if not has_meaning(name)} | dict(settings)
+    wanted = {name: value for name, value in others.items() if not has_meaning(name)} | dict(settings) | OURS
     for name in before.keys() - wanted.keys():
         conf.unsetConf(name)
     for name, value in wanted.items():

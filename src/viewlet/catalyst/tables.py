@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, plan_of
-from viewlet.catalyst.types import encode_fields, encode_type
+from viewlet.catalyst.types import encode_fields
 from viewlet.errors import UnknownName, UnsupportedQuery
 from viewlet.plan.types import Field
 from viewlet.sql.words import quoted
@@ -111,18 +111,11 @@ def _leaf_for(jvm: Jvm, view: Node, warehouse: str, name: str, tables: Tables) -
     if warehouse != tables.warehouse:
         raise UnsupportedQuery(f"`{name}` is a table of another warehouse", hint="read it from this one's `db.spark`")
     name = tables.find(name)
-    used, fields = items(view.output()), tables.fields[name]
-    if [c.name() for c in used] != [f.name for f in fields]:
+    used, leaf = items(view.output()), tables.leaf(jvm, name)
+    if [c.name() for c in used] != [f.name for f in tables.fields[name]]:
         raise UnsupportedQuery(
             f"the definition reads `{name}` as it was before its columns changed",
             hint="make the DataFrame again from the current table",
         )
-    empty = jvm.seq([])
-    metadata = jvm.java.org.apache.spark.sql.types.Metadata.empty()
-    output = [
-        jvm.expressions.AttributeReference(
-            f.name, jvm.data_type(encode_type(f.type)), f.nullable, metadata, c.exprId(), empty
-        )
-        for c, f in zip(used, fields, strict=True)
-    ]
-    return copy_with(jvm, tables.leaf(jvm, name), {0: jvm.seq(output)})
+    output = [column.withExprId(c.exprId()) for column, c in zip(items(leaf.output()), used, strict=True)]
+    return copy_with(jvm, leaf, {0: jvm.seq(output)})

@@ -7,12 +7,22 @@ from viewlet.catalyst.jvm import Jvm, Node, items, same_expr
 
 def tie_breakers(jvm: Jvm, plan: Node, given: list[Node]) -> list[Node]:
     """Sort terms that tell apart what the given keys do not: all other columns."""
-    return [jvm.ascending(sortable(jvm, c)) for c in items(plan.output()) if not any(same_expr(c, g) for g in given)]
+    left = [c for c in items(plan.output()) if is_collated(c) or not any(same_expr(c, g) for g in given)]
+    return [jvm.ascending(sortable(jvm, c)) for c in left]
 
 
 def sortable(jvm: Jvm, expr: Node) -> Node:
-    """Something to sort by: the value itself, or its text where Spark has no order for it (maps, variants)."""
-    return expr if jvm.is_orderable(expr) else jvm.cast(expr, jvm.data_type("string"))
+    """Something to sort by that ties no two values: the value itself, or its text.
+
+    Spark has no order for maps and variants; and strings that a collation takes as equal it ties.
+    """
+    is_told_apart = jvm.is_orderable(expr) and not is_collated(expr)
+    return expr if is_told_apart else jvm.cast(expr, jvm.data_type("string"))
+
+
+def is_collated(expr: Node) -> bool:
+    """Whether an expression is, or holds, strings that are compared by a collation."""
+    return " collate " in str(expr.dataType().simpleString())
 
 
 def only_if(jvm: Jvm, present: Node | None, value: Node) -> Node:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from viewlet.catalyst.jvm import Node
 from viewlet.catalyst.types import decode_type
-from viewlet.plan.types import Type
+from viewlet.plan.types import Type, computed
 
 Id = tuple[int, str]
 """What identifies a column in Spark: a number, and the JVM that gave it."""
@@ -23,6 +23,12 @@ Id = tuple[int, str]
 
 class Undecodable(Exception):
     """An operator or expression that the algebra has no word for; the message says why."""
+
+
+def refuse_collated(kinds: Iterable[Type]) -> None:
+    """Values that are not compared as bytes are left to Spark, together with the operator that compares them."""
+    if any(kind.holds("collated") for kind in kinds):
+        raise Undecodable("strings are compared by a collation, by Spark alone")
 
 
 @dataclass
@@ -45,8 +51,8 @@ class Tree:
     @cached_property
     def type(self) -> Type:
         if "dataType" in self.data and self.kind in ("AttributeReference", "Literal", "Cast"):
-            return decode_type(self.data["dataType"])
-        return decode_type(_json(self.jvm.dataType()))
+            return computed(decode_type(self.data["dataType"]))
+        return computed(decode_type(_json(self.jvm.dataType())))
 
     def part(self, name: str) -> Tree:
         """The child that is a given parameter."""

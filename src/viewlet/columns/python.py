@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import valid_mask, values_of
-from viewlet.columns.types import MONTHS
 from viewlet.errors import UnsupportedValue
-from viewlet.plan.types import Field, Type
+from viewlet.plan.types import MONTHS, Field, Type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,10 +50,13 @@ def python_values(where: str, field: Field, column: pa.ChunkedArray) -> list[Any
 
 
 def pandas_values(where: str, field: Field, column: pa.ChunkedArray) -> pd.Series[Any]:
-    """A column for pandas: as Arrow gives it, or as Python's values where Arrow has no words for Spark's."""
+    """A column for pandas: as Arrow gives it, or as Python's values where that would lose something.
+
+    Arrow makes arrays of NumPy of what is nested, in which NULL is NaN.
+    """
     import pandas as pd
 
-    if _converter(field.type) is not None:
+    if field.type.is_nested or field.type.name in MONTHS:
         return pd.Series(python_values(where, field, column), dtype=object)
     try:
         return column.to_pandas()

@@ -2,14 +2,15 @@
 
 The mapping is Spark's own Arrow exchange, with every field nullable: nullability belongs to the schema, and
 two columns of one Spark type always have the same Arrow type. Two things have no exact way back: Arrow has no
-plain interval of months, so that one is kept as `int32`, and a variant is a struct of its two binary parts.
+plain interval of months, so that one is kept as `int32`, and a variant is a struct of its two binary parts. What is
+told apart by comparing alone (CHAR, VARCHAR, collations) is a string like any other to Arrow.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from viewlet.plan.types import Type
+from viewlet.plan.types import MONTHS, Type
 
 _TAG = {b"variant": b"true"}
 VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata=_TAG)])
@@ -22,7 +23,7 @@ _ATOMIC = {
     "void": pa.null(), "variant": VARIANT,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _ATOMIC.items() if name != "variant"}
-MONTHS = ("interval year", "interval month", "interval year to month")
+_TEXTS = ("char", "varchar", "collated")
 
 
 def arrow_type(kind: Type) -> pa.DataType:
@@ -36,6 +37,10 @@ def arrow_type(kind: Type) -> pa.DataType:
             return pa.map_(arrow_type(kind.args[0]), arrow_type(kind.args[1]))
         case "struct":
             return pa.struct([pa.field(name, arrow_type(part)) for name, part in kind.args])
+        case name if name in _TEXTS:
+            return pa.string()
+        case "time":
+            return pa.time64("us")
         case name if name in MONTHS:
             return pa.int32()
         case name if name.startswith("interval"):
@@ -61,6 +66,8 @@ def spark_type(kind: pa.DataType) -> Type:
         return spark_type(kind.value_type)
     if _is_list(kind):
         return Type("array", (spark_type(kind.value_type),))
+    if pa.types.is_time(kind):
+        return Type("time", (6,))
     for fits, name in _WIDER:
         if fits(kind):
             return Type(name)

@@ -1,14 +1,23 @@
 """Spark SQL's data types, as values.
 
 A type is a name and its arguments, so that two types are equal exactly when Spark would call them the
-same. Nullability is not part of a type: it belongs to the field.
+same. Nullability is not part of a type: it belongs to the field, and inside of a type everything may be NULL.
+
+A string that is compared by a collation is no `string` but `collated`: whatever knows how to compare, group or order
+strings knows their bytes, and has to leave those to Spark. CHAR and VARCHAR are types of columns alone; what is computed
+from them are strings (`computed`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
+
+from viewlet.plan.collations import BINARY as BYTEWISE
+from viewlet.plan.collations import collation
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FRACTIONAL = ("float", "double")
@@ -27,8 +36,18 @@ ATOMIC = (
 SYNONYMS = {
     "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float",
     "bool": "boolean", "text": "string", "numeric": "decimal", "dec": "decimal", "null": "void",
-    "timestamp_ltz": "timestamp",
+    "timestamp_ltz": "timestamp", "character": "char",
 }  # fmt: skip
+MONTHS = ("interval year", "interval month", "interval year to month")
+_DAYS = ("day", "hour", "minute", "second")
+INTERVALS = (*MONTHS, *(f"interval {a}" for a in _DAYS), *(f"interval {a} to {b}" for a, b in combinations(_DAYS, 2)))
+_NOT_KEPT = {
+    "interval": "an interval of months, days and seconds together has no Arrow type: keep it as INTERVAL YEAR TO MONTH "
+    "and INTERVAL DAY TO SECOND",
+    "geometry": "tables and views do not hold GEOMETRY: keep its WKB as BINARY (st_asbinary)",
+    "geography": "tables and views do not hold GEOGRAPHY: keep its WKB as BINARY (st_asbinary)",
+}
+"""Types of Spark's that have no column here, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +76,24 @@ class Type:
                 return self.is_ordered or name in ("boolean", "string", "binary")
 
     @property
-    def has_floats(self) -> bool:
-        """Whether it has doubles or floats in it."""
+    def parts(self) -> tuple[Type, ...]:
+        """The types that values of this one consist of."""
         match self.name:
             case "array" | "map":
-                return any(part.has_floats for part in self.args)
+                return self.args
             case "struct":
-                return any(part.has_floats for _, part in self.args)
-            case name:
-                return name in FRACTIONAL
+                return tuple(part for _, part in self.args)
+            case _:
+                return ()
+
+    def holds(self, *names: str) -> bool:
+        """Whether it is one of some types, or has one anywhere in it."""
+        return self.name in names or any(part.holds(*names) for part in self.parts)
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether it has doubles or floats in it."""
+        return self.holds(*FRACTIONAL)
 
     @property
     def is_nested(self) -> bool:
@@ -75,6 +103,10 @@ class Type:
         match self.name:
             case "decimal":
                 return f"decimal({self.args[0]},{self.args[1]})"
+            case "char" | "varchar" | "time":
+                return f"{self.name}({self.args[0]})"
+            case "collated":
+                return f"string collate {self.args[0]}"
             case "struct":
                 return f"struct<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.args)}>"
             case "array" | "map":
@@ -89,6 +121,28 @@ STRING, BINARY, DATE, TIMESTAMP = Type("string"), Type("binary"), Type("date"), 
 
 def decimal(precision: int, scale: int) -> Type:
     return Type("decimal", (precision, scale))
+
+
+def collated(name: str) -> Type:
+    """Strings that are compared by a collation, which Spark has."""
+    found = collation(name)
+    if found is None:
+        raise ValueError(f"Spark has no collation {name}")
+    return STRING if found == BYTEWISE else Type("collated", (found,))
+
+
+def computed(kind: Type) -> Type:
+    """The type as which Spark computes with values of a column: CHAR and VARCHAR are strings to it."""
+    if kind.name in ("char", "varchar"):
+        return STRING
+    return rebuilt(kind, computed) if kind.holds("char", "varchar") else kind
+
+
+def rebuilt(kind: Type, change: Callable[[Type], Type]) -> Type:
+    """A type with each of its parts changed."""
+    if kind.name == "struct":
+        return Type("struct", tuple((name, change(part)) for name, part in kind.args))
+    return Type(kind.name, tuple(map(change, kind.parts))) if kind.parts else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +170,7 @@ class _TypeTokens:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = re.findall(r"`(?:[^`]|``)*`|[\w.$-]+|[<>(),:]|\S", text)
+        self.tokens = re.findall(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[\w.$-]+|[<>(),:]|\S", text)
         self.at = 0
 
     def peek(self) -> str:
@@ -147,6 +201,8 @@ class _TypeTokens:
             case "map":
                 self.take("<")
                 key = self.type()
+                if key.holds("collated"):
+                    raise ValueError(f"Spark has no maps by a collation: `{self.text}`")
                 self.take(",")
                 value = self.type()
                 self.take(">")
@@ -154,18 +210,47 @@ class _TypeTokens:
             case "struct":
                 return self._struct()
             case "char" | "varchar":
-                self.take("(")
-                self.take()
-                self.take(")")
-                return STRING
-            case "interval":
-                unit = [name, self.take().lower()]
-                while self.peek().lower() in ("to", "month", "second", "minute", "hour"):
-                    unit.append(self.take().lower())
-                return Type(" ".join(unit))
+                return Type(name, (self._number(1),))
+            case "string":
+                return collated(self.take().strip("`")) if self._accept("collate") else STRING
+            case "time":
+                return self._time()
+            case "interval" if self.peek().lower() in ("year", "month", *_DAYS):
+                return self._interval()
+            case _ if name in _NOT_KEPT:
+                raise ValueError(_NOT_KEPT[name])
             case _ if name in ATOMIC:
                 return Type(name)
         raise ValueError(f"`{self.text}` is not a data type that Spark knows: {name!r}")
+
+    def _accept(self, *words: str) -> bool:
+        """Whether some words come next, whatever their case; then they are read."""
+        found = tuple(token.lower() for token in self.tokens[self.at : self.at + len(words)]) == words
+        self.at += len(words) if found else 0
+        return found
+
+    def _number(self, least: int, most: int | None = None) -> int:
+        """A number in parentheses, such as a length."""
+        self.take("(")
+        number = self.take()
+        self.take(")")
+        if not number.isdigit() or int(number) < least or (most is not None and int(number) > most):
+            limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
+            raise ValueError(f"`{self.text}` is not a data type: {number} is no number {limits}")
+        return int(number)
+
+    def _time(self) -> Type:
+        precision = self._number(0, 6) if self.peek() == "(" else 6
+        self._accept("without", "time", "zone")
+        return Type("time", (precision,))
+
+    def _interval(self) -> Type:
+        name = f"interval {self.take().lower()}"
+        if self._accept("to"):
+            name += f" to {self.take().lower()}"
+        if name not in INTERVALS:
+            raise ValueError(f"`{self.text}` is not a data type: Spark has no {name}")
+        return Type(name)
 
     def _decimal(self) -> Type:
         if self.peek() != "(":
@@ -192,6 +277,10 @@ class _TypeTokens:
             if self.peek() == ":":
                 self.take(":")
             fields.append((name, self.type()))
+            if self._accept("not", "null"):
+                raise ValueError(f"NOT NULL inside of a struct is not kept: field {name} of `{self.text}`")
+            if self._accept("comment"):
+                self.take()
             if self.peek() == ",":
                 self.take(",")
         self.take(">")

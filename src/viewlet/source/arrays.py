@@ -45,7 +45,7 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     array = _decoded(array)
     try:
         array.validate(full=True)
-        converted = array if array.type == kind else _cast(array, field.type, kind)
+        converted = _fitted(array if array.type == kind else _cast(array, field.type, kind), field.type)
     except pa.ArrowException:
         converted = None
     if converted is None or not in_range(converted) or _may_repeat_keys(converted):
@@ -112,8 +112,31 @@ def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
         return array.cast(wanted)
     if pa.types.is_timestamp(given) and pa.types.is_timestamp(wanted):
         return None if given.tz is not None and wanted.tz is None else array.cast(wanted)
-    same = not _is_unknown(given) and spark_type(given) == kind
+    same = not _is_unknown(given) and arrow_type(spark_type(given)) == wanted
     return array.cast(wanted) if same and not pa.types.is_date64(given) else None
+
+
+def _fitted(array: pa.Array | None, kind: Type) -> pa.Array | None:
+    """The array within the limits of its type; None where they need a closer look."""
+    if array is None or not _is_limited(kind):
+        return array
+    return _fitted_texts(array, kind) if kind.name in ("char", "varchar") else None
+
+
+def _is_limited(kind: Type) -> bool:
+    """Whether a type, or one inside it, takes less than Arrow's does."""
+    is_rounded = kind.name == "time" and kind.args != (6,)
+    return is_rounded or kind.name in ("char", "varchar") or any(map(_is_limited, kind.parts))
+
+
+def _fitted_texts(texts: pa.Array, kind: Type) -> pa.Array | None:
+    """Texts without the spaces beyond their length; CHAR filled up with them. None where something else is beyond it."""
+    (length,) = kind.args
+    beyond = pc.utf8_rtrim(pc.utf8_slice_codeunits(texts, start=length), characters=" ")
+    if pc.any(pc.not_equal(beyond, "")).as_py():
+        return None
+    cut = pc.utf8_slice_codeunits(texts, start=0, stop=length)
+    return pc.utf8_rpad(cut, width=length, padding=" ") if kind.name == "char" else cut
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -161,10 +184,23 @@ def _may_repeat_keys(array: pa.Array) -> bool:
 
 def _python_values(table: str, field: Field, array: pa.Array) -> list[Any]:
     """The values of an array, one by one; those that Python cannot hold are refused."""
+    if _holds(array.type, pa.types.is_time64):
+        _refuse_nanoseconds(table, field, array)
     try:
         return array.to_pylist()
     except (UnicodeDecodeError, OverflowError, ValueError):
         return [_python_value(table, field, array, row) for row in range(len(array))]
+
+
+def _refuse_nanoseconds(table: str, field: Field, array: pa.Array) -> None:
+    """Python would cut them off a time without a word."""
+    for row in range(len(array)):
+        try:
+            array[row : row + 1].cast(_arrow_type(field.type))
+        except pa.ArrowInvalid:
+            raise refuse_value(
+                table, row + 1, field.name, array[row], "has nanoseconds, which TIME does not hold"
+            ) from None
 
 
 def _python_value(table: str, field: Field, array: pa.Array, row: int) -> Any:

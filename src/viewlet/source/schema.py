@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewlet.columns.collate import folding
 from viewlet.columns.types import spark_type
 from viewlet.errors import SqlError
 from viewlet.expectations import Constraint, read_constraints
-from viewlet.plan.types import Field, parse_type
+from viewlet.plan.types import MONTHS, Field, Type, parse_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,32 @@ def read_schema(
     key = tuple(_spelled(table, fields, name, "primary key").name for name in primary_key or declared.primary_key)
     if declared.primary_key and key != declared.primary_key:
         raise SqlError(f"table {table}: two primary keys, {', '.join(declared.primary_key)} and {', '.join(key)}")
-    if nested := [f for f in fields if f.name in key and f.type.is_nested]:
-        raise SqlError(f"table {table}: {nested[0].name} is {nested[0].type} and cannot be a primary key")
+    for f in (f for f in fields if f.name in key and not _can_be_key(f.type)):
+        hint = "a key is compared without Spark, by UTF8_BINARY or UTF8_LCASE" if f.type.name == "collated" else None
+        raise SqlError(f"table {table}: {f.name} is {f.type} and cannot be a primary key", hint=hint)
+    if inside := next((f for f in fields if f.type.name not in MONTHS and f.type.holds(*MONTHS)), None):
+        hint = "give them columns of their own, or keep numbers of months"
+        raise SqlError(
+            f"table {table}: {inside.name} is {inside.type}, and intervals of months have no place inside", hint=hint
+        )
     texts = {**dict(declared.defaults), **(defaults or {})}
     given = tuple((_spelled(table, fields, name, "default").name, text) for name, text in texts.items())
     checks = read_constraints(
         table, {**{c.name: (c.text, c.action) for c in declared.constraints}, **(constraints or {})}
     )
     return Schema(tuple(replace(f, nullable=f.nullable and f.name not in key) for f in fields), key, given, checks)
+
+
+def _can_be_key(kind: Type) -> bool:
+    return folding(kind.args[0]) is not None if kind.name == "collated" else not kind.is_nested
+
+
+def declared_field(data: dict[str, Any]) -> Field:
+    """A column of a StructType, given as its JSON, if tables hold its type."""
+    from viewlet.catalyst.types import decode_declared
+
+    found = decode_declared(data)
+    return Field(found.name, parse_type(str(found.type)), found.nullable)
 
 
 def _spelled(table: str, fields: tuple[Field, ...], name: str, what: str) -> Field:
@@ -79,7 +98,7 @@ def _read(table: str, schema: Any) -> Schema:
     if isinstance(schema, tuple | list) and all(isinstance(f, Field) for f in schema):
         return Schema(tuple(schema))
     if type(schema).__name__ == "StructType":
-        return Schema(tuple(Field(f.name, parse_type(f.dataType.simpleString()), f.nullable) for f in schema.fields))
+        return Schema(tuple(map(declared_field, schema.jsonValue()["fields"])))
     raise SqlError(
         f"table {table}: a schema is a DDL text, a StructType or a pyarrow Schema, not {type(schema).__name__}"
     )

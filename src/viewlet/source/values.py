@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from viewlet.plan.types import INTEGRAL, Type
+from viewlet.plan.types import INTEGRAL, MONTHS, Type
 from viewlet.source.names import named_values
 from viewlet.source.refusal import Wrong, shortened
 
@@ -28,6 +28,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DECIMAL_TEXT = re.compile(r"[+-]?\d+(\.\d+)?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?")
+_CLOCK_TEXT = re.compile(r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
 _LARGEST_FLOAT = 3.4028235677973366e38
 """Where rounding to 32 bits gives infinity."""
 
@@ -53,10 +54,14 @@ def _converter(kind: Type) -> Convert:
             return _map(kind)
         case "struct":
             return _struct(kind)
+        case "char" | "varchar":
+            return _text(kind)
+        case "time":
+            return _time(kind)
         case name if name in _SIMPLE:
             return _SIMPLE[name]
         case name if name.startswith("interval"):
-            return _months if name in ("interval year", "interval month", "interval year to month") else _duration
+            return _months if name in MONTHS else _duration
     raise AssertionError(f"no values of type {kind}")
 
 
@@ -152,6 +157,36 @@ def _string(value: Any) -> str:
     except UnicodeEncodeError as error:
         raise Wrong(f"is not valid UTF-8: a lone surrogate at position {error.start}") from None
     return value
+
+
+def _text(kind: Type) -> Convert:
+    """A string of a limited length: spaces beyond it are cut, and CHAR is filled up with them, as Spark does."""
+    (length,) = kind.args
+
+    def convert(value: Any) -> str:
+        text = _string(value)
+        if text[length:].strip(" "):
+            raise Wrong(f"exceeds the length of {kind}")
+        return text[:length].ljust(length) if kind.name == "char" else text[:length]
+
+    return convert
+
+
+def _time(kind: Type) -> Convert:
+    (precision,) = kind.args
+
+    def convert(value: Any) -> dt.time:
+        if isinstance(value, str):
+            value = _parsed(value, _CLOCK_TEXT, dt.time.fromisoformat, "a time of day like 12:30:00.000001")
+        if not isinstance(value, dt.time):
+            raise _wrong_type(value, kind)
+        if value.tzinfo is not None:
+            raise Wrong(f"has a time zone, which {kind} does not hold")
+        if value.microsecond % 10 ** (6 - precision):
+            raise Wrong(f"has more than {precision} digits after the point, the most of {kind}")
+        return value
+
+    return convert
 
 
 def _binary(value: Any) -> bytes:
@@ -254,7 +289,7 @@ def _json(value: Any) -> str:
 
 
 _SIMPLE: dict[str, Convert] = {
-    "boolean": _boolean, "string": _string, "binary": _binary, "date": _date, "timestamp": _timestamp,
+    "boolean": _boolean, "string": _string, "collated": _string, "binary": _binary, "date": _date, "timestamp": _timestamp,
     "timestamp_ntz": _timestamp_ntz, "void": _void, "variant": _variant,
 }  # fmt: skip
 

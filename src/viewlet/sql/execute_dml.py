@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import SqlError
-from viewlet.plan.types import Field
+from viewlet.plan.types import Field, computed
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
@@ -65,7 +65,7 @@ def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> Data
     renamed = frame.toDF(*[f"c{i}" for i in range(len(given))])
     values = {f.name: F.col(f"c{i}") for i, f in enumerate(given)}
     missing = {f.name: F.expr(table.default(f.name)) for f in table.fields if f not in given}
-    return renamed.select(*[{**values, **missing}[f.name].cast(str(f.type)) for f in table.fields])
+    return renamed.select(*[{**values, **missing}[f.name].cast(str(computed(f.type))) for f in table.fields])
 
 
 def delete(db: Database, s: DeleteFrom, parameters: Parameters) -> int:

@@ -124,7 +124,7 @@ def _string(reader: Reader) -> str:
 def _text(text: str, kind: Type) -> Any:
     """A string as a value of a column; one that spells a date or a time counts as it."""
     match kind.name:
-        case "string":
+        case "string" | "collated" | "char" | "varchar":
             return text
         case "date":
             return _date(text)

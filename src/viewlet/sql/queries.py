@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from viewlet.errors import EvaluationError, SqlError
-from viewlet.plan.types import Field, parse_type
+from viewlet.plan.types import Field
+from viewlet.source.schema import declared_field
 from viewlet.sql.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def run_query(db: Database, text: str, parameters: Parameters) -> DataFrame:
 def fields_of(frame: DataFrame) -> tuple[Field, ...]:
     """The columns of a query, in Viewlet's types."""
     try:
-        return tuple(Field(f.name, parse_type(f.dataType.simpleString())) for f in frame.schema.fields)
+        return tuple(replace(declared_field(f), nullable=True) for f in frame.schema.jsonValue()["fields"])
     except ValueError as error:
         raise SqlError(str(error)) from None
 

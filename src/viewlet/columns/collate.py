@@ -1,0 +1,35 @@
+"""Collations without Spark: strings that are equal under one, as one and the same string.
+
+UTF8_LCASE takes two strings as equal when their letters are, in lower case, one by one; RTRIM does not count spaces at
+the end. What needs the tables of a locale has no form here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.kernels.lettercase import by_letters, lower
+from viewlet.plan.collations import BINARY, LCASE
+
+Fold = Callable[[pa.Array], pa.Array]
+
+
+def folding(collation: str) -> Fold | None:
+    """The function that makes strings that a collation takes as equal the same; None where only Spark can."""
+    base = collation.removesuffix("_RTRIM")
+    if base not in (BINARY, LCASE):
+        return None
+    trims, lowers = base != collation, base == LCASE
+
+    def fold(texts: pa.Array) -> pa.Array:
+        trimmed = pc.utf8_rtrim(texts, characters=" ") if trims else texts
+        return _in_lower_case(trimmed) if lowers else trimmed
+
+    return fold
+
+
+_in_lower_case = by_letters("ascii_lower", lambda text: lower(text).replace("ς", "σ"))
+"""Letter by letter: whether a sigma ends a word does not matter."""
