@@ -19,6 +19,7 @@ from viewlet.errors import (
     UnsupportedValue,
     ViewletError,
     WarehouseBusy,
+    WrongArgument,
 )
 from viewlet.reading import Relation
 
@@ -45,6 +46,7 @@ __all__ = [
     "UnsupportedValue",
     "ViewletError",
     "WarehouseBusy",
+    "WrongArgument",
     "__version__",
     "connect",
 ]

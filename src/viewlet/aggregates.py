@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from viewlet.errors import SqlError
+from viewlet import arguments
+from viewlet.errors import SqlError, shortened
 from viewlet.plan.types import Field, Type, parse_type
 
 State = tuple[Any, ...]
@@ -96,8 +97,11 @@ class Replay:
 
 def refuse_wrong(name: str, aggregate: Any) -> None:
     """Raise for a declaration that cannot be right."""
+    arguments.text("the name of an aggregate", name)
     if not isinstance(aggregate, Aggregate | ColumnAggregate):
-        raise SqlError(f"aggregate {name}: {aggregate!r} is none", hint="give an object of a viewlet.Aggregate class")
+        raise SqlError(
+            f"aggregate {name}: {shortened(aggregate)} is none", hint="give an object of a viewlet.Aggregate class"
+        )
     missing = [what for what in ("state", "returns", "zero") if not hasattr(aggregate, what)]
     if missing:
         raise SqlError(f"aggregate {name} does not say its {missing[0]}", hint="state, returns and zero are declared")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.catalog import Catalog, View, view_document
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
@@ -116,6 +117,8 @@ def refuse_read(catalog: Catalog, found: Table | View) -> None:
 def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name: str, to: str) -> None:
     """Put a table with another name for a column in the place of one."""
     _refuse_checked(table, name)
+    if not arguments.text("the new name of a column", to).strip():
+        raise SqlError(f"table {table.name}: a column needs a name")
     if to.lower() in (n.lower() for n in table.names if n != name):
         raise SqlError(f"table {table.name} has a column {to} already")
     for old in with_asides(table):
@@ -172,7 +175,8 @@ def rename_view(database: Database, transaction: Transaction, view: View, to: st
 
 def column_named(table: Table, name: str) -> str:
     """A column's own spelling of its name."""
-    found = next((n for n in table.names if n.lower() == name.lower()), None)
+    wanted = arguments.text(f"the name of a column of {table.name}", name).lower()
+    found = next((n for n in table.names if n.lower() == wanted), None)
     if found is None:
         raise UnknownName(f"table {table.name} has no column {name}", hint=f"there are: {', '.join(table.names)}")
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from viewlet import arguments
 from viewlet.engine.ready import ReadyProgram, make_ready
 from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName
 from viewlet.expectations import Constraint
@@ -149,7 +150,8 @@ class Catalog:
 
     def known(self, name: str) -> str | None:
         """A table's or view's own spelling of its name, if there is one of that name."""
-        return next((known for known in self.names() if known.lower() == name.lower()), None)
+        wanted = arguments.text("the name of a table or view", name).lower()
+        return next((known for known in self.names() if known.lower() == wanted), None)
 
     def find(self, name: str) -> Table | View:
         """The table or view of a name; names are compared as Spark does, without regard to case."""
@@ -173,7 +175,7 @@ class Catalog:
 
     def refuse_taken(self, name: str) -> None:
         """A new name must be free."""
-        if not name.strip():
+        if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
         if re.search(r"\.(index|clock|dropped|m\d+)$", name, re.IGNORECASE):
             raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")

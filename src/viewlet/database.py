@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.blame import blaming_changes, blaming_contents
 from viewlet.catalog import Catalog, View, view_document
@@ -22,7 +23,7 @@ from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import Reading
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
-from viewlet.errors import InUse, SqlError, StoreError
+from viewlet.errors import InUse, SqlError, StoreError, shortened
 from viewlet.expectations import compiled, evaluator
 from viewlet.reading import Relation
 from viewlet.screen import plural
@@ -52,11 +53,11 @@ class Database:
         durability: Durability = "epoch",
         read_only: bool = False,
     ) -> None:
-        if engine not in ("auto", "inproc", "spark"):
-            raise StoreError(f"there is no engine named {engine!r}", hint="auto, inproc or spark")
+        if not isinstance(engine, str) or engine not in ("auto", "inproc", "spark"):
+            raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
-        self.sessions = Sessions(spark, lambda: self.catalog.names())
+        self.sessions = Sessions(arguments.session(spark), lambda: self.catalog.names())
         self.store = Store.open(path, write=not read_only, durability=durability)
         self.path = self.store.root
         self._lock = threading.RLock()
@@ -168,7 +169,8 @@ class Database:
         """
         from viewlet.sql.defaults import default_values
 
-        key = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key or ())
+        arguments.text("the name of a table or view", name)
+        key = arguments.texts(f"the primary key of table {name}", primary_key)
         declared = read_schema(name, schema, key, defaults, constraints)
         with self.writing():
             default_values(self, name, declared)
@@ -219,7 +221,10 @@ class Database:
 
         with self.writing(), self.store.begin() as transaction:
             found = self.catalog.table(table)
-            there = [c for c in columns if not if_exists or c.lower() in map(str.lower, found.names)]
+            given = arguments.texts("the columns to drop", columns)
+            if not given:
+                raise SqlError(f"table {table}: no column to drop is named")
+            there = [c for c in given if not if_exists or c.lower() in map(str.lower, found.names)]
             if not there:
                 return self.store.epoch
             names = [column_named(found, column) for column in there]
@@ -299,8 +304,9 @@ class Database:
         """
         from viewlet.views import define_view, given_for
 
-        if policy not in POLICIES:
-            raise SqlError(f"there is no refresh policy {policy!r}", hint=", ".join(POLICIES))
+        arguments.definition(name, definition)
+        if not isinstance(policy, str) or policy not in POLICIES:
+            raise SqlError(f"there is no refresh policy {shortened(policy)}", hint=", ".join(POLICIES))
         gone = {name, *replaced}
         schemas = {n: f for n, f in self.catalog.schemas().items() if n not in gone}
         given = given_for(self, gone, settings)
@@ -412,7 +418,7 @@ class Database:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
         from viewlet.check import check
 
-        names = [self.catalog.view(name).name] if name else list(self.catalog.views)
+        names = list(self.catalog.views) if name is None else [self.catalog.view(name).name]
         return check(self, names)
 
     def status(self) -> dict[str, Any]:

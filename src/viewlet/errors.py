@@ -7,6 +7,7 @@
     ├── InUse                      views read it, so that it can neither go nor change
     ├── UnsupportedQuery           a definition that cannot be kept fresh
     │   └── UnsupportedFunction    … because of a function that gives another answer every time
+    ├── WrongArgument              an argument is not of the kind that a call takes
     ├── RejectedEpoch              the changes are not right; nothing was applied
     ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
@@ -65,6 +66,10 @@ class UnsupportedFunction(UnsupportedQuery):
     """A function that gives another answer every time."""
 
 
+class WrongArgument(ViewletError, TypeError):
+    """An argument is not of the kind that a call takes."""
+
+
 class RejectedEpoch(ViewletError):
     """The changes are not right; nothing of the epoch was applied."""
 
@@ -97,8 +102,16 @@ class EvaluationError(ViewletError):
         return f"{f'view {self.view}: ' if self.view else ''}{super().message.rstrip('.')}{expression}{row}"
 
 
+def shortened(value: Any) -> str:
+    """A value as text, cut where it gets long."""
+    try:
+        return _cut(repr(value), 60)
+    except ValueError:  # Python does not print numbers of thousands of digits
+        return f"a {type(value).__name__} of very many digits"
+
+
 def _listed(values: Mapping[str, Any]) -> str:
-    return _cut(", ".join(f"{name}={_cut(repr(value), 60)}" for name, value in values.items()))
+    return _cut(", ".join(f"{name}={shortened(value)}" for name, value in values.items()))
 
 
 def _cut(text: str, most: int = 300) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.catalog import View
 from viewlet.columns.names import free_name
 from viewlet.columns.python import pandas_values, python_values
@@ -119,7 +120,7 @@ class Relation:
         Where one row of a table with a primary key was put instead of another, the two show as update_preimage
         and update_postimage.
         """
-        feed = self._database.store.feed(self.name, since)
+        feed = self._database.store.feed(self.name, arguments.number("since", since))
         parts = [self._epoch_changes(e, at, rows) for e, at, rows in feed if e <= self.epoch]
         return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
 

@@ -53,7 +53,11 @@ class Sessions:
     @property
     def cores(self) -> int:
         """How many tasks run at once, as far as is known without starting Spark."""
-        return self._caller.sparkContext.defaultParallelism if self._caller else os.cpu_count() or 1
+        if self._caller is None:
+            return os.cpu_count() or 1
+        from viewlet.catalyst.session import is_alive
+
+        return self._caller.sparkContext.defaultParallelism if is_alive(self._caller) else 1
 
     @property
     def child(self) -> SparkSession:

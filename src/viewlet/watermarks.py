@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.arrays import Mask, valid_mask, values_of
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
-from viewlet.errors import SqlError
+from viewlet.errors import SqlError, WrongArgument, shortened
 from viewlet.plan.types import Field, Type
 from viewlet.store import Contents, Layout
 
@@ -72,7 +73,9 @@ def read_watermark(table: str, fields: tuple[Field, ...], given: tuple[str, Any]
     """What a user declares: a column, and a delay as a timedelta or a text such as '10 minutes'."""
     if given is None:
         return None
-    column, delay = given
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise WrongArgument(f"the watermark of table {table} is {shortened(given)}", hint="give a column and a delay")
+    column, delay = arguments.text(f"the watermark's column of table {table}", given[0]), given[1]
     found = next((f for f in fields if f.name.lower() == column.lower()), None)
     if found is None or found.type.name not in _TIMES:
         named = ", ".join(f.name for f in fields if f.type.name in _TIMES) or "none"
@@ -88,7 +91,7 @@ def read_delay(table: str, delay: Any) -> int:
     if isinstance(delay, dt.timedelta):
         micros = delay // dt.timedelta(microseconds=1)
     else:
-        micros = _parsed(table, str(delay))
+        micros = _parsed(table, arguments.text(f"the watermark's delay of table {table}", delay))
     if micros < 0:
         raise SqlError(f"table {table}: the delay of a watermark is not negative")
     return micros

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import columns_of
 from viewlet.columns.types import arrow_type
-from viewlet.errors import RejectedEpoch
+from viewlet.errors import RejectedEpoch, shortened
 from viewlet.plan.types import INTEGRAL, Field, Type
 from viewlet.source.arrays import checked, from_arrow, from_values, in_range
 from viewlet.source.names import named_values
@@ -46,12 +47,15 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     if origin == "pandas" and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
     if origin == "pyspark" and hasattr(data, "toArrow"):
-        return _from_tables(table, wanted, _from_spark(data))
-    if hasattr(data, "__arrow_c_stream__"):
-        return _from_tables(table, wanted, pa.table(data))
+        return _from_tables(table, wanted, _from_spark(table, data))
+    if hasattr(data, "__arrow_c_stream__") and (streamed := _streamed(data)) is not None:
+        return _from_tables(table, wanted, streamed)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_rows(table, wanted, list(data))
-    raise RejectedEpoch(f"table {table}: a {type(data).__name__} holds no rows", hint=_ROWS)
+    raise RejectedEpoch(
+        f"table {table}: {shortened(data)}, a {type(data).__name__}, holds no rows",
+        hint="put a single row into a list" if is_dataclass(data) or isinstance(data, Mapping) else _ROWS,
+    )
 
 
 def _package(data: Any) -> str:
@@ -59,9 +63,22 @@ def _package(data: Any) -> str:
     return type(data).__module__.partition(".")[0]
 
 
-def _from_spark(data: Any) -> pa.Table:
+def _streamed(data: Any) -> pa.Table | None:
+    """A table of another library's; None for what is no table, such as a column."""
+    try:
+        return pa.table(data)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _from_spark(table: str, data: Any) -> pa.Table:
     from viewlet.catalyst.frames import collected, without_months
 
+    if data.isStreaming:
+        raise RejectedEpoch(
+            f"table {table}: a streaming DataFrame has no end",
+            hint="insert each batch: stream.writeStream.foreachBatch(lambda rows, _: db.insert(…, rows))",
+        )
     return collected(without_months(data)) if hasattr(data, "_collect_as_arrow") else data.toArrow()
 
 
@@ -129,7 +146,7 @@ def _row(table: str, wanted: Sequence[Field], number: int, row: Any) -> Sequence
     if isinstance(row, np.ndarray):
         row = row.tolist()
     if not isinstance(row, tuple | list):
-        raise refuse_row(table, number, f"a {type(row).__name__} is no row", _ROWS)
+        raise refuse_row(table, number, f"{shortened(row)}, a {type(row).__name__}, is no row", _ROWS)
     if len(row) != len(wanted):
         few = "few" if len(row) < len(wanted) else "many"
         columns = ", ".join(f.name for f in wanted)

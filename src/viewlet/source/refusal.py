@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from viewlet.errors import RejectedEpoch
+from viewlet.errors import RejectedEpoch, shortened
 from viewlet.plan.types import Field
-
-_LONGEST = 60
 
 
 class Wrong(Exception):
     """A value that does not belong in its column; the text says why."""
-
-
-def shortened(value: Any) -> str:
-    """A value as text, cut where it gets long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedEpoch:
@@ -42,7 +34,7 @@ def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> 
     if not_there := [f.name for f, at in zip(wanted, found, strict=True) if at < 0]:
         raise RejectedEpoch(f"{where}: column {not_there[0]} is missing", hint=f"given: {_listed(given)}")
     if twice := [name for at, name in enumerate(given) if name in given[:at]]:
-        raise RejectedEpoch(f"{where}: column {shortened(twice[0])} is given twice")
+        raise RejectedEpoch(f"{where}: column {shortened(twice[0])} is given twice", hint="name each column once")
     if more := [name for at, name in enumerate(given) if at not in found]:
         raise RejectedEpoch(
             f"{where}: there is no column {shortened(more[0])}", hint=f"columns: {_listed([f.name for f in wanted])}"

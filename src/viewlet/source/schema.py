@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.collate import folding
 from viewlet.columns.types import spark_type
 from viewlet.errors import SqlError
@@ -55,10 +56,14 @@ def read_schema(
         raise SqlError(
             f"table {table}: {inside.name} is {inside.type}, and intervals of months have no place inside", hint=hint
         )
-    texts = {**dict(declared.defaults), **(defaults or {})}
+    texts = {**dict(declared.defaults), **arguments.mapping(f"the defaults of table {table}", defaults)}
     given = tuple((_spelled(table, fields, name, "default").name, text) for name, text in texts.items())
     checks = read_constraints(
-        table, {**{c.name: (c.text, c.action) for c in declared.constraints}, **(constraints or {})}
+        table,
+        {
+            **{c.name: (c.text, c.action) for c in declared.constraints},
+            **arguments.mapping(f"the constraints of table {table}", constraints),
+        },
     )
     return Schema(tuple(replace(f, nullable=f.nullable and f.name not in key) for f in fields), key, given, checks)
 

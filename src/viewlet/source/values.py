@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.errors import shortened
 from viewlet.plan.types import INTEGRAL, MONTHS, Type
 from viewlet.source.names import named_values
-from viewlet.source.refusal import Wrong, shortened
+from viewlet.source.refusal import Wrong
 
 Convert = Callable[[Any], Any]
 
@@ -29,6 +30,8 @@ _DECIMAL_TEXT = re.compile(r"[+-]?\d+(\.\d+)?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?")
 _CLOCK_TEXT = re.compile(r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
+_MOST_DIGITS = 1000
+"""What is longer, zeros at its end included, is no decimal of Spark's."""
 _LARGEST_FLOAT = 3.4028235677973366e38
 """Where rounding to 32 bits gives infinity."""
 
@@ -80,6 +83,8 @@ def _from_datetime64(value: Any) -> Any:
     micros = value.astype("M8[us]" if isinstance(value, np.datetime64) else "m8[us]")
     if micros != value:
         raise Wrong("has nanoseconds, which Spark's timestamps do not hold")
+    if isinstance(value, np.datetime64) and isinstance(micros.item(), int):
+        raise Wrong("is out of the range of dates and timestamps, the years 1 to 9999")
     return micros.item()
 
 
@@ -131,6 +136,8 @@ def _decimal(value: Any, kind: Type) -> Decimal:
 
 def _fitted(value: Decimal, precision: int, scale: int, kind: Type) -> Decimal:
     sign, digits, exponent = value.as_tuple()
+    if len(digits) > _MOST_DIGITS:
+        raise Wrong(f"has too many digits for {kind}")
     if not isinstance(exponent, int):
         raise Wrong(f"is no {kind}")
     number = int("".join(map(str, digits)) or "0")

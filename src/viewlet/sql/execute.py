@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
@@ -43,7 +44,7 @@ _PARAMETRIZED = (CreateTable, DeleteFrom, DescribeQuery, InsertInto, Merge, Sele
 
 def execute(db: Database, text: str, parameters: Parameters) -> Any:
     """Run one statement: a query gives an Arrow table, EXPLAIN a text, a change the epoch's number."""
-    statement = parse(text)
+    statement = parse(arguments.text("the statement", text))
     if parameters and not isinstance(statement, _PARAMETRIZED):
         raise SqlError(
             f"{text.split()[0].upper()} takes no parameters",

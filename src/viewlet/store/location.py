@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from viewlet.errors import StoreError
+from viewlet.errors import StoreError, WrongArgument, shortened
 from viewlet.store.files import DATA, LOG, MARK
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash is enough: a Path keeps only one of two
@@ -17,6 +17,8 @@ _NOTHING = {"lost+found"}  # in the root of every new volume
 
 def locate(path: str | os.PathLike[str]) -> Path:
     """The folder that a path means; `~` and `file:` are understood, other schemes are not."""
+    if not isinstance(path, str | os.PathLike):
+        raise WrongArgument(f"the path of a warehouse is {shortened(path)}", hint="name a folder")
     text = os.fspath(path)
     if not text:
         raise StoreError("the path of a warehouse is empty", hint='name a folder; "." is the current one')

@@ -14,7 +14,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 from viewlet.columns.rows import Rows
-from viewlet.errors import CorruptFile, StoreError
+from viewlet.errors import CorruptFile, StoreError, shortened
 from viewlet.store.contents import Contents
 from viewlet.store.files import DATA, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
@@ -62,6 +62,10 @@ class Snapshot:
         return contents_of(self.state.bags, bag)
 
 
+_LONGEST = 3_600_000
+"""Milliseconds for which epochs are grouped at most."""
+
+
 class Store:
     """An open warehouse."""
 
@@ -79,8 +83,12 @@ class Store:
         path: str | Path, *, write: bool = True, durability: str | int = "epoch", limits: Limits | None = None
     ) -> Store:
         """Open a warehouse, to write (it is made if need be; one process at a time) or only to read."""
-        if durability != "epoch" and not (isinstance(durability, int) and durability > 0):
-            raise StoreError(f"`{durability}` is no durability", hint='say "epoch", or a number of milliseconds')
+        milliseconds = isinstance(durability, int) and not isinstance(durability, bool) and 0 < durability <= _LONGEST
+        if not milliseconds and not (isinstance(durability, str) and durability == "epoch"):
+            raise StoreError(
+                f"{shortened(durability)} is no durability",
+                hint='say "epoch", or a number of milliseconds, an hour at most',
+            )
         store = Store(locate(path), limits or Limits())
         if write:
             store._open_for_writing(None if durability == "epoch" else int(durability))

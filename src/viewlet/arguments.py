@@ -1,0 +1,56 @@
+"""Arguments of calls: each is of the kind that the call takes, or refused before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from viewlet.errors import WrongArgument, shortened
+
+
+def text(what: str, value: Any) -> str:
+    """A text."""
+    return _expect(what, value, isinstance(value, str), "a text")
+
+
+def texts(what: str, value: Any) -> tuple[str, ...]:
+    """Some texts; one alone counts as well, and None as none."""
+    if isinstance(value, str) or value is None:
+        return (value,) if value else ()
+    listed = isinstance(value, Sequence) and all(isinstance(item, str) for item in value)
+    return tuple(_expect(what, value, listed, "a text or a list of texts"))
+
+
+def mapping(what: str, value: Any) -> Mapping[str, Any]:
+    """A mapping from texts; None counts as an empty one."""
+    fits = value is None or (isinstance(value, Mapping) and all(isinstance(key, str) for key in value))
+    return _expect(what, value, fits, "a dict whose keys are texts") or {}
+
+
+def number(what: str, value: Any) -> int:
+    """A whole number."""
+    fits = isinstance(value, int) and not isinstance(value, bool)
+    return _expect(what, value, fits, "a whole number")
+
+
+def definition(view: str, value: Any) -> Any:
+    """What a view can be made of."""
+    hint = "SQL text, or a PySpark DataFrame over tables of `db.spark`"
+    return _expect(f"the definition of view {view}", value, isinstance(value, str) or _is_frame(value), hint)
+
+
+def session(value: Any) -> Any:
+    """A Spark session; None counts as well."""
+    kinds = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("pyspark.")}
+    fits = value is None or "SparkSession" in kinds
+    return _expect("spark", value, fits, "a SparkSession, such as SparkSession.builder.getOrCreate() gives")
+
+
+def _is_frame(value: Any) -> bool:
+    return any(k.__name__ == "DataFrame" and k.__module__.startswith("pyspark.") for k in type(value).__mro__)
+
+
+def _expect(what: str, value: Any, fits: bool, kind: str) -> Any:
+    if not fits:
+        raise WrongArgument(f"{what} is {shortened(value)}, a {type(value).__name__}", hint=f"give {kind}")
+    return value
