@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,3 +163,46 @@ def test_a_session_that_was_stopped(spark: SparkSession, tmp_path: Path, monkeyp
         monkeypatch.setattr("viewlet.catalyst.session.is_alive", lambda _: False)
         with pytest.raises(viewlet.errors.SparkMissing, match="was stopped"):
             db.sql("SELECT 1 AS x FROM t")
+
+
+ALONE = """
+import sys, viewlet
+with viewlet.connect(sys.argv[1]) as db:
+    db.sql("CREATE TABLE t (a INT)")
+    db.create_view("v", "SELECT date_format(date_from_unix_date(10 / a), 'y') AS x FROM t")
+    for wrong in ("SELECT nothing FROM t", "SELECT 1 / 0 AS x", "INSERT INTO t SELECT CAST('x' AS INT)"):
+        try:
+            db.sql(wrong)
+        except viewlet.ViewletError as error:
+            print(str(error)[:40])
+    try:
+        db.insert("t", [(0,)])
+    except viewlet.ViewletError as error:
+        print(str(error)[:40])
+"""
+
+
+def test_spark_of_our_own_starts_and_fails_without_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ALONE, str(tmp_path / "w")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 4
+
+
+def test_what_java_says_while_it_starts_is_held_back(capfd: pytest.CaptureFixture[str]) -> None:
+    from viewlet.catalyst.gateway import Relay
+
+    relay, said = Relay(), ""
+    os.write(relay.entrance, b"no such heap\n")
+    later = os.dup(relay.entrance)
+    while not relay.held:
+        time.sleep(0.01)
+    assert capfd.readouterr().err == ""
+    relay.say()
+    relay.open()
+    os.write(later, b"later\n")
+    os.close(later)
+    while "later" not in said:
+        said += capfd.readouterr().err
+    assert said == "no such heap\nlater\n"

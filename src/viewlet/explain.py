@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.catalog import View
+from viewlet.catalyst.settings import PLAIN
 from viewlet.clocks import mark_of
 from viewlet.program.program import Map, Note, Program
 from viewlet.program.show import at_first, show_map, statements
@@ -27,7 +28,7 @@ def explain(database: Database, view: View) -> str:
     snapshot = database.store.snapshot()
     program = view.program
     head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
-    lines = [head, *_operators(program), *_settled(view), "maps"]
+    lines = [head, *_operators(program), *_settled(view), *_under(view), "maps"]
     sharers = _sharers(database, view)
     lines += [
         f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
@@ -67,6 +68,12 @@ def _settled(view: View) -> list[str]:
         if any(f"{name}(" in label for label in labels)
     ]
     return settled * view.is_stabilized + varying
+
+
+def _under(view: View) -> list[str]:
+    """The settings that the definition depends on, other than those of a session that Viewlet starts."""
+    own = [f"{name} = {value}" for name, value in view.settings.items() if PLAIN.get(name) != value]
+    return [f"under {', '.join(own)}"] if own else []
 
 
 def _sharers(database: Database, view: View) -> dict[str, str]:

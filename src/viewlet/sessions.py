@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from viewlet.catalyst.settings import PLAIN, has_meaning, meaning_of, put, settings_of
 from viewlet.errors import SparkMissing, UnsupportedQuery
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ class Sessions:
     def child(self) -> SparkSession:
         """The child that users see, with everything that the caller's session has learnt since."""
         from viewlet.catalyst.follow import Follower
-        from viewlet.catalyst.settings import has_meaning
 
         leader = self.caller
         if self._child is None:
@@ -78,7 +78,6 @@ class Sessions:
     def under(self, settings: Settings) -> SparkSession:
         """A session of some settings, without anybody's views and functions."""
         from viewlet.catalyst.children import bare
-        from viewlet.catalyst.settings import put, settings_of
 
         caller, key = self.caller, tuple(sorted(settings.items()))
         if key not in self._by_settings:
@@ -91,8 +90,6 @@ class Sessions:
         """Whether a text means here what it means in a session that Viewlet starts; Spark is not started to know."""
         if self._caller is None and not _is_running():
             return True
-        from viewlet.catalyst.settings import PLAIN, meaning_of
-
         known = [self.caller, *([self._child.spark] if self._child else [])]
         return all(meaning_of(spark) == PLAIN for spark in known)
 
@@ -116,7 +113,6 @@ class Sessions:
         """
         from viewlet.catalyst.analyse import analyse
         from viewlet.catalyst.children import active, clone
-        from viewlet.catalyst.settings import put, settings_of
 
         spark = self.statement(definition) if isinstance(definition, str) else clone(_session_of(definition))
         if settings is not None:
@@ -127,8 +123,6 @@ class Sessions:
     @property
     def plain(self) -> SparkSession:
         """A session in UTC with Spark's defaults: where rows go into Spark and come out of it."""
-        from viewlet.catalyst.settings import PLAIN
-
         return self.under(PLAIN)
 
 

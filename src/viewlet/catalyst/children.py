@@ -14,6 +14,7 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.jvm import quietly
 from viewlet.catalyst.settings import OURS
 
 
@@ -40,13 +41,14 @@ def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
 
 @contextmanager
 def active(spark: SparkSession) -> Iterator[SparkSession]:
-    """Make a session the active one, for as long as the block runs."""
+    """Make a session the active one, for as long as the block runs; errors in it are raised, not logged."""
     sessions: Any = SparkSession._get_j_spark_session_class(spark._jvm)
     before, before_in_python = sessions.getActiveSession(), SparkSession._activeSession
     sessions.setActiveSession(spark._jsparkSession)
     SparkSession._activeSession = spark
     try:
-        yield spark
+        with quietly():
+            yield spark
     finally:
         SparkSession._activeSession = before_in_python
         if before.isDefined():

@@ -11,6 +11,7 @@ import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.gateway import quiet_start
 from viewlet.catalyst.settings import PLAIN
 from viewlet.catalyst.versions import refuse_version
 from viewlet.errors import SparkMissing
@@ -46,13 +47,15 @@ def _new_session(master: str) -> SparkSession:
     if not has_java():
         raise SparkMissing("Spark is needed and Java was not found", hint="install Java 17 or set JAVA_HOME")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName("viewlet")
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
+    settings = {"spark.master": master, "spark.app.name": "viewlet", **SETTINGS}
     if master.startswith("local"):
-        builder = builder.config("spark.sql.shuffle.partitions", str(min(SMALL_SHUFFLE, 2 * (os.cpu_count() or 1))))
+        settings["spark.sql.shuffle.partitions"] = str(min(SMALL_SHUFFLE, 2 * (os.cpu_count() or 1)))
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with quiet_start(settings):
+            return builder.getOrCreate()
     except PySparkRuntimeError as error:
         reason = str(error).splitlines()[0]
         raise SparkMissing(f"Spark could not be started: {reason}", hint="check Java with `java -version`") from error

@@ -8,11 +8,10 @@ recorded, since their defaults depend on the machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
-
-from viewlet.catalyst.jvm import module
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 PLAIN = {ZONE: "UTC", ANSI: "true"}
@@ -70,6 +69,8 @@ def put(spark: SparkSession, settings: Mapping[str, str], *, others: Mapping[str
 
 
 def _default(spark: SparkSession, name: str) -> str | None:
+    from viewlet.catalyst.jvm import module
+
     entries: Any = spark._jvm
     entry = module(getattr(entries.org.apache.spark.sql.internal, "SQLConf$")).getConfigEntry(name)
     return None if entry is None else str(entry.defaultValueString())

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from viewlet.aggregates import Aggregate, ColumnAggregate, Replay, refuse_wrong
 from viewlet.catalyst.tree import Tree, code_of
 from viewlet.plan.expr import Handlers
+from viewlet.plan.types import ddl
 
 
 def register_aggregate(spark: SparkSession, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
@@ -21,7 +22,7 @@ def register_aggregate(spark: SparkSession, name: str, aggregate: Aggregate | Co
     make: Any = arrow_udf  # its stubs leave aggregates out
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an object that is called has no type hints to go by
-        function = make(Replay(name, aggregate), str(aggregate.type), ArrowUDFType.GROUPED_AGG)
+        function = make(Replay(name, aggregate), ddl(aggregate.type), ArrowUDFType.GROUPED_AGG)
     return spark.udf.register(name, function)
 
 

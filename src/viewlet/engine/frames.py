@@ -82,11 +82,10 @@ class Reading:
     ) -> DataFrame:
         """A query over the last committed epoch, in a session of ours: one like the caller's, if none is given."""
         from viewlet.catalyst.children import active
-        from viewlet.catalyst.jvm import quietly
         from viewlet.catalyst.tables import mentions
 
         mentioned = [name for name in self._database.catalog.names() if mentions(text, name)]
-        with active(spark or self._database.sessions.statement(text)) as spark, quietly():
+        with active(spark or self._database.sessions.statement(text)) as spark:
             self.show(spark, mentioned)
             return spark.sql(text, dict(parameters) if parameters else None)
 

@@ -138,6 +138,15 @@ def computed(kind: Type) -> Type:
     return rebuilt(kind, computed) if kind.holds("char", "varchar") else kind
 
 
+def ddl(kind: Type) -> str:
+    """A type as Spark reads it under any settings: what TIMESTAMP means depends on `spark.sql.timestampType`."""
+    return str(_zoned(kind))
+
+
+def _zoned(kind: Type) -> Type:
+    return Type("timestamp_ltz") if kind.name == "timestamp" else rebuilt(kind, _zoned)
+
+
 def rebuilt(kind: Type, change: Callable[[Type], Type]) -> Type:
     """A type with each of its parts changed."""
     if kind.name == "struct":

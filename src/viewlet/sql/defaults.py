@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from viewlet.errors import SqlError, ViewletError
-from viewlet.plan.types import Field
+from viewlet.plan.types import Field, ddl
 from viewlet.source.intake import to_arrow
 from viewlet.source.schema import Schema
 from viewlet.sql.literals import literal_rows
@@ -36,5 +36,5 @@ def _value(db: Database, table: str, field: Field, text: str) -> pa.Array:
     rows = literal_rows(f"VALUES ({text})", (field,))
     if rows is not None:
         return to_arrow(table, (field,), rows)[field.name].combine_chunks()
-    found = collect(run_query(db, f"SELECT CAST({text} AS {field.type})", {}), (field,))
+    found = collect(run_query(db, f"SELECT CAST({text} AS {ddl(field.type)})", {}), (field,))
     return to_arrow(table, (field,), found)[field.name].combine_chunks()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import SqlError
-from viewlet.plan.types import Field, computed
+from viewlet.plan.types import Field, computed, ddl
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
@@ -60,12 +60,15 @@ def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> Data
     """A query's columns, by position, as those of a table; the others get their defaults."""
     from pyspark.sql import functions as F
 
+    from viewlet.catalyst.children import active
+
     if len(frame.columns) != len(given):
         raise SqlError(f"table {table.name}: the query gives {len(frame.columns)} columns for {len(given)}")
-    renamed = frame.toDF(*[f"c{i}" for i in range(len(given))])
     values = {f.name: F.col(f"c{i}") for i, f in enumerate(given)}
-    missing = {f.name: F.expr(table.default(f.name)) for f in table.fields if f not in given}
-    return renamed.select(*[{**values, **missing}[f.name].cast(str(computed(f.type))) for f in table.fields])
+    with active(frame.sparkSession):  # in which defaults are read
+        renamed = frame.toDF(*[f"c{i}" for i in range(len(given))])
+        missing = {f.name: F.expr(table.default(f.name)) for f in table.fields if f not in given}
+        return renamed.select(*[{**values, **missing}[f.name].cast(ddl(computed(f.type))) for f in table.fields])
 
 
 def delete(db: Database, s: DeleteFrom, parameters: Parameters) -> int:
@@ -100,5 +103,5 @@ def _both_rows(table: Table, s: Update) -> str:
     owner = quoted(s.alias or table.name)
     old = [f"{owner}.{quoted(f.name)}" for f in table.fields]
     values = [new.get(f.name.lower(), column) for f, column in zip(table.fields, old, strict=True)]
-    cast = [f"CAST({value} AS {f.type})" for f, value in zip(table.fields, values, strict=True)]
+    cast = [f"CAST({value} AS {ddl(f.type)})" for f, value in zip(table.fields, values, strict=True)]
     return f"SELECT {', '.join([*old, *cast])} FROM {named(table, s.alias)}" + (f" WHERE {s.where}" if s.where else "")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.errors import RejectedEpoch
-from viewlet.plan.types import BIGINT, INT, Field
+from viewlet.plan.types import BIGINT, INT, Field, ddl
 from viewlet.sql.execute_dml import columns_named
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
@@ -59,7 +59,7 @@ class _Texts:
 
     def all(self) -> str:
         """All pairs that match, and the rows without a partner that a clause wants."""
-        nothing, row = [f"CAST(NULL AS {f.type})" for f in self.table.fields], f"{self.target}.{quoted(_ROW)}"
+        nothing, row = [f"CAST(NULL AS {ddl(f.type)})" for f in self.table.fields], f"{self.target}.{quoted(_ROW)}"
         target, source = (
             f"{quoted(self.table.name)} AS {self.target}",
             f"(SELECT * FROM {self.s.source}) AS {self.source}",
@@ -92,11 +92,11 @@ class _Texts:
     def _new_value(self, field: Field, clauses: Mapping[int, MergeClause]) -> str:
         """What a column will be under each clause."""
         cases = [
-            f"WHEN {i} THEN CAST({self._assigned(field, clause)} AS {field.type})"
+            f"WHEN {i} THEN CAST({self._assigned(field, clause)} AS {ddl(field.type)})"
             for i, clause in clauses.items()
             if clause.action != "delete"
         ]
-        return f"CASE {quoted(_CLAUSE)} {' '.join(cases)} END" if cases else f"CAST(NULL AS {field.type})"
+        return f"CASE {quoted(_CLAUSE)} {' '.join(cases)} END" if cases else f"CAST(NULL AS {ddl(field.type)})"
 
     def _assigned(self, field: Field, clause: MergeClause) -> str:
         if clause.assignments is None:

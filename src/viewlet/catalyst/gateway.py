@@ -1,0 +1,62 @@
+"""The JVM of a Spark that Viewlet starts itself, without the warnings of every start.
+
+Java, log4j and Hadoop greet with a dozen lines before any setting of the log applies. They are held back while Spark
+starts: dropped once it runs, printed if it does not, since then they may say why. What comes later passes through.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+
+STDERR = 2
+
+
+@contextmanager
+def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
+    """Start a JVM unless there is one; what it says while the block runs is held back."""
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield
+        return
+    relay = Relay()
+    try:
+        conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+        gateway = launch_gateway(conf, {"stderr": relay.entrance})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+        yield
+    except BaseException:
+        relay.say()
+        raise
+    finally:
+        relay.open()
+
+
+class Relay:
+    """A pipe to our own standard error that holds back what comes in until it is opened."""
+
+    def __init__(self) -> None:
+        exit_, self.entrance = os.pipe()
+        self.held: list[bytes] = []
+        self._is_open = threading.Event()
+        threading.Thread(target=self._run, args=(exit_,), name="viewlet-jvm-stderr", daemon=True).start()
+
+    def _run(self, exit_: int) -> None:
+        while said := os.read(exit_, 1 << 16):
+            if self._is_open.is_set():
+                os.write(STDERR, said)
+            else:
+                self.held.append(said)
+
+    def say(self) -> None:
+        """Print what was held back."""
+        os.write(STDERR, b"".join(self.held))
+
+    def open(self) -> None:
+        """Let everything through from now on; the JVM has the entrance, or is gone."""
+        self._is_open.set()
+        os.close(self.entrance)
