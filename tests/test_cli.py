@@ -163,7 +163,7 @@ def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> N
     warehouse = ["--warehouse", str(tmp_path / "w")]
     assert main([*warehouse, "run", str(EXAMPLES / "shop.sql")]) == 0
     shown = capsys.readouterr().out
-    assert "view spend: 0 rows" in shown
+    assert shown.startswith("there is no table orders\ntable orders: 0 rows\nview spend: 0 rows\n")
     assert "   7       2  122.00\n1 row\n" in shown
     assert main([*warehouse, "explain", "spend"]) == 0
     assert "sum(total)" in capsys.readouterr().out
@@ -173,6 +173,10 @@ def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> N
     history = capsys.readouterr().out.splitlines()
     assert "create view spend" in history[0]
     assert "orders +3 −0 → spend" in history[1]
+    assert main([*warehouse, "run", str(EXAMPLES / "shop.sql")]) == 0
+    again = capsys.readouterr().out
+    assert "table orders dropped" in again
+    assert "   7       2  122.00\n1 row\n" in again
 
 
 @pytest.mark.spark

@@ -22,6 +22,7 @@ from viewlet.errors import (
     WrongArgument,
 )
 from viewlet.reading import Relation
+from viewlet.subscriptions import Subscription
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "SparkMissing",
     "SqlError",
     "StoreError",
+    "Subscription",
     "UnknownName",
     "UnsupportedFunction",
     "UnsupportedQuery",

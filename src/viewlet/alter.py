@@ -21,6 +21,7 @@ from viewlet.columns.types import arrow_type
 from viewlet.defining import append_rows, put_table, with_asides
 from viewlet.errors import InUse, SqlError, UnknownName
 from viewlet.plan.types import Field
+from viewlet.replacing import drop_maps, fill_views, narrowed
 from viewlet.source.schema import Schema, read_schema
 from viewlet.store import Transaction
 from viewlet.tables import Table
@@ -82,17 +83,25 @@ def with_plan(database: Database, view: View) -> View:
         return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
 
 
-def drop_columns(catalog: Catalog, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
-    """Put a narrower table in the place of one."""
+def drop_columns(database: Database, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
+    """Put a narrower table in the place of one, and fill the views that read its other columns again."""
     for name in names:
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
         raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
-    for wider in with_asides(table):
-        refuse_read(catalog, wider)
-        kept = [f for f in wider.fields if f.name not in names]
-        narrower = replace(wider, fields=tuple(kept), defaults=tuple(d for d in wider.defaults if d[0] not in names))
-        _rewrite(transaction, wider, narrower, _all_rows(transaction, wider).select([f.name for f in kept]))
+    tables = [(wider, _without(wider, names)) for wider in with_asides(table)]
+    views = narrowed(database, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
+    drop_maps(database.catalog, transaction, views)
+    for wider, narrow in tables:
+        _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
+    if views:
+        fill_views(database, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
+
+
+def _without(table: Table, names: Sequence[str]) -> Table:
+    """The same table without some columns."""
+    fields = tuple(f for f in table.fields if f.name not in names)
+    return replace(table, fields=fields, defaults=tuple(d for d in table.defaults if d[0] not in names))
 
 
 def _refuse_needed(table: Table, name: str) -> None:

@@ -58,7 +58,7 @@ def blaming_contents(database: Database, view: View, fill: Callable[..., Any]) -
         yield
     except EvaluationError as error:
         with database.store.begin() as transaction:
-            inputs = {bag: contents_of(database, transaction, bag) for bag in view.reads}
+            inputs = {bag: contents_of(transaction, database.catalog.find(bag)) for bag in view.reads}
         raise blame(database, error, inputs, attempt) from None
 
 

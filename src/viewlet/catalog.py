@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -78,7 +78,7 @@ def table_document(table: Table) -> dict[str, Any]:
         "watermark": table.watermark and [table.watermark.column, table.watermark.delay],
         "aside_of": table.aside_of,
         "defaults": [list(pair) for pair in table.defaults],
-        "constraints": [[c.name, c.text, c.action, to_json(c.expr)] for c in table.constraints],
+        "constraints": [[c.name, c.text, c.action, to_json(c.expr), list(c.settings)] for c in table.constraints],
     }
 
 
@@ -93,7 +93,10 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         Watermark(*document["watermark"]) if document.get("watermark") else None,
         document.get("aside_of", ""),
         tuple((column, text) for column, text in document.get("defaults", ())),
-        tuple(Constraint(n, text, action, from_json(e)) for n, text, action, e in document.get("constraints", ())),
+        tuple(
+            Constraint(name, text, action, from_json(expr), tuple((k, v) for k, v in settings))
+            for name, text, action, expr, settings in document.get("constraints", ())
+        ),
     )
 
 
@@ -144,6 +147,12 @@ class Catalog:
             elif kind == "view":
                 self.views[name] = read_view(name, document)
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
+
+    def with_tables(self, tables: Iterable[Table]) -> Catalog:
+        """The same views over other tables of some names."""
+        other = Catalog({})
+        other.tables, other.views = {**self.tables, **{t.name: t for t in tables}}, self.views
+        return other
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)

@@ -16,20 +16,22 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.blame import blaming_changes, blaming_contents
-from viewlet.catalog import Catalog, View, view_document
+from viewlet.catalog import Catalog, View
 from viewlet.compile.rules import Rules
-from viewlet.defining import drop, fill, make_table, with_asides
+from viewlet.defining import drop, fill_table, make_table, with_asides
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.frames import Reading
 from viewlet.engine.onspark import OnSparkSession
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
-from viewlet.errors import InUse, SqlError, StoreError, shortened
+from viewlet.errors import SqlError, StoreError, shortened
 from viewlet.expectations import compiled, evaluator
 from viewlet.reading import Relation
+from viewlet.replacing import drop_maps, fill_views, readers_after
 from viewlet.screen import plural
 from viewlet.sessions import Sessions, Settings
 from viewlet.source.schema import read_schema
 from viewlet.store import Store, Transaction
+from viewlet.subscriptions import Callback, Subscription, Subscriptions
 from viewlet.tables import Table
 from viewlet.watermarks import read_watermark
 
@@ -66,6 +68,7 @@ class Database:
         self.rules = Rules()
         """What the compiler may do with the views defined from now on."""
         self._epoch_is_open = False
+        self._subscriptions = Subscriptions(self.table)
         self._engines: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
@@ -80,6 +83,7 @@ class Database:
 
     def close(self) -> None:
         """Finish what is under way and let go of the warehouse; Spark goes on."""
+        self._subscriptions.close()
         with self._lock:
             self.store.close()
 
@@ -184,14 +188,14 @@ class Database:
                 static,
                 mark,
                 defaults=declared.defaults,
-                constraints=tuple(compiled(self.session, name, declared.fields, c) for c in declared.constraints),
+                constraints=tuple(compiled(self.sessions, name, declared.fields, c) for c in declared.constraints),
             )
             with self.store.begin() as transaction:
                 make_table(self.catalog, transaction, made)
                 filled = (
                     {}
                     if rows is None
-                    else fill(self.catalog, transaction, made, rows, evaluator(lambda: self.session, made.fields))
+                    else fill_table(self.catalog, transaction, made, rows, evaluator(self.sessions, made.fields))
                 )
                 transaction.commit({"kind": "create table", "name": name, **filled})
 
@@ -215,7 +219,7 @@ class Database:
     def drop_columns(self, table: str, columns: Sequence[str], *, if_exists: bool = False) -> int:
         """Drop columns of a table that no view reads; the number of the epoch that did it.
 
-        The table's change feed begins anew there.
+        Views that read the table's other columns are filled again, in the same commit. Change feeds begin anew there.
         """
         from viewlet.alter import column_named, drop_columns
 
@@ -228,7 +232,7 @@ class Database:
             if not there:
                 return self.store.epoch
             names = [column_named(found, column) for column in there]
-            drop_columns(self.catalog, transaction, found, names)
+            drop_columns(self, transaction, found, names)
             return transaction.commit({"kind": "drop columns", "name": found.name, "columns": names})
 
     def rename_column(self, table: str, column: str, to: str) -> int:
@@ -271,22 +275,26 @@ class Database:
         replace: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there."""
+        """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there.
+
+        `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
+        stay the same for them. Change feeds begin anew there.
+        """
         with self.writing():
             old = self.catalog.views.get(self.catalog.known(name) or "") if replace else None
             if old is None:
                 self.catalog.refuse_taken(name)
             name = name if old is None else old.name
             view = self.define(name, definition, policy=policy)
+            view = with_values(view, created=self.store.epoch + 1)
+            readers = [] if old is None else readers_after(self.catalog, old, view)
 
             def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                if old is not None:
-                    self._clear(transaction, old)
-                return backfill(self, transaction, view, progress or log.info, **trial)
+                drop_maps(self.catalog, transaction, [*readers, *([old] if old else [])])
+                return fill_views(self, transaction, [view, *readers], {}, progress or log.info, **trial)
 
             with blaming_contents(self, view, fill), self.store.begin() as transaction:
                 record = fill(transaction)
-                transaction.put(f"view/{name}", view_document(with_values(view, created=self.store.epoch + 1)))
                 transaction.commit(record)
 
     def define(
@@ -297,6 +305,7 @@ class Database:
         policy: str = "AUTO",
         replaced: Collection[str] = (),
         settings: Settings | None = None,
+        catalog: Catalog | None = None,
     ) -> View:
         """Analyse and compile a definition, in the place of some views, without creating anything.
 
@@ -307,20 +316,13 @@ class Database:
         arguments.definition(name, definition)
         if not isinstance(policy, str) or policy not in POLICIES:
             raise SqlError(f"there is no refresh policy {shortened(policy)}", hint=", ".join(POLICIES))
-        gone = {name, *replaced}
-        schemas = {n: f for n, f in self.catalog.schemas().items() if n not in gone}
-        given = given_for(self, gone, settings)
+        catalog = catalog or self.catalog
+        schemas = {n: f for n, f in catalog.schemas().items() if n != name}
+        given = given_for(self.store, catalog, self.rules, {name, *replaced}, settings)
         return define_view(self.sessions, name, definition, schemas, policy, self._next_position(), given)
 
     def _next_position(self) -> int:
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
-
-    def _clear(self, transaction: Transaction, old: View) -> None:
-        """Clear the way for another definition of a view that nobody reads."""
-        if readers := self.catalog.readers(old.name):
-            raise InUse(f"{', '.join(readers)} read {old.name}", hint="drop them first, then replace it")
-        for name in self.catalog.own_maps(old):
-            transaction.drop(name)
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
@@ -352,7 +354,7 @@ class Database:
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
         with self.writing():
-            opened = Epoch(self.catalog, self.store.snapshot(), lambda: self.session)
+            opened = Epoch(self.catalog, self.store.snapshot(), self.sessions)
             self._epoch_is_open = True
             try:
                 yield opened
@@ -404,7 +406,10 @@ class Database:
         with self._lock:
             if self._epoch_is_open:
                 raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
+            before = self.store.epoch
             yield
+            if self.store.epoch > before:
+                self._subscriptions.notify()
 
     # ——— asking
 
@@ -440,6 +445,18 @@ class Database:
     def refresh(self) -> None:
         """For a reader: move on to the last committed epoch."""
         self.store.refresh()
+        self._subscriptions.notify()
+
+    def subscribe(self, name: str, callback: Callback, *, since: int | None = None) -> Subscription:
+        """Have a callback told what each epoch changes in a table or view, from now on or from after an epoch.
+
+        It gets what `changes` would give for that epoch alone, after the commit, in the order of epochs, on a thread
+        that serves the subscriptions of this warehouse one after the other. It may read, change the warehouse, and
+        `cancel` the subscription that is returned. If it raises, the subscription ends: the error is logged and kept
+        as `error`, and `epoch` says after which epoch to go on. `close` waits for the calls that are due.
+        """
+        found = self.catalog.find(name).name
+        return self._subscriptions.add(found, callback, self.store.epoch if since is None else since)
 
 
 def connect(

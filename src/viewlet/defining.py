@@ -48,7 +48,7 @@ def append_rows(transaction: Transaction, table: Table, rows: Rows) -> None:
         transaction.append(table.index, table.index_rows(rows), table.index_layout)
 
 
-def fill(catalog: Catalog, transaction: Transaction, table: Table, rows: Any, breaks: Evaluate) -> dict[str, int]:
+def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: Any, breaks: Evaluate) -> dict[str, int]:
     """The first rows of a table that was just made; how many there are."""
     changes = TableChanges(table, None if table.index is None else transaction.before(table.index), breaks=breaks)
     changes.insert(take_in(table, rows))

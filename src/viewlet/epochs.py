@@ -28,18 +28,17 @@ from viewlet.store import Snapshot, Transaction
 from viewlet.tables import Table, TableChanges
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from viewlet.database import Database
+    from viewlet.sessions import Sessions
 
 
 class Epoch:
     """The changes that a user collects; nothing happens before the block ends."""
 
-    def __init__(self, catalog: Catalog, snapshot: Snapshot, session: Callable[[], SparkSession]) -> None:
+    def __init__(self, catalog: Catalog, snapshot: Snapshot, sessions: Sessions) -> None:
         self._catalog = catalog
         self._snapshot = snapshot
-        self._session = session
+        self._sessions = sessions
         self._changes: dict[str, TableChanges] = {}
         self._is_open = True
         self.number = 0
@@ -108,7 +107,7 @@ class Epoch:
         if table.name not in self._changes:
             index = None if table.index is None else self._snapshot.contents(table.index)
             self._changes[table.name] = TableChanges(
-                table, index, mark=mark_of(table, self._snapshot), breaks=evaluator(self._session, table.fields)
+                table, index, mark=mark_of(table, self._snapshot), breaks=evaluator(self._sessions, table.fields)
             )
         return self._changes[table.name]
 
@@ -304,11 +303,16 @@ def backfill(
     progress: Callable[[str], None],
     inputs: Mapping[str, Rows] | None = None,
     engine: EngineName | None = None,
+    made: Mapping[str, Table | View] | None = None,
 ) -> dict[str, Any]:
-    """Fill a new view from what its inputs hold, or from some rows of them, as one big change; the epoch's record."""
+    """Fill a new view from what its inputs hold, or from some rows of them, as one big change; the epoch's record.
+
+    `made` are the tables and views that the transaction puts in the place of those of the catalog.
+    """
     epoch = OpenEpoch(transaction, OnSparkSession(database.sessions, lambda _: view))
     for bag in view.reads:
-        rows = contents_of(database, transaction, bag) if inputs is None else inputs.get(bag)
+        found = (made or {}).get(bag) or database.catalog.find(bag)
+        rows = contents_of(transaction, found) if inputs is None else inputs.get(bag)
         progress(f"view {view.name}: reading {bag}, {len(rows or ()):,} rows")
         if rows is not None and len(rows):
             epoch.changes[bag] = rows
@@ -326,8 +330,7 @@ def backfill(
     }
 
 
-def contents_of(database: Database, transaction: Transaction, bag: str) -> Rows:
-    """All rows of a table or view, as columns in its order."""
-    found = database.catalog.find(bag)
+def contents_of(transaction: Transaction, found: Table | View) -> Rows:
+    """All rows of a table or view as the transaction leaves it, as columns in its order."""
     stored = found.names if isinstance(found, Table) else found.program.stored
-    return transaction.before(found.name).consolidated().select(stored)
+    return transaction.contents(found.name).consolidated().select(stored)

@@ -9,7 +9,7 @@ says so. Rows are judged as they come, before the watermark is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,7 +27,8 @@ from viewlet.sql.words import quoted, read_words
 from viewlet.store import Layout
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from viewlet.catalyst.analyse import Analysis
+    from viewlet.sessions import Sessions
 
 Action = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE"]
 ACTIONS: tuple[Action, ...] = ("FAIL EPOCH", "DROP ROW", "KEEP ASIDE")
@@ -47,6 +48,8 @@ class Constraint:
     action: Action = "FAIL EPOCH"
     expr: Expr | None = None
     """The condition over the table's columns, where it is evaluated here; else Spark evaluates the text."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """The settings of Spark under which it was declared, and means what it means."""
 
     def reads(self, column: str) -> bool:
         """Whether a column may be part of it."""
@@ -71,26 +74,30 @@ def read_constraints(table: str, given: Mapping[str, Any] | None) -> tuple[Const
     return tuple(found)
 
 
-def compiled(spark: SparkSession, table: str, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
-    """A constraint as Spark understands it, to be evaluated here if it can be."""
-    from viewlet.catalyst.analyse import analyse
-    from viewlet.catalyst.jvm import class_of
-
+def compiled(sessions: Sessions, table: str, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
+    """A constraint as Spark understands it under the caller's settings, to be evaluated here if it can be."""
     query = f"SELECT ({constraint.text}) AS ok FROM {quoted(table)}"
     try:
-        analysis = analyse(spark, query, {table: fields})
+        with sessions.analysed(query, {table: fields}) as analysis:
+            return _compiled(analysis, table, fields, constraint)
     except ViewletError as error:
         raise type(error)(f"table {table}, constraint {constraint.name}: {error.args[0]}", hint=error.hint) from None
+
+
+def _compiled(analysis: Analysis, table: str, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
+    from viewlet.catalyst.jvm import class_of
+
     if not {class_of(node) for node in analysis.operators} <= {"Project", "LogicalRDD"} or analysis.is_session_bound:
         raise SqlError(
-            f"table {table}, constraint {constraint.name}: CHECK ({constraint.text}) asks for more than one row",
+            f"CHECK ({constraint.text}) asks for more than one row",
             hint="a constraint is an expression of Spark's own functions over the columns of the row",
         )
     if analysis.columns[0].type != BOOLEAN:
-        raise SqlError(f"table {table}, constraint {constraint.name}: ({constraint.text}) is no condition")
+        raise SqlError(f"({constraint.text}) is no condition")
     expr = _over_row(analysis.plan, fields)
     can = expr is not None and evaluate.why_not(expr) is None
-    return Constraint(constraint.name, constraint.text, constraint.action, expr if can else None)
+    settings = tuple(sorted(analysis.settings.items()))
+    return replace(constraint, expr=expr if can else None, settings=settings)
 
 
 def _over_row(plan: Any, fields: tuple[Field, ...]) -> Expr | None:
@@ -104,7 +111,7 @@ def _over_row(plan: Any, fields: tuple[Field, ...]) -> Expr | None:
     return None
 
 
-def evaluator(session: Callable[[], SparkSession], fields: tuple[Field, ...]) -> Evaluate:
+def evaluator(sessions: Sessions, fields: tuple[Field, ...]) -> Evaluate:
     """Which rows of a table break a constraint, here or on Spark."""
 
     def broken(constraint: Constraint, rows: Rows) -> Mask:
@@ -118,15 +125,17 @@ def evaluator(session: Callable[[], SparkSession], fields: tuple[Field, ...]) ->
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
+        from viewlet.catalyst.children import active
         from viewlet.catalyst.frames import from_arrow, to_arrow
         from viewlet.engine.onspark import as_evaluation_error
 
         at = Field(free_name("_at", rows.names), BIGINT, False)
         numbered = rows.select([f.name for f in fields]).arrow().append_column(at.name, pa.array(range(len(rows))))
-        frame = from_arrow(session(), numbered, (*fields, at))
         met = Field("met", BOOLEAN)
         try:
-            judged = to_arrow(frame.select(quoted(at.name), F.expr(constraint.text)), (at, met))
+            with active(sessions.under(dict(constraint.settings))) as spark:
+                frame = from_arrow(spark, numbered, (*fields, at))
+                judged = to_arrow(frame.select(quoted(at.name), F.expr(constraint.text)), (at, met))
         except PySparkException as error:
             raise as_evaluation_error(error, f"CHECK ({constraint.text})") from None
         return judged.sort_by(at.name)[met.name].combine_chunks()

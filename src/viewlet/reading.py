@@ -120,9 +120,13 @@ class Relation:
         Where one row of a table with a primary key was put instead of another, the two show as update_preimage
         and update_postimage.
         """
-        feed = self._database.store.feed(self.name, arguments.number("since", since))
-        parts = [self._epoch_changes(e, at, rows) for e, at, rows in feed if e <= self.epoch]
+        parts = [changes for _, changes in self.changes_by_epoch(since)]
         return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
+
+    def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
+        """The same for each epoch that changed anything, with its number."""
+        feed = self._database.store.feed(self.name, arguments.number("since", since))
+        return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 
     def _change_schema(self) -> pa.Schema:
         """The columns, then those of the change feed; a column of the user's that has such a name keeps it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from viewlet.catalog import View
+from viewlet.catalog import Catalog, View
 from viewlet.columns import evaluate
 from viewlet.compile import Abilities, Facts, Rules, compile_view
 from viewlet.engine import local
@@ -19,8 +19,8 @@ from viewlet.program.terms import Native
 
 if TYPE_CHECKING:
     from viewlet.catalyst.analyse import Analysis
-    from viewlet.database import Database
     from viewlet.sessions import Sessions, Settings
+    from viewlet.store import Store
 
 ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
 _EPOCHS, _ENOUGH = 100, 10
@@ -40,12 +40,12 @@ class Given:
     """Those that were recorded with the definition; None for the caller's."""
 
 
-def facts_of(database: Database) -> Facts:
+def facts_of(store: Store, catalog: Catalog) -> Facts:
     """What the store knows of the tables and views: sizes, keys, and how much of each recent epochs changed."""
-    snapshot, catalog = database.store.snapshot(), database.catalog
+    snapshot = store.snapshot()
     rows = {name: snapshot.contents(name).rows for name in catalog.names()}
     keys = {t.name: tuple(t.names.index(k) for k in t.primary_key) for t in catalog.tables.values() if t.primary_key}
-    epochs = [r for r in database.store.history() if r.get("kind") == "epoch"][-_EPOCHS:]
+    epochs = [r for r in store.history() if r.get("kind") == "epoch"][-_EPOCHS:]
     changed: dict[str, float] = {}
     for record in epochs:
         for table, counts in record["tables"].items():
@@ -57,11 +57,12 @@ def facts_of(database: Database) -> Facts:
     return Facts(rows, keys, rates, catalog.static(), catalog.growing(), times)
 
 
-def given_for(database: Database, replaced: Collection[str], settings: Settings | None) -> Given:
+def given_for(
+    store: Store, catalog: Catalog, rules: Rules, replaced: Collection[str], settings: Settings | None
+) -> Given:
     """What the definition of a view is compiled with, as the warehouse stands without some views."""
-    catalog = database.catalog
     maps = partial(catalog.maps, without=replaced)
-    return Given(database.rules, facts_of(database), maps, catalog.map_names(without=replaced), settings)
+    return Given(rules, facts_of(store, catalog), maps, catalog.map_names(without=replaced), settings)
 
 
 def define_view(

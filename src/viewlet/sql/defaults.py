@@ -13,7 +13,7 @@ from viewlet.errors import SqlError, ViewletError
 from viewlet.plan.types import Field, ddl
 from viewlet.source.intake import to_arrow
 from viewlet.source.schema import Schema
-from viewlet.sql.literals import literal_rows
+from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.words import read_words
 
@@ -33,8 +33,9 @@ def default_values(db: Database, table: str, declared: Schema) -> dict[str, pa.A
 def _value(db: Database, table: str, field: Field, text: str) -> pa.Array:
     if any(word.key == "SELECT" for word in read_words(text)):
         raise SqlError(f"DEFAULT {text} is a query", hint="a default is a constant expression")
-    rows = literal_rows(f"VALUES ({text})", (field,))
-    if rows is not None:
+    values = f"VALUES ({text})"
+    rows = literal_rows(values, (field,))
+    if rows is not None and (db.sessions.are_plain or not depends_on_settings(values, (field,))):
         return to_arrow(table, (field,), rows)[field.name].combine_chunks()
     found = collect(run_query(db, f"SELECT CAST({text} AS {ddl(field.type)})", {}), (field,))
     return to_arrow(table, (field,), found)[field.name].combine_chunks()
