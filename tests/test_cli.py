@@ -96,6 +96,21 @@ def test_status_shows_tables_and_epochs(tmp_path: Path, capsys: Captured) -> Non
     assert "epoch" in shown
 
 
+def test_recover_goes_on_from_the_last_whole_epoch(tmp_path: Path, capsys: Captured) -> None:
+    run(tmp_path, TABLE + "INSERT INTO orders VALUES (1, 2.50); INSERT INTO orders VALUES (2, 2.50);")
+    command = ["recover", "--warehouse", str(tmp_path / "w")]
+    assert main(command) == 0
+    assert "nothing to recover: the log is whole, up to epoch 3" in capsys.readouterr().out
+    log = tmp_path / "w" / "log" / "1.log"
+    os.truncate(log, log.stat().st_size - 1)
+    assert main(["status", "--warehouse", str(tmp_path / "w")]) == 1
+    assert "1.log is cut short" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "epoch 3 is lost" in capsys.readouterr().out
+    assert main(["history", "orders", "--warehouse", str(tmp_path / "w")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("20")
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_the_warehouse_is_named_before_or_after_the_command(before: bool, tmp_path: Path, capsys: Captured) -> None:
     option, command = ["--warehouse", str(tmp_path / "named")], ["status"]

@@ -21,6 +21,7 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError, WarehouseBusy
 from viewlet.store import Layout, Limits, Store, TableContents, open_contents, write_run, write_runs
 
+TYPES = {"k": pa.int64(), "v": pa.string()}
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
 SUMS = Layout(("k", "s"), ("k",), sums=("s",))
 TABLE = Layout(("k", "v"), (), form="table")
@@ -223,7 +224,7 @@ def test_transaction_sees_itself_and_what_was_before(store: Store) -> None:
         assert transaction.before("new").rows == 0
         assert len(transaction.contents("m").lookup(("k",), make(k=[2]).hashes())[0]) == 1
         sent = pickle.loads(pickle.dumps(transaction.contents("m").refs()))
-        assert bag(open_contents(store.root, sent, MAP).scan()) == {(1, "a"): 1, (2, "b"): 1}
+        assert bag(open_contents(store.root, sent, MAP, TYPES).scan()) == {(1, "a"): 1, (2, "b"): 1}
         transaction.drop("m")
         assert not transaction.has("m")
     assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1}
@@ -288,21 +289,21 @@ def test_adopted_files(store: Store) -> None:
     refs = write_runs(store.data_directory, make([1, -1], k=[1, 2], v=["a", "b"]), TABLE, name="stage-1-attempt-0")
     ref = write_run(store.data_directory, make([2, 3], k=[1, 2], v=["a", "b"]), MAP, name="stage-1-attempt-1")
     with store.begin() as transaction:
-        transaction.adopt("t", pickle.loads(pickle.dumps(refs)), TABLE)
-        transaction.adopt("m", [ref], MAP)
+        transaction.adopt("t", pickle.loads(pickle.dumps(refs)), TABLE, TYPES)
+        transaction.adopt("m", [ref], MAP, TYPES)
         transaction.commit()
     store.clean()
     assert bag(store.snapshot().contents("t").scan()) == {(1, "a"): 1, (2, "b"): -1}
     sent = store.snapshot().contents("m").refs()
-    assert bag(open_contents(store.root, sent, MAP).partition(0, 1).scan()) == {(1, "a"): 2, (2, "b"): 3}
+    assert bag(open_contents(store.root, sent, MAP, TYPES).partition(0, 1).scan()) == {(1, "a"): 2, (2, "b"): 3}
 
 
 def test_open_contents_reads_inline_runs(store: Store) -> None:
     commit(store, "m", make(k=[1], v=["a"]), MAP)
     refs = store.snapshot().contents("m").refs()
     assert refs[0].file.startswith("log/")
-    assert bag(open_contents(str(store.root), refs, MAP).scan()) == {(1, "a"): 1}
-    assert len(open_contents(store.root, [], MAP, {"k": pa.int64(), "v": pa.string()}).scan()) == 0
+    assert bag(open_contents(str(store.root), refs, MAP, TYPES).scan()) == {(1, "a"): 1}
+    assert len(open_contents(store.root, [], MAP, TYPES).scan()) == 0
 
 
 def test_snapshot_stays_as_it_was(tmp_path: Path) -> None:
@@ -362,7 +363,7 @@ def test_epochs_go_on_while_the_background_merges(tmp_path: Path) -> None:
 
 def test_feed(store: Store) -> None:
     with store.begin() as transaction:
-        transaction.put("settings", {"retain": 10})
+        transaction.put("settings", {"retention": {"epochs": 10}})
         transaction.commit()
     for i in range(30):
         commit(store, "f", make([1, -1], k=[i, i - 1], v=["a", "a"]), FEED)
@@ -375,7 +376,8 @@ def test_feed(store: Store) -> None:
     assert len(store.feed("f", 21)) == 10
     with pytest.raises(StoreError, match="from epoch 21 on"):
         store.feed("f", 20)
-    assert len(store.history()) == 10
+    with pytest.raises(StoreError, match="epoch 99 is yet to come"):
+        store.feed("f", 99)
 
 
 def test_feed_of_a_bag_made_anew_begins_there(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 from collections import Counter
 from pathlib import Path
@@ -17,9 +18,11 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store import Layout, Limits, Store, frames, open_contents, write_runs
 from viewlet.store.files import checksum
+from viewlet.store.mark import Mark, make_mark, read_mark
 
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
 TABLE = Layout(("k", "v"), (), form="table")
+TYPES = {"k": pa.int64(), "v": pa.string()}
 TINY = Limits(inline_bytes=3_000, segment_bytes=8_000, first_level_rows=4, commit_merge_rows=40, recent_rows=30)
 
 
@@ -79,7 +82,7 @@ def test_damaged_run_file_is_named(tmp_path: Path, suffix: str, damage: str) -> 
         assert store.verify() == [str(path)]
         name, layout = ("m", MAP) if suffix == ".arrows" else ("t", TABLE)
         with pytest.raises(CorruptFile, match=path.name):
-            open_contents(tmp_path, store.snapshot().contents(name).refs(), layout).scan()
+            open_contents(tmp_path, store.snapshot().contents(name).refs(), layout, TYPES).scan()
 
 
 def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:
@@ -90,51 +93,142 @@ def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:
         store.snapshot().contents("t").positive_files()  # type: ignore[attr-defined]
 
 
-def test_every_flipped_bit_of_a_closed_log_is_found(tmp_path: Path) -> None:
+def test_every_flipped_bit_of_a_log_is_found_or_harmless(tmp_path: Path) -> None:
+    """Records are checked when the warehouse is opened, runs inside of them when they are read."""
     with Store.open(tmp_path) as store:
         for i in range(5):
             commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
+    del store  # what is open in this process was checked, and stays good
     (path,) = (tmp_path / "log").glob("*.log")
     whole = path.read_bytes()
-    closing = whole.rindex(b"\xf5frm")
-    for at in range(0, closing, 7):
+    found = 0
+    for at in range(0, len(whole), 23):
         flip(path, at)
-        with pytest.raises(StoreError, match=r"1\.log"):
-            Store.open(tmp_path, write=False)
+        read = contents_or_error(tmp_path)
+        found += isinstance(read, StoreError)
+        assert "1.log" in str(read) if isinstance(read, StoreError) else read == {(i, "a"): 1 for i in range(5)}
         path.write_bytes(whole)
+    assert found > len(whole) // 23 * 0.9
+
+
+def contents_or_error(root: Path) -> Counter[Any] | StoreError:
+    try:
+        return contents_of(root)
+    except StoreError as error:
+        return error
+
+
+def contents_of(root: Path) -> Counter[Any]:
+    with Store.open(root, write=False) as store:
+        return bag(store.snapshot().contents("m").scan())
+
+
+def set_mark_back(root: Path, end: int) -> None:
+    """What a power cut may do: the log got further than the mark."""
+    mark = read_mark(root)
+    make_mark(root, Mark(mark.segment, end, 0))
 
 
 def test_flipped_bit_in_the_last_record_of_a_killed_writer_is_found(tmp_path: Path) -> None:
     store = fill(tmp_path, close=False)
-    commit(store, "m", make(k=[7], v=["text without zeros" * 30]), MAP)
+    commit(store, "m", make(k=[7], v=["text without zeros"]), MAP)
     path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
     whole = path.read_bytes()
-    at = whole.rindex(b"text without")
-    flip(path, at)
+    set_mark_back(tmp_path, 0)
+    flip(path, len(whole) - 40)
     with pytest.raises(CorruptFile, match="last record"):
         Store.open(tmp_path, write=False)
     path.write_bytes(whole)
     store.close()
 
 
-def test_log_cut_anywhere_ends_there(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
+def test_a_log_cut_anywhere_is_refused_and_can_be_gone_on_from(tmp_path: Path) -> None:
+    """Between two records it looks whole; the mark says that it is not."""
+    store = Store.open(tmp_path / "w")
     ends = [store._writer._log.end]  # type: ignore[union-attr]
     for i in range(4):
         commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
         ends.append(store._writer._log.end)  # type: ignore[union-attr]
     store.close()
-    (path,) = (tmp_path / "log").glob("*.log")
-    whole = path.read_bytes()
-    for cut in range(ends[0], len(whole), 5):
-        path.write_bytes(whole[:cut])
-        reader = Store.open(tmp_path, write=False)
-        assert reader.epoch == max(i for i, end in enumerate(ends) if end <= cut)
-    path.write_bytes(whole[: ends[2] + 30])
+    for i, cut in enumerate(sorted({*ends[:-1], *range(ends[0], ends[-1], 50)})):
+        root = tmp_path / str(i)
+        shutil.copytree(tmp_path / "w", root)
+        os.truncate(root / "log" / "1.log", cut)
+        last = max(i for i, end in enumerate(ends) if end <= cut)
+        lost = "epoch 4 is lost" if last == 3 else f"epochs {last + 1} to 4 are lost"
+        for write in (True, False):
+            with pytest.raises(CorruptFile, match=rf"1\.log is cut short.*{lost}.*from epoch {last} "):
+                Store.open(root, write=write)
+        with Store.open(root, recover=True) as store:
+            assert store.recovery is not None
+            assert lost in str(store.recovery)
+            assert commit(store, "m", make(k=[9], v=["b"]), Layout(("k", "v"), ("k",))) == last + 1
+        assert contents_of(root) == {**{(i, "a"): 1 for i in range(last)}, (9, "b"): 1}
+
+
+def test_a_torn_last_record_is_a_crash(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
-        assert store.epoch == 2
-        assert commit(store, "m", make(k=[9], v=["b"]), Layout(("k", "v"), ("k",))) == 3
-    assert Store.open(tmp_path, write=False).epoch == 3
+        commit(store, "m", make(k=[1], v=["a"]), MAP)
+        end = store._writer._log.end  # type: ignore[union-attr]
+        commit(store, "m", make(k=[2], v=["a"]), MAP)
+    path = tmp_path / "log" / "1.log"
+    whole = path.read_bytes()
+    set_mark_back(tmp_path, end)
+    for cut in range(end, len(whole), 50):
+        path.write_bytes(whole[:cut])
+        assert Store.open(tmp_path, write=False).epoch == 1
+    with Store.open(tmp_path) as store:
+        assert commit(store, "m", make(k=[3], v=["b"]), MAP) == 2
+    assert contents_of(tmp_path) == {(1, "a"): 1, (3, "b"): 1}
+
+
+def test_data_tell_of_a_log_that_lost_them(tmp_path: Path) -> None:
+    """A log, with its mark, from an older backup: the files are named after epochs that were durable by then."""
+    with Store.open(tmp_path / "w") as store:
+        commit(store, "m", make(k=[1], v=["a"]), MAP)
+    shutil.copytree(tmp_path / "w", tmp_path / "old")
+    with Store.open(tmp_path / "w", limits=Limits(inline_bytes=0, inline_most=0)) as store:
+        for i in range(3):
+            commit(store, "m", make(k=[i], v=["b"]), MAP)
+    (tmp_path / "w" / "mark").write_bytes((tmp_path / "old" / "mark").read_bytes())
+    (tmp_path / "w" / "log" / "1.log").write_bytes((tmp_path / "old" / "log" / "1.log").read_bytes())
+    with pytest.raises(CorruptFile, match=r"ends at epoch 1, and .*data/3-\w+\.arrows was written after epoch 3"):
+        Store.open(tmp_path / "w")
+    with Store.open(tmp_path / "w", recover=True) as store:
+        assert store.recovery is not None
+        assert len(list(store.recovery.aside.iterdir())) == 3
+    assert contents_of(tmp_path / "w") == {(1, "a"): 1}
+
+
+def test_a_lost_segment_is_named(tmp_path: Path) -> None:
+    """The one before it, if it is still there, is not taken for the end of the log."""
+    with Store.open(tmp_path, limits=Limits(segment_records=3, live_share=0.0, closing_share=1.0)) as store:
+        for i in range(7):
+            commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",), feed=True))
+    numbers = sorted(int(path.stem) for path in (tmp_path / "log").glob("*.log"))
+    assert len(numbers) > 1
+    (tmp_path / "log" / f"{numbers[-1]}.log").rename(tmp_path / "gone")
+    with pytest.raises(CorruptFile, match=rf"{numbers[-1]}\.log is missing; epochs? \d.* lost"):
+        Store.open(tmp_path)
+    with Store.open(tmp_path, recover=True) as store:
+        last = store.epoch
+        assert 0 < last < 7
+    assert contents_of(tmp_path) == {(i, "a"): 1 for i in range(last)}
+
+
+@pytest.mark.parametrize("damage", ["remove", "empty"])
+def test_a_lost_mark_is_named_and_can_be_made_again(tmp_path: Path, damage: str) -> None:
+    with Store.open(tmp_path) as store:
+        commit(store, "m", make(k=[1], v=["a"]), MAP)
+    (tmp_path / "mark").unlink()
+    if damage == "empty":
+        (tmp_path / "mark").touch()
+    with pytest.raises(CorruptFile, match="mark"):
+        Store.open(tmp_path)
+    Store.open(tmp_path, recover=True).close()
+    assert contents_of(tmp_path) == {(1, "a"): 1}
+    with Store.open(tmp_path, recover=True) as store:
+        assert store.recovery is None
 
 
 def test_cut_first_record_is_named(tmp_path: Path) -> None:
@@ -150,8 +244,9 @@ def test_unwritten_sectors_at_the_end_are_a_torn_record(tmp_path: Path) -> None:
     store = fill(tmp_path, close=False)
     path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
     end = path.stat().st_size
-    commit(store, "m", make(k=[7], v=["y" * 2000]), Layout(("k", "v"), ("k",), indexes=(("v",),)))
+    commit(store, "m", make(k=[7], v=[os.urandom(1000).hex()]), Layout(("k", "v"), ("k",), indexes=(("v",),)))
     data = path.read_bytes()
+    set_mark_back(tmp_path, end)
     hole = (end // 512 + 2) * 512
     path.write_bytes(data[:hole] + bytes(512) + data[hole + 512 :])
     assert Store.open(tmp_path, write=False).epoch == 3
@@ -245,7 +340,7 @@ def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> 
         with store.begin() as transaction:
             refs = write_runs(store.data_directory, make(k=[1], v=["a"]), MAP, name="task")
             store._writer._sweep(0.0)  # type: ignore[union-attr]
-            transaction.adopt("m", refs, MAP)
+            transaction.adopt("m", refs, MAP, TYPES)
             transaction.commit()
         assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1}
 
@@ -253,7 +348,7 @@ def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> 
 def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path, limits=TINY) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("viewlet.store.log.sync", _no_space_once())
+            patch.setattr("viewlet.store.logwriter.sync", _no_space_once())
             for i in range(30):
                 commit(store, "m", make(k=[i], v=["a" * 500]), MAP)
         before = bag(store.snapshot().contents("m").scan())
@@ -289,9 +384,11 @@ def test_frames_round_trip_and_tear(records: list[tuple[int, bytes]], at: int) -
     for number, blob in records:
         data += frames.encode_frame({"n": number, "synced": len(data)}, [blob])[0]
         ends.append(len(data))
-    read, end = frames.read_frames(memoryview(data), 0, "x")
+    read, end, wrong = frames.read_frames(memoryview(data), 0, len(data))
+    assert not wrong
     assert ([frame.header["n"] for frame in read], end) == ([n for n, _ in records], len(data))
     assert [data[f.blob : f.end - 4] for f in read] == [blob for _, blob in records]
     cut = at % (len(data) + 1)
-    read, end = frames.read_frames(memoryview(data[:cut]), 0, "x")
-    assert end == max(e for e in ends if e <= cut)
+    read, end, wrong = frames.read_frames(memoryview(data[:cut]), 0, 0)
+    assert (end, wrong) == (max(e for e in ends if e <= cut), "")
+    assert bool(frames.read_frames(memoryview(data[:cut]), 0, len(data))[2]) == (cut < len(data))

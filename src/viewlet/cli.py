@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | explain | check | status | history | demo | bench`.
+"""The command line: `viewlet run FILE.sql | explain | check | status | history | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
+    add("recover", _recover, "go on from the last whole epoch of a warehouse whose log was damaged")
     add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
     add("bench", _bench, "run the benchmarks of a source checkout")
     return parser
@@ -179,6 +180,15 @@ def _history(arguments: argparse.Namespace) -> int:
             when = datetime.fromtimestamp(record["timestamp"], UTC)
             print(f"{when:%Y-%m-%d %H:%M:%S}  {epoch_line(record)}")
     return 0
+
+
+def _recover(arguments: argparse.Namespace) -> int:
+    with connect(arguments.warehouse, engine=arguments.engine, recover=True) as db:
+        print(db.recovery or f"nothing to recover: the log is whole, up to epoch {db.store.epoch}")
+        damaged = db.store.verify()
+    for file in damaged:
+        print(f"{file} is missing or damaged: what reads it fails until it is restored from a backup")
+    return 1 if damaged else 0
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +31,8 @@ from viewlet.replacing import drop_maps, fill_views, readers_after
 from viewlet.screen import plural
 from viewlet.sessions import Sessions, Settings
 from viewlet.source.schema import read_schema
-from viewlet.store import Store, Transaction
+from viewlet.store import Recovery, Store, Transaction
+from viewlet.store.retention import SETTINGS, Retention, retention_of
 from viewlet.subscriptions import Callback, Subscription, Subscriptions
 from viewlet.tables import Table
 from viewlet.watermarks import read_watermark
@@ -54,13 +56,14 @@ class Database:
         engine: EngineName = "auto",
         durability: Durability = "epoch",
         read_only: bool = False,
+        recover: bool = False,
     ) -> None:
         if not isinstance(engine, str) or engine not in ("auto", "inproc", "spark"):
             raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
         self.sessions = Sessions(arguments.session(spark), lambda: self.catalog.names())
-        self.store = Store.open(path, write=not read_only, durability=durability)
+        self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
         self.path = self.store.root
         self._lock = threading.RLock()
         self.on_spark = OnSparkSession(self.sessions, lambda view: self.catalog.view(view))
@@ -411,6 +414,28 @@ class Database:
             if self.store.epoch > before:
                 self._subscriptions.notify()
 
+    def set_retention(
+        self, *, epochs: int | None = None, age: timedelta | None = None, bytes: int | None = None
+    ) -> int:
+        """Keep changes, for `changes()`, until any of some limits is exceeded; the number of the epoch that set it.
+
+        `epochs`: of so many epochs; `age`: made so long ago; `bytes`: so many for each table and view.
+        """
+        kept = Retention.of(epochs, age, bytes)
+        with self.writing(), self.store.begin() as transaction:
+            transaction.put(SETTINGS, {"retention": kept.to_json()})
+            return transaction.commit({"kind": "set retention"})
+
+    @property
+    def retention(self) -> Retention:
+        """How long changes are kept."""
+        return retention_of(self.store.catalog)
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """What was given up to open the warehouse, if it was damaged."""
+        return self.store.recovery
+
     # ——— asking
 
     def explain(self, name: str) -> str:
@@ -466,13 +491,15 @@ def connect(
     engine: EngineName = "auto",
     durability: Durability = "epoch",
     read_only: bool = False,
+    recover: bool = False,
 ) -> Database:
     """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
 
     `durability`: "epoch" syncs every epoch, a number groups them by milliseconds. `read_only` takes no lock and
-    writes nothing: any number of readers go along with one writer.
+    writes nothing: any number of readers go along with one writer. `recover` goes on from the last whole epoch of a
+    warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved.
     """
-    return Database(path, spark=spark, engine=engine, durability=durability, read_only=read_only)
+    return Database(path, spark=spark, engine=engine, durability=durability, read_only=read_only, recover=recover)
 
 
 def _make_engine(name: str, database: Database) -> Any:

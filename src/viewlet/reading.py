@@ -81,10 +81,19 @@ class Relation:
         try:
             rows = self._snapshot.contents(self.name).consolidated()
         except GoneFile as error:
+            if not self._is_superseded():
+                raise
             raise StoreError(
                 f"epoch {self.epoch} of {self.name} was superseded", hint="refresh() and read again"
             ) from error
         return self._visible(rows)
+
+    def _is_superseded(self) -> bool:
+        """Whether a writer in another process has put other files in the place of those that are read here."""
+        store = self._database.store
+        store.refresh()
+        now = store.snapshot()
+        return not now.has(self.name) or now.contents(self.name).refs() != self._snapshot.contents(self.name).refs()
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table, in no particular order."""
@@ -114,13 +123,19 @@ class Relation:
         rows = self._database.reading.frame(self.name, self._snapshot)
         return Jvm(self._database.session).frame(plan_of(rows))
 
-    def changes(self, since: int = 0) -> pa.Table:
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch that `changes` can begin after: the changes up to it are no longer kept."""
+        return self._database.store.oldest(self.name)
+
+    def changes(self, since: int | None = None) -> pa.Table:
         """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.
 
+        By default that is all that is kept, after `oldest`; `db.set_retention` says how long that is.
         Where one row of a table with a primary key was put instead of another, the two show as update_preimage
         and update_postimage.
         """
-        parts = [changes for _, changes in self.changes_by_epoch(since)]
+        parts = [changes for _, changes in self.changes_by_epoch(self.oldest if since is None else since)]
         return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
 
     def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:

@@ -53,7 +53,7 @@ class OpenEpoch:
         """Record what changes in a bag, whose runs are written already where it has a layout to be kept in."""
         self.changes[bag] = delta
         if layout is not None:
-            self.transaction.adopt(bag, refs, layout)
+            self.transaction.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
 
     def layout(self, step: ReadyStep) -> Layout | None:
         """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""

@@ -18,13 +18,17 @@ from viewlet.catalyst.frames import arrow_schema, from_arrow, spark_schema, to_a
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import BIGINT, Field
 from viewlet.sql.words import quoted
-from viewlet.store import Snapshot, TableContents
+from viewlet.store import Contents, Snapshot, TableContents
 from viewlet.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.database import Database
+
+
+_CHECKED = "parquet.page.verify-checksum.enabled"
+"""Spark reads when the frame is used; should a file be altered until then, its pages are not what they say."""
 
 
 def frame_of(spark: SparkSession, found: Table | View, snapshot: Snapshot) -> DataFrame:
@@ -47,7 +51,8 @@ def _table_frame(spark: SparkSession, contents: TableContents, fields: tuple[Fie
     if not files:
         return _frame(spark, Rows.concat([recent, gone]).consolidate(), fields)
     hashed = contents.layout.row_hash
-    stored = spark.read.schema(spark_schema([*fields, Field(hashed, BIGINT, False)])).parquet(*files)
+    reader = spark.read.schema(spark_schema([*fields, Field(hashed, BIGINT, False)])).option(_CHECKED, "true")
+    stored = reader.parquet(*files)
     gone_hashes = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
     if not len(gone_hashes):
         return _plus(spark, stored.select(*names), recent, fields)
@@ -75,7 +80,7 @@ class Reading:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._frames: dict[str, tuple[int, DataFrame]] = {}
+        self._frames: dict[str, tuple[int, Contents, DataFrame]] = {}
 
     def query(
         self, text: str, parameters: Mapping[str, Any] | None = None, *, spark: SparkSession | None = None
@@ -103,9 +108,12 @@ class Reading:
         """The rows of a table or view at a snapshot; those of the last one asked for are at hand."""
         from viewlet.catalyst.children import active
 
-        plain, known = self._database.sessions.plain, self._frames.get(name)
-        if known is None or known[0] != snapshot.epoch or known[1].sparkSession is not plain:
+        plain, contents = self._database.sessions.plain, snapshot.contents(name)
+        if isinstance(contents, TableContents):
+            contents.check_files()
+        epoch, there, frame = self._frames.get(name, (-1, contents, None))
+        if frame is None or epoch != snapshot.epoch or there.runs != contents.runs or frame.sparkSession is not plain:
             with active(plain):
-                known = snapshot.epoch, frame_of(plain, self._database.catalog.find(name), snapshot)
-            self._frames[name] = known
-        return known[1]
+                frame = frame_of(plain, self._database.catalog.find(name), snapshot)
+            self._frames[name] = snapshot.epoch, contents, frame  # files stay as long as their contents are held
+        return frame

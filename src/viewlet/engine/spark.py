@@ -32,7 +32,7 @@ from viewlet.engine.exchange import Piece, Target, by_partition, cut, pack, part
 from viewlet.engine.ready import ReadyProgram, ReadyStep
 from viewlet.engine.regroup import touched_groups
 from viewlet.engine.task import Lookups, Task
-from viewlet.errors import EvaluationError, SparkMissing
+from viewlet.errors import CorruptFile, EvaluationError, SparkMissing
 from viewlet.program.chain import chain, maps_read
 from viewlet.program.terms import Answer, Fold, Gather, Native, Probe, Reach, Regroup, Term
 from viewlet.store import RunRef
@@ -213,6 +213,8 @@ def _tasks_errors() -> Iterator[None]:
     except PythonException as error:
         if found := re.search(r"EvaluationError: (.+)", str(error)):
             raise EvaluationError(found[1].strip()) from None
+        if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
+            raise CorruptFile(found[1].strip()) from None
         if "No module named" in str(error):
             hint = f"set PYSPARK_PYTHON={sys.executable}, or install viewlet where the workers run"
             raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None

@@ -6,6 +6,7 @@ from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
 from viewlet.store.opening import make_contents, open_contents
 from viewlet.store.ranges import Bound
+from viewlet.store.recovery import Recovery
 from viewlet.store.runs import RunRef
 from viewlet.store.store import Snapshot, Store
 from viewlet.store.stretches import Stretches
@@ -19,6 +20,7 @@ __all__ = [
     "GoneFile",
     "Layout",
     "Limits",
+    "Recovery",
     "RunRef",
     "Snapshot",
     "Store",

@@ -6,7 +6,7 @@ partitions can be made of runs that know nothing of them. A map's slice of a par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -23,10 +23,9 @@ from viewlet.store.near import Places, nearest
 from viewlet.store.pieces import pieces_met
 from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
 from viewlet.store.ranked import around_shares
-from viewlet.store.runs import Run, RunRef
+from viewlet.store.runs import Run, RunRef, Types
 from viewlet.store.stretches import Stretches, around
 
-Types = Mapping[str, pa.DataType]
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
 _MANY = 64  # probes beyond this are sorted first, so that the search walks memory in order
 

@@ -13,7 +13,11 @@ import pyarrow as pa
 
 from viewlet.errors import CorruptFile, StoreError
 
-LOG, DATA, MARK = "log", "data", "mark"
+LOG, DATA, MARK, LOST = "log", "data", "mark", "lost"
+RESTORE = "restore the file from a backup"
+
+
+Look = tuple[int, int, int]
 
 
 class GoneFile(CorruptFile):
@@ -67,31 +71,34 @@ def read_checked(path: Path, offset: int, size: int, crc: int) -> pa.Buffer:
     """The bytes of a file, or of a piece of a log segment, mapped if they are a whole file; never bad ones."""
     data = _map(path, size) if path.parent.name != LOG else _read_piece(path, offset, size)
     if data.size != size:
-        raise CorruptFile(f"{path} is cut short: {data.size:,} of {size:,} bytes are there", hint=_HINT)
+        raise CorruptFile(f"{path} is cut short: {data.size:,} of {size:,} bytes are there", hint=RESTORE)
     if checksum(data) != crc:
-        raise CorruptFile(f"{path} was altered: its checksum is not the one recorded", hint=_HINT)
+        raise CorruptFile(f"{path} was altered: its checksum is not the one recorded", hint=RESTORE)
     return data
-
-
-_HINT = "restore the file from a backup"
 
 
 def _map(path: Path, size: int) -> pa.Buffer:
     actual = size_of(path)
     if actual != size:
-        raise CorruptFile(f"{path} has {actual:,} bytes where {size:,} were written", hint=_HINT)
+        raise CorruptFile(f"{path} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
     try:
         with pa.memory_map(str(path), "r") as file:
             return file.read_buffer()
     except FileNotFoundError:
-        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+        raise GoneFile(f"{path} is missing", hint=RESTORE) from None
 
 
 def size_of(path: Path) -> int:
+    return look_at(path)[0]
+
+
+def look_at(path: Path) -> Look:
+    """What changes when a file does: its size, the time of its last change, and which file it is."""
     try:
-        return path.stat().st_size
+        found = os.stat(path)
     except FileNotFoundError:
-        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+        raise GoneFile(f"{path} is missing", hint=RESTORE) from None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _read_piece(path: Path, offset: int, size: int) -> pa.Buffer:
@@ -105,7 +112,7 @@ def opened(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
-        raise GoneFile(f"{path} is missing", hint=_HINT) from None
+        raise GoneFile(f"{path} is missing", hint=RESTORE) from None
     try:
         yield descriptor
     finally:

@@ -1,11 +1,11 @@
 """The bytes of the log: a segment is a mark with the format's version, then frames.
 
-    frame = prefix (magic, sizes, checksums, its own checksum) | header: JSON | blob | end mark
+    frame = prefix (magic, sizes, checksums, its own checksum) | header: JSON, packed | blob | end mark
 
 A crash can leave the last frame torn: short, or with sectors that were never written and read as zeros. It was
 never promised to anybody, so it is the end of the log. Any other frame that is not whole means that the file
-was altered. Each header says how much of its segment was durable when it was written (`synced`), which tells
-a gap in what was promised from a gap in a tail that was not.
+was altered. What was durable is known from the mark; and, should the mark lag behind after a power cut, from each
+header, which says how much of its segment was durable when it was written (`synced`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from viewlet.errors import CorruptFile, StoreError
+from viewlet.errors import StoreError
 from viewlet.store.files import checksum
+from viewlet.store.packing import pack, unpack
 
 VERSION = 3
 _SEGMENT = struct.Struct("<8sII")
@@ -42,18 +43,19 @@ def segment_head() -> bytes:
     return mark + struct.pack("<I", checksum(mark))
 
 
-def check_head(data: memoryview, name: str) -> None:
-    """Refuse a segment that is not one, or that another version of the format wrote."""
+def head_damage(data: memoryview, name: str) -> str:
+    """What is wrong with the first bytes of a segment; one that another version of the format wrote is refused."""
     if len(data) < SEGMENT_HEAD:
-        raise CorruptFile(f"{name} is cut short: {len(data)} bytes are no log segment")
+        return f"is cut short: {len(data)} bytes are no log segment"
     mark, version, crc = _SEGMENT.unpack_from(data)
     if mark != _SEGMENT_MARK or checksum(data[: SEGMENT_HEAD - 4]) != crc:
-        raise CorruptFile(f"{name} was altered: it does not begin as a log segment does")
+        return "was altered: it does not begin as a log segment does"
     if version != VERSION:
         raise StoreError(
             f"{name} is written in format {version}; this version of Viewlet reads format {VERSION}",
             hint="open the warehouse with the version of Viewlet that wrote it",
         )
+    return ""
 
 
 def encode_frame(header: dict[str, Any], blobs: list[Any]) -> tuple[bytes, int]:
@@ -64,28 +66,31 @@ def encode_frame(header: dict[str, Any], blobs: list[Any]) -> tuple[bytes, int]:
 
 def frame_parts(header: dict[str, Any], blobs: list[Any]) -> tuple[list[Any], int]:
     """The bytes of a frame in pieces, of which the blobs are not copied, and where among them the blob begins."""
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = pack(json.dumps(header, separators=(",", ":")).encode())
     size = sum(map(len, blobs))
     prefix = _PREFIX.pack(_FRAME_MARK, len(text), size, checksum(text), checksum(*blobs), 0)[:-4]
     prefix += struct.pack("<I", checksum(prefix))
     return [prefix + text, *blobs, _END_MARK], _PREFIX.size + len(text)
 
 
-def read_frames(data: memoryview, start: int, name: str) -> tuple[list[Frame], int]:
-    """The whole frames of a segment from a place on, and where they end; what follows is a torn frame or nothing."""
-    frames = []
+def read_frames(data: memoryview, start: int, durable: int) -> tuple[list[Frame], int, str]:
+    """The whole frames of a segment from a place on, where they end, and what is wrong there.
+
+    Nothing is wrong with a torn frame beyond what was `durable`. Of what was durable the blobs are not looked at:
+    whoever reads a run in one checks it.
+    """
+    frames: list[Frame] = []
     while start < len(data):
-        frame = read_frame(data, start)
+        frame = read_frame(data, start, durable)
         if frame is None:
-            _check_torn(data, start, name)
-            break
+            return frames, start, _damage(data, start, durable)
         frames.append(frame)
         start = frame.end
-    return frames, start
+    return frames, start, _cut_short(data, durable) if start < durable else ""
 
 
-def read_frame(data: memoryview, start: int) -> Frame | None:
-    """The frame at a place, or None if it is not whole."""
+def read_frame(data: memoryview, start: int, durable: int = 0) -> Frame | None:
+    """The frame at a place, or None if it is not whole; the blob of one that was durable is not looked at."""
     if len(data) - start < _PREFIX.size:
         return None
     mark, text_size, blob_size, text_crc, blob_crc, crc = _PREFIX.unpack_from(data, start)
@@ -95,18 +100,27 @@ def read_frame(data: memoryview, start: int) -> Frame | None:
     end = blob + blob_size + len(_END_MARK)
     if end > len(data) or data[end - len(_END_MARK) : end] != _END_MARK:
         return None
-    if checksum(data[text:blob]) != text_crc or checksum(data[blob : blob + blob_size]) != blob_crc:
+    if checksum(data[text:blob]) != text_crc:
         return None
-    return Frame(json.loads(bytes(data[text:blob])), start, blob, end)
+    if end > durable and checksum(data[blob : blob + blob_size]) != blob_crc:
+        return None
+    return Frame(json.loads(bytes(unpack(data[text:blob]))), start, blob, end)
 
 
-def _check_torn(data: memoryview, start: int, name: str) -> None:
-    """Raise unless the frame at `start` can be the torn end of a log."""
+def _damage(data: memoryview, start: int, durable: int) -> str:
+    """What is wrong with the frame at `start`, which is not whole; nothing, if it can be the torn end of a log."""
+    if start < durable and len(data) < durable:
+        return _cut_short(data, durable)
     later = _frame_after(data, start)
-    if later is not None and later.header["synced"] > start:
-        raise CorruptFile(f"{name} was altered: its record at byte {start:,} is damaged, and whole ones follow")
+    if start < durable or (later is not None and later.header["synced"] > start):
+        return f"was altered: its record at byte {start:,} is damaged"
     if later is None and not _is_short(data, start) and not _has_empty_sector(data, start):
-        raise CorruptFile(f"{name} was altered: its last record, at byte {start:,}, is damaged")
+        return f"was altered: its last record, at byte {start:,}, is damaged"
+    return ""
+
+
+def _cut_short(data: memoryview, durable: int) -> str:
+    return f"is cut short: {len(data):,} of {durable:,} bytes are there"
 
 
 def _frame_after(data: memoryview, start: int) -> Frame | None:

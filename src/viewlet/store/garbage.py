@@ -11,7 +11,8 @@ from pathlib import Path
 
 from viewlet.errors import CorruptFile
 from viewlet.store.files import DATA, LOG, read_checked, remove
-from viewlet.store.log import check_segment, segment_name, segments
+from viewlet.store.log import is_whole, segment_name, segments
+from viewlet.store.mark import Mark
 from viewlet.store.runs import Handles
 from viewlet.store.state import State
 
@@ -39,14 +40,14 @@ class Sweeper:
         return [path for path in idle if now - self._since[path] >= grace and remove(path)]
 
 
-def bad_files(root: Path, state: State, newest: int) -> list[str]:
+def bad_files(root: Path, state: State, mark: Mark) -> list[str]:
     """The files named by the state that are missing, cut short or altered, by checking every byte of each."""
     bad: dict[str, None] = {}
     refs = set(state.refs())
-    for file in sorted({segment_name(newest)} | {ref.file for ref in refs if ref.file.startswith(f"{LOG}/")}):
-        try:
-            check_segment(root, int(Path(file).stem))
-        except CorruptFile:
+    for file in sorted(
+        {segment_name(segments(root)[-1])} | {ref.file for ref in refs if ref.file.startswith(f"{LOG}/")}
+    ):
+        if not (root / file).exists() or not is_whole(root, int(Path(file).stem), mark):
             bad[str(root / file)] = None
     for ref in sorted(refs, key=lambda ref: ref.place):
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from viewlet.store.runs import Run, RunRef
 from viewlet.store.state import Change
-from viewlet.store.writing import save
+from viewlet.store.writing import name_after, save
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class Draft:
 class Placement:
     """Where each run of a draft goes: inline ones to the blob, the others to files. Runs of the same bytes share a place."""
 
+    epoch: int
+    """One that is durable."""
     inline: list[Run] = field(default_factory=list)
     filed: dict[int, Run] = field(default_factory=dict)
     blobs: list[Any] = field(default_factory=list)
@@ -49,7 +51,7 @@ class Placement:
         elif data in self.offsets:
             self.inline.append(run)
         elif ref.kind == "parquet" or self.used + ref.size > room:
-            self.filed[id(run)] = saved = save(run)
+            self.filed[id(run)] = saved = save(run, name_after(self.epoch))
             self.files[data] = saved.ref.file
         else:
             self.inline.append(run)
@@ -69,9 +71,9 @@ class Placement:
         return replace(draft.change, add=refs(draft.add), feed=refs(draft.feed))
 
 
-def place(runs: Iterable[Run], room: int) -> Placement:
+def place(runs: Iterable[Run], room: int, epoch: int) -> Placement:
     """Keep the small runs inline, as long as they fit together, and write files of the others."""
-    made = Placement()
+    made = Placement(epoch)
     for run in sorted(runs, key=lambda run: run.ref.size):
         made.add(run, room)
     return made

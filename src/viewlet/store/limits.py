@@ -13,7 +13,9 @@ class Limits:
     inline_most: int = 8 << 20  # except up to this where its bag is larger still: it will be merged away soon
     record_bytes: int = 16 << 20  # runs that together exceed this go to files, too, the largest first
     ahead_bytes: int = 512 << 10  # rows of a table beyond this are written while views are brought up to date
-    segment_bytes: int = 128 << 20  # a log segment larger than this is followed by a new one
+    segment_records: int = 1_000  # a log segment with more records than this is followed by a new one,
+    segment_bytes: int = 64 << 20  # and so is one that is larger than this
+    closing_share: float = 0.1  # so much of either is enough when the warehouse is closed: opening it is quick then
     live_share: float = 0.25  # inline runs are carried out of a segment of which less than this is alive
     fan: int = 4  # so many runs of one size become one of the next
     first_level_rows: int = 256  # runs up to this count as one size
@@ -24,4 +26,4 @@ class Limits:
     gone_share: float = 0.2  # a table is rewritten when more than this share of its rows was taken away
     largest_run: int = 512 << 20  # runs of this many bytes are not merged further
     grace_seconds: float = 60.0  # superseded files stay this long for readers in other processes
-    retain_epochs: int = 1_000  # epochs whose changes and records are kept, unless the catalog says otherwise
+    history_epochs: int = 1_000  # epochs whose records are kept

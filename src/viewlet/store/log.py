@@ -10,14 +10,11 @@ import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any
 
-from viewlet.errors import CorruptFile, StoreError
-from viewlet.store.files import LOG, opened, remove, sync
-from viewlet.store.frames import SEGMENT_HEAD, Frame, check_head, encode_frame, frame_parts, read_frames, segment_head
-
-_MOST = 512  # pieces that are written at once: systems take 1,024
+from viewlet.errors import CorruptFile
+from viewlet.store.files import LOG, RESTORE, opened
+from viewlet.store.frames import SEGMENT_HEAD, Frame, head_damage, read_frames
+from viewlet.store.mark import Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +23,19 @@ class Tail:
 
     number: int
     end: int
+    base: int
+    """Where its first frame ends, which holds the whole state."""
+    records: int
+    """How many frames follow that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a log, and what is wrong with what follows."""
+
+    frames: list[Frame]
+    tail: Tail
+    damage: str = ""
 
 
 def segment_name(number: int) -> str:
@@ -39,149 +49,39 @@ def segments(root: Path) -> list[int]:
     return sorted(int(path.stem) for path in (root / LOG).glob("*.log") if path.stem.isdigit())
 
 
-def read_log(root: Path, tail: Tail | None = None) -> tuple[list[Frame], Tail]:
-    """The frames after `tail`, or all of the newest segment if that is a newer one."""
+def read_log(root: Path, mark: Mark, tail: Tail | None = None) -> Reading:
+    """The frames after `tail`, or all of the newest segment if that is a newer one.
+
+    The mark must have been read before, as the log may go on meanwhile. Where the newest segment is missing, or does
+    not even begin whole, the frames are those of the one before.
+    """
     numbers = segments(root)
-    if not numbers:
-        raise CorruptFile(f"{root / LOG} has no segment", hint="restore the log from a backup")
-    if tail is None or tail.number != numbers[-1]:
-        tail = Tail(numbers[-1], SEGMENT_HEAD)
-    frames, end = _read_segment(root, tail.number, tail.end)
-    if tail.end == SEGMENT_HEAD and not frames:
-        raise CorruptFile(f"{root / segment_name(tail.number)} is cut short: its first record is not whole")
-    return frames, Tail(tail.number, end)
+    damage = _missing(root, max(numbers, default=0), mark)
+    for number in reversed(numbers):
+        known = tail if tail is not None and tail.number == number else Tail(number, SEGMENT_HEAD, 0, -1)
+        frames, end, wrong = _read_segment(root, number, known.end, mark.end if number == mark.segment else 0)
+        damage = damage or (wrong and f"{root / segment_name(number)} {wrong}")
+        if frames or known.base:
+            base = known.base or frames[0].end
+            return Reading(frames, Tail(number, end, base, known.records + len(frames)), damage)
+        damage = damage or f"{root / segment_name(number)} is cut short: its first record is not whole"
+    raise CorruptFile(damage or f"{root / LOG} has no segment", hint=RESTORE)
 
 
-def check_segment(root: Path, number: int) -> None:
-    """Raise if a segment is not whole."""
-    if not _read_segment(root, number, SEGMENT_HEAD)[0]:
-        raise CorruptFile(f"{root / segment_name(number)} is cut short: its first record is not whole")
+def _missing(root: Path, newest: int, mark: Mark) -> str:
+    return f"{root / segment_name(mark.segment)} is missing" if newest < mark.segment else ""
 
 
-def _read_segment(root: Path, number: int, start: int) -> tuple[list[Frame], int]:
-    path = root / segment_name(number)
-    with opened(path) as descriptor:
+def is_whole(root: Path, number: int, mark: Mark) -> bool:
+    """Whether every byte of a segment is as it was written."""
+    frames, end, wrong = _read_segment(root, number, SEGMENT_HEAD, 0)
+    return bool(frames) and not wrong and (number != mark.segment or end >= mark.end)
+
+
+def _read_segment(root: Path, number: int, start: int, durable: int) -> tuple[list[Frame], int, str]:
+    with opened(root / segment_name(number)) as descriptor:
         if not os.fstat(descriptor).st_size:
-            raise CorruptFile(f"{path} is empty")
+            return [], start, "is empty"
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
-            check_head(data, str(path))
-            return read_frames(data, start, str(path))
-
-
-class LogWriter:
-    """Appends frames to the newest segment. After a write that failed half-way it refuses to go on."""
-
-    def __init__(self, root: Path, tail: Tail) -> None:
-        """Take up the log at its last whole frame; a torn one is cut off."""
-        self.root, self.number = root, tail.number
-        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        self.end = self.synced = tail.end
-        self.broken = False
-        self._syncing = Lock()
-        if os.fstat(self._descriptor).st_size != tail.end:
-            os.ftruncate(self._descriptor, tail.end)
-        os.fsync(self._descriptor)
-
-    @property
-    def name(self) -> str:
-        return segment_name(self.number)
-
-    @property
-    def path(self) -> Path:
-        return self.root / self.name
-
-    def append(self, header: dict[str, Any], blobs: list[Any], *, durable: bool) -> int:
-        """Write a frame, synced if it is to be durable now; the place of its blob in the segment."""
-        if self.broken:
-            raise StoreError(f"{self.path} could not be written", hint="close the warehouse and open it again")
-        parts, blob = frame_parts({**header, "synced": self.synced}, blobs)
-        start = self.end
-        try:
-            for some in range(0, len(parts), _MOST):
-                self._write(parts[some : some + _MOST])
-            self.end = start + sum(map(len, parts))
-            if durable:
-                self._sync()
-        except OSError as reason:
-            self.broken = True
-            self._take_back(start)
-            raise StoreError(f"{self.path} could not be written: {reason}", hint="make room on the disk") from reason
-        return start + blob
-
-    def _write(self, parts: list[Any]) -> None:
-        """Write all of some pieces, as one as far as the system lets us."""
-        left = [memoryview(part) for part in parts]
-        while left:
-            written = os.writev(self._descriptor, left)
-            while left and written >= len(left[0]):
-                written -= len(left.pop(0))
-            if left:
-                left[0] = left[0][written:]
-
-    def _take_back(self, start: int) -> None:
-        """Cut off a frame that failed. Where that fails, or earlier frames may be lost, nothing more is written."""
-        whole = self.synced >= start
-        try:
-            os.ftruncate(self._descriptor, start)
-            os.fsync(self._descriptor)
-        except OSError:
-            return
-        self.end = start
-        self.broken = not whole
-
-    def sync(self) -> None:
-        """Make all that was written durable."""
-        try:
-            self._sync()
-        except OSError as reason:
-            self.broken = True
-            raise StoreError(f"{self.path} could not be synced: {reason}", hint="open the warehouse again") from reason
-
-    def _sync(self) -> None:
-        with self._syncing:
-            end = self.end
-            if self.synced < end:
-                os.fdatasync(self._descriptor)
-                self.synced = end
-
-    def follow(self, header: dict[str, Any], blobs: list[Any]) -> int:
-        """Begin the next segment with a frame that holds the whole state; the place of its blob."""
-        self.sync()
-        try:
-            blob = create_segment(self.root, self.number + 1, header, blobs)
-        except OSError as reason:
-            self._give_up(self.root / segment_name(self.number + 1))
-            raise StoreError(f"no new log segment could be begun: {reason}", hint="make room on the disk") from reason
-        with self._syncing:
-            os.close(self._descriptor)
-            self.number += 1
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-            self.end = self.synced = os.fstat(self._descriptor).st_size
-        return blob
-
-    def _give_up(self, path: Path) -> None:
-        """Take back a segment that may not be durable. While it has its name, nothing may go to the old one."""
-        self.broken = True
-        try:
-            remove(path)
-            sync(path.parent)
-        except OSError:
-            return
-        self.broken = False
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-
-def create_segment(root: Path, number: int, header: dict[str, Any], blobs: list[Any]) -> int:
-    """Write a new segment beside the log, make it durable, and give it its name; the place of the blob."""
-    new, path = root / LOG / f"{number}.new", root / segment_name(number)
-    head = segment_head()
-    data, blob = encode_frame({**header, "synced": len(head)}, blobs)
-    with open(new, "wb") as file:
-        file.write(head + data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(new, path)
-    sync(path.parent)
-    return len(head) + blob
+            wrong = head_damage(data, segment_name(number))
+            return ([], start, wrong) if wrong else read_frames(data, start, durable)

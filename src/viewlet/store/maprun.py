@@ -8,6 +8,7 @@ column may have any name. Whoever looks rows up gets all that share a hash, and 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,13 +86,18 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     if not len(rows):
         return None
     arrays: list[Any] = [from_numpy(ordered, _HASH), *rows.columns.values(), from_numpy(rows.weights, _WEIGHT)]
-    names = ["_hash", *layout.columns, "_weight"]
-    for i, wanted in enumerate(layout.indexes):
+    for wanted in layout.indexes:
         hashes = rows.hashes(wanted)
         order = order_of(hashes)
         arrays += [from_numpy(hashes[order], _HASH), from_numpy(order, _WEIGHT)]
-        names += [f"_hash_{i}", f"_row_{i}"]
-    return MapBody(pa.RecordBatch.from_arrays(arrays, names=names), layout)
+    schema = batch_schema([array.type for array in rows.columns.values()], layout.indexes)
+    return MapBody(pa.RecordBatch.from_arrays(arrays, schema=schema), layout)
+
+
+def batch_schema(columns: Sequence[pa.DataType], indexes: Collection[Names], *, hashed: bool = True) -> pa.Schema:
+    """The schema of a run's rows; columns go by their places, so that their names are not kept."""
+    types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _WEIGHT] * len(indexes))]
+    return pa.schema([pa.field(str(i), type) for i, type in enumerate(types)])
 
 
 def to_rows(batch: pa.RecordBatch, layout: Layout, hashes: Known | None = None) -> Rows:

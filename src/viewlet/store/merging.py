@@ -103,14 +103,14 @@ def _choose_rewrite(runs: Runs, limits: Limits, stuck: frozenset[RunRef]) -> Mer
 
 def _choose_move(runs: Runs, limits: Limits) -> Merge | None:
     """Move a table's recent rows to Parquet when they are many."""
-    recent = [run for run in runs if run.ref.kind == "recent"]
+    recent = [run for run in runs if run.ref.is_recent]
     many = _rows(recent) > limits.recent_rows or sum(run.ref.size for run in recent) > limits.recent_bytes
     return Merge(tuple(recent), move_recent) if many else None
 
 
 def _choose_recent(runs: Runs, limits: Limits) -> Merge | None:
     """Make larger runs of a table's recent rows when they are in many."""
-    recent = [run for run in runs if run.ref.kind == "recent"]
+    recent = [run for run in runs if run.ref.is_recent]
     picked = _of_one_size(recent, limits.recent_rows // limits.fan, limits, limits.recent_runs)
     return Merge(picked, merge_recent) if picked else None
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from viewlet.store.contents import Types
 from viewlet.store.layout import Layout
-from viewlet.store.runs import Handles, Run, RunRef
-from viewlet.store.state import Bag, Change, Entry, Feed, State, place_ref
+from viewlet.store.limits import Limits
+from viewlet.store.log import Reading, segment_name
+from viewlet.store.runs import Handles, Run, RunRef, Types
+from viewlet.store.state import Bag, Change, Entry, Feed, Record, State, apply, place_ref
 
 Json = dict[str, Any]
 
@@ -26,11 +27,18 @@ def encode_change(change: Change) -> Json:
         "create": {name: _encode_shape(layout, types) for name, (layout, types) in change.create.items()},
         "gone": {name: [list(place) for place in places] for name, places in change.gone.items()},
         "add": {name: [ref.to_json() for ref in refs] for name, refs in change.add.items()},
-        "feed": {name: [ref.to_json() for ref in refs] for name, refs in change.feed.items()},
+        "feed": {
+            name: [_encode_fed(ref, change.add.get(name, ())) for ref in refs] for name, refs in change.feed.items()
+        },
         "put": change.put,
         "remove": change.remove,
     }
     return {"change": {key: value for key, value in document.items() if value}}
+
+
+def _encode_fed(ref: RunRef, added: Sequence[RunRef]) -> Any:
+    """A run of a feed: most often one that is added to its bag, too, and then just which."""
+    return added.index(ref) if ref in added else ref.to_json()
 
 
 def decode_change(header: Json, segment: str, blob: int) -> Change:
@@ -38,8 +46,12 @@ def decode_change(header: Json, segment: str, blob: int) -> Change:
     document = dict(header["change"])
     document["create"] = {name: _decode_shape(shape) for name, shape in document.get("create", {}).items()}
     document["gone"] = {name: [(f, o) for f, o in places] for name, places in document.get("gone", {}).items()}
-    for key in ("add", "feed"):
-        document[key] = {n: [RunRef.from_json(ref) for ref in refs] for n, refs in document.get(key, {}).items()}
+    add = {name: [RunRef.from_json(ref) for ref in refs] for name, refs in document.get("add", {}).items()}
+    feed = {
+        name: [add[name][ref] if isinstance(ref, int) else RunRef.from_json(ref) for ref in refs]
+        for name, refs in document.get("feed", {}).items()
+    }
+    document |= {"add": add, "feed": feed}
     return Change(**document).placed(segment, blob)
 
 
@@ -50,7 +62,7 @@ def encode_state(state: State) -> Json:
             "epoch": state.epoch,
             "time": state.time,
             "catalog": state.catalog,
-            "history": list(state.history),
+            "history": [[record.epoch, record.time, record.text] for record in state.history],
             "dropped": state.dropped,
             "bags": {name: _encode_bag(bag) for name, bag in state.bags.items()},
         }
@@ -59,9 +71,20 @@ def encode_state(state: State) -> Json:
 
 def decode_state(header: Json, segment: str, blob: int, handles: Handles) -> State:
     document = dict(header["state"])
-    document["history"] = tuple(document["history"])
+    document["history"] = tuple(Record(*record) for record in document["history"])
     bags = {name: _decode_bag(bag, segment, blob, handles) for name, bag in document["bags"].items()}
     return State(**{**document, "bags": bags})
+
+
+def replay(state: State, reading: Reading, handles: Handles, limits: Limits) -> State:
+    """The state after what was read of a log."""
+    name = segment_name(reading.tail.number)
+    for frame in reading.frames:
+        if "state" in frame.header:
+            state = decode_state(frame.header, name, frame.blob, handles)
+        else:
+            state = apply(state, decode_change(frame.header, name, frame.blob), handles, limits.history_epochs)
+    return state
 
 
 def _encode_bag(bag: Bag) -> Json:
@@ -75,9 +98,9 @@ def _decode_bag(document: Json, segment: str, blob: int, handles: Handles) -> Ba
         return [place_ref(RunRef.from_json(ref), segment, blob) for ref in refs]
 
     layout, types = _decode_shape(document)
-    runs: list[Run] = [handles.get(ref, layout) for ref in placed(document["runs"])]
+    runs: list[Run] = [handles.get(ref, layout, types) for ref in placed(document["runs"])]
     entries = tuple(Entry(epoch, time, tuple(placed(refs))) for epoch, time, refs in document["feed"])
-    return Bag(layout, types, tuple(runs), Feed(document["floor"], entries))
+    return Bag(layout, types, tuple(runs), Feed(document["floor"], entries, sum(entry.bytes for entry in entries)))
 
 
 def _encode_shape(layout: Layout, types: Types) -> Json:

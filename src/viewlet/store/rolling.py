@@ -13,7 +13,7 @@ from typing import Any
 from viewlet.store.files import LOG, size_of
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
-from viewlet.store.log import LogWriter
+from viewlet.store.logwriter import LogWriter
 from viewlet.store.records import encode_state
 from viewlet.store.runs import Handles, Run, RunRef
 from viewlet.store.state import State, place_ref, relocate

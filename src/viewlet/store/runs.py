@@ -6,7 +6,10 @@ when it is first needed, after checking every byte. As long as somebody holds a 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewlet.errors import CorruptFile
-from viewlet.store.files import checksum, read_checked
+from viewlet.store.files import DATA, GoneFile, Look, checksum, look_at, read_checked
 from viewlet.store.layout import Layout
-from viewlet.store.maprun import MapBody
+from viewlet.store.maprun import MapBody, batch_schema
+from viewlet.store.packing import pack, unpack
 
-Kind = Literal["map", "recent", "parquet"]
+Kind = Literal["map", "recent", "shared", "parquet"]
+"""A map's run; recent rows of a table; the run of a map that is read as recent rows, too; rows of a table in a file."""
 Place = tuple[str, int]
 Pieces = tuple[Any, ...]
+Types = Mapping[str, pa.DataType]
+_MOMENT = 1.0  # seconds for which an open file is not looked at again
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,13 @@ class RunRef:
         """The same run at another place."""
         return RunRef(self.kind, file, offset, self.size, self.crc, self.rows, self.sign)
 
+    @property
+    def is_recent(self) -> bool:
+        """Whether it holds rows of a table that are in no Parquet file yet."""
+        return self.kind in ("recent", "shared")
+
     def to_json(self) -> list[Any]:
-        return [self.kind, self.file, self.offset, self.size, self.crc, self.rows, self.sign]
+        return [self.kind, self.file, self.offset, self.size, self.crc, self.rows, *([] if self.sign > 0 else [-1])]
 
     @staticmethod
     def from_json(document: list[Any]) -> RunRef:
@@ -60,10 +72,15 @@ class Run:
     Where it is may be found out in the background, while its body is used already.
     """
 
-    __slots__ = ("__weakref__", "_body", "_ref", "layout", "root")
+    __slots__ = ("__weakref__", "_body", "_looked", "_ref", "_seen", "layout", "root", "types")
 
-    def __init__(self, root: Path, ref: RunRef | Future[RunRef], layout: Layout, body: Any = None) -> None:
-        self.root, self._ref, self.layout, self._body = root, ref, layout, body
+    def __init__(
+        self, root: Path, ref: RunRef | Future[RunRef], layout: Layout, types: Types | None = None, body: Any = None
+    ) -> None:
+        """The types of the columns are needed to open a small run, which does not say them."""
+        self.root, self._ref, self.layout, self.types, self._body = root, ref, layout, types, body
+        self._seen: Look | None = None
+        self._looked = 0.0
 
     @property
     def ref(self) -> RunRef:
@@ -87,13 +104,40 @@ class Run:
     def body(self) -> Any:
         """A MapBody (map), a RecordBatch of columns and weight (recent), or a Buffer (parquet)."""
         if self._body is None:
-            self._body = self._open()
+            if self.ref.file.startswith(f"{DATA}/"):
+                self._open_file()
+            else:
+                self._body = self._open()
         return self._body
 
     @property
     def map(self) -> MapBody:
         body: MapBody = self.body
         return body
+
+    def check(self) -> None:
+        """Look whether the file is the one that was checked, and if not, check it again; one that is missing is none."""
+        if self._seen is None:
+            self._open_file()
+            return
+        self._looked = time.monotonic()
+        if look_at(self.path) != self._seen:
+            self._open_file()
+
+    def check_now_and_then(self) -> None:
+        """The same for a run that is open, not more than once a second; an open file that was removed is still whole."""
+        if self._seen is not None and time.monotonic() - self._looked > _MOMENT:
+            with suppress(GoneFile):
+                self.check()
+
+    def _open_file(self) -> None:
+        """Check the file and map it; what it looked like before that is remembered."""
+        self._seen, self._looked = look_at(self.path), time.monotonic()
+        try:
+            self._body = self._open()
+        except CorruptFile:
+            self._seen = self._body = None
+            raise
 
     def data(self) -> pa.Buffer:
         """The bytes of the run, checked."""
@@ -107,20 +151,25 @@ class Run:
         if self.ref.kind == "parquet":
             return data
         try:
-            batch = pa.ipc.open_stream(data).read_next_batch()
+            batch = decode(data, self._schema)
         except pa.ArrowInvalid as reason:
             raise CorruptFile(f"{self.path} is not a run: {reason}") from reason
         body = MapBody(batch, self.layout) if self.ref.kind == "map" else None
         return body or _without_hashes(batch, self.layout)
 
+    def _schema(self) -> pa.Schema:
+        assert self.types is not None, f"{self} does not say the types of its columns"
+        columns = [self.types[name] for name in self.layout.columns]
+        return batch_schema(columns, self.layout.indexes, hashed=self.ref.kind != "recent")
+
     def moved(self, ref: RunRef) -> Run:
         """A handle of the same run at another place; what is open stays open."""
-        return Run(self.root, ref, self.layout, self._body)
+        return Run(self.root, ref, self.layout, self.types, self._body)
 
     def as_recent(self, layout: Layout) -> Run:
         """A map's run as recent rows of a table with the same columns: the same bytes serve both."""
         assert self.layout.columns == layout.columns and not self.layout.indexes, f"{self} has other columns"
-        return Run(self.root, replace(self.ref, kind="recent"), layout, self.map.rows)
+        return Run(self.root, replace(self.ref, kind="shared"), layout, self.types, self.map.rows)
 
 
 def _without_hashes(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
@@ -142,10 +191,10 @@ class Handles:
         """The handles of a warehouse, shared by all stores that this process opens on it."""
         return _handles.setdefault(root, Handles(root))
 
-    def get(self, ref: RunRef, layout: Layout) -> Run:
+    def get(self, ref: RunRef, layout: Layout, types: Types) -> Run:
         """The handle of a run, made if nobody has one."""
         run = self._live.get(ref)
-        return run if run is not None and run.layout == layout else self.put(Run(self.root, ref, layout))
+        return run if run is not None and run.layout == layout else self.put(Run(self.root, ref, layout, types))
 
     def put(self, run: Run) -> Run:
         self._live[run.ref] = run
@@ -159,7 +208,8 @@ class Handles:
 _handles: dict[Path, Handles] = {}
 
 
-_SMALL = 8_192  # values that are copied sooner than handed on in pieces
+_SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces
+_STREAM = b"\xff\xff\xff\xff"  # how an Arrow stream begins, and nothing that is packed
 
 
 class _Pieces:
@@ -181,16 +231,16 @@ class _Pieces:
 
 
 def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
-    """A run of Arrow rows as bytes that are nowhere yet."""
-    pieces = _in_pieces(batch) if batch.num_rows * batch.num_columns > _SMALL else [_in_one(batch)]
+    """A run of Arrow rows as bytes that are nowhere yet: a stream or, if they are few, the packed rows alone."""
+    pieces = _in_pieces(batch) if batch.num_rows * batch.num_columns > _SMALL else [pack(batch.serialize())]
     return _made(kind, pieces, batch.num_rows)
 
 
-def _in_one(batch: pa.RecordBatch) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as out:
-        out.write_batch(batch)
-    return sink.getvalue()
+def decode(data: pa.Buffer, schema: Callable[[], pa.Schema]) -> pa.RecordBatch:
+    """The rows of a run; few ones need their schema."""
+    if data[:4].to_pybytes() == _STREAM:
+        return pa.ipc.open_stream(data).read_next_batch()
+    return pa.ipc.read_record_batch(unpack(data), schema())
 
 
 def _in_pieces(batch: pa.RecordBatch) -> list[Any]:
@@ -203,7 +253,9 @@ def _in_pieces(batch: pa.RecordBatch) -> list[Any]:
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
     """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", compression_level=1, row_group_size=1 << 18)
+    pq.write_table(
+        table, sink, compression="zstd", compression_level=1, row_group_size=1 << 18, write_page_checksum=True
+    )
     return _made("parquet", [sink.getvalue()], table.num_rows, sign)
 
 

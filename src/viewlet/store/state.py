@@ -6,17 +6,16 @@ readers and in recovery alike, so that what is recovered is what was there.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viewlet.store.contents import Contents, Types
+from viewlet.store.contents import Contents
 from viewlet.store.layout import Layout
 from viewlet.store.opening import make_contents
-from viewlet.store.runs import Handles, Place, Run, RunRef
+from viewlet.store.retention import Retention, retention_of
+from viewlet.store.runs import Handles, Place, Run, RunRef, Types
 
-SETTINGS = "settings"
 Json = Any
 
 
@@ -28,6 +27,10 @@ class Entry:
     time: float
     refs: tuple[RunRef, ...]
 
+    @property
+    def bytes(self) -> int:
+        return sum(ref.size for ref in self.refs)
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:
@@ -35,6 +38,29 @@ class Feed:
 
     floor: int = 0
     entries: tuple[Entry, ...] = ()
+    bytes: int = 0
+
+    def after(self, entry: Entry) -> Feed:
+        return Feed(self.floor, (*self.entries, entry), self.bytes + entry.bytes)
+
+    def trimmed(self, retention: Retention, epoch: int, time: float) -> Feed:
+        """The feed at an epoch without what is too old by then; the last change always stays."""
+        first, size = 0, self.bytes
+        while first < len(self.entries) - 1:
+            entry = self.entries[first]
+            if not retention.is_past(epoch - entry.epoch, time - entry.time, size):
+                break
+            first, size = first + 1, size - entry.bytes
+        return Feed(self.entries[first - 1].epoch, self.entries[first:], size) if first else self
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What an epoch left in the history: JSON, which is read when somebody asks for it."""
+
+    epoch: int
+    time: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +84,7 @@ class State:
     time: float = 0.0
     catalog: Mapping[str, Json] = field(default_factory=dict)
     bags: Mapping[str, Bag] = field(default_factory=dict)
-    history: tuple[Mapping[str, Json], ...] = ()
+    history: tuple[Record, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def refs(self) -> Iterator[RunRef]:
@@ -78,7 +104,7 @@ class Change:
 
     epoch: int | None = None
     time: float = 0.0
-    record: Mapping[str, Json] = field(default_factory=dict)
+    record: str = ""
     drop: list[str] = field(default_factory=list)
     create: dict[str, tuple[Layout, Types]] = field(default_factory=dict)
     gone: dict[str, list[Place]] = field(default_factory=dict)
@@ -101,20 +127,15 @@ def place_ref(ref: RunRef, segment: str, blob: int) -> RunRef:
     return ref if ref.file else ref.at(segment, blob + ref.offset)
 
 
-def apply(state: State, change: Change, handles: Handles, retain: int) -> State:
-    """The state after a change."""
+def apply(state: State, change: Change, handles: Handles, history: int) -> State:
+    """The state after a change, with the records of so many epochs."""
     if change.epoch is not None:
         assert change.epoch == state.epoch + 1, f"epoch {change.epoch} after {state.epoch}"
     catalog = state.catalog
     if change.put or change.remove:
         catalog = {key: value for key, value in {**catalog, **change.put}.items() if key not in change.remove}
     new = replace(state, catalog=catalog, bags=_changed_bags(state, change, handles), dropped=_dropped(state, change))
-    return new if change.epoch is None else _counted(new, change, retained(catalog, retain))
-
-
-def retained(catalog: Mapping[str, Json], default: int) -> int:
-    """For how many epochs changes and records are kept."""
-    return int(catalog.get(SETTINGS, {}).get("retain", default))
+    return new if change.epoch is None else _counted(new, change, history)
 
 
 def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, Bag]:
@@ -127,11 +148,11 @@ def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, B
         gone = set(change.gone.get(name, ()))
         kept = [run for run in bag.runs if run.ref.place not in gone] if gone else bag.runs
         assert len(kept) + len(gone) == len(bag.runs), f"a merge of `{name}` replaces runs that are not there"
-        added = [handles.get(ref, bag.layout) for ref in change.add.get(name, ())]
+        added = [handles.get(ref, bag.layout, bag.types) for ref in change.add.get(name, ())]
         bags[name] = Bag(bag.layout, bag.types, (*kept, *added), bag.feed)
     for name, refs in change.feed.items():
         bag, entry = bags[name], Entry(change.epoch or 0, change.time, tuple(refs))
-        bags[name] = Bag(bag.layout, bag.types, bag.runs, Feed(bag.feed.floor, (*bag.feed.entries, entry)))
+        bags[name] = Bag(bag.layout, bag.types, bag.runs, bag.feed.after(entry))
     return bags
 
 
@@ -141,20 +162,18 @@ def _dropped(state: State, change: Change) -> Mapping[str, int]:
     return {**state.dropped, **late} if late else state.dropped
 
 
-def _counted(state: State, change: Change, retain: int) -> State:
-    """The next epoch, with its record; what is older than `retain` epochs is forgotten."""
+def _counted(state: State, change: Change, history: int) -> State:
+    """The next epoch, with its record; what is too old is forgotten."""
     assert change.epoch is not None
-    floor = change.epoch - retain
-    bags = {name: _trimmed(bag, floor) for name, bag in state.bags.items()}
-    history = (*state.history, {**change.record, "epoch": change.epoch, "timestamp": change.time})[-retain:]
-    return replace(state, epoch=change.epoch, time=change.time, bags=bags, history=history)
+    retention = retention_of(state.catalog)
+    bags = {name: _trimmed(bag, retention, change.epoch, change.time) for name, bag in state.bags.items()}
+    records = (*state.history, Record(change.epoch, change.time, change.record))[-history:]
+    return replace(state, epoch=change.epoch, time=change.time, bags=bags, history=records)
 
 
-def _trimmed(bag: Bag, floor: int) -> Bag:
-    if not bag.feed.entries or bag.feed.entries[0].epoch > floor:
-        return bag
-    first = bisect_right(bag.feed.entries, floor, key=lambda entry: entry.epoch)
-    return replace(bag, feed=Feed(max(floor, bag.feed.floor), bag.feed.entries[first:]))
+def _trimmed(bag: Bag, retention: Retention, epoch: int, time: float) -> Bag:
+    feed = bag.feed.trimmed(retention, epoch, time) if bag.feed.entries else bag.feed
+    return bag if feed is bag.feed else replace(bag, feed=feed)
 
 
 def relocate(state: State, moves: Mapping[RunRef, RunRef], handles: Handles) -> State:

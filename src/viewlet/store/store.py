@@ -7,8 +7,10 @@ One process writes; any number read, each a committed epoch, whole. Merging chan
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
@@ -21,15 +23,19 @@ from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.location import check_free, check_there, locate
 from viewlet.store.lock import WriterLock
-from viewlet.store.log import Tail, read_log, segment_name, segments
+from viewlet.store.log import Tail, read_log
+from viewlet.store.mark import read_mark
 from viewlet.store.opening import make_contents
-from viewlet.store.records import decode_change, decode_state
+from viewlet.store.records import replay
+from viewlet.store.recovery import Known, Recovery, error_of, what_is_known
+from viewlet.store.recovery import recover as recover_log
 from viewlet.store.runs import Handles
-from viewlet.store.state import State, apply
+from viewlet.store.state import State
 from viewlet.store.transaction import Transaction, contents_of
 from viewlet.store.writer import Writer, make_warehouse
 
 T = TypeVar("T")
+_read_record = lru_cache(4_096)(json.loads)
 _RETRIES = 5
 
 
@@ -77,31 +83,45 @@ class Store:
         self._tail: Tail | None = None
         self._writer: Writer | None = None
         self._closed = False
+        self.recovery: Recovery | None = None
+        """What was given up to open it."""
 
     @staticmethod
     def open(
-        path: str | Path, *, write: bool = True, durability: str | int = "epoch", limits: Limits | None = None
+        path: str | Path,
+        *,
+        write: bool = True,
+        durability: str | int = "epoch",
+        recover: bool = False,
+        limits: Limits | None = None,
     ) -> Store:
-        """Open a warehouse, to write (it is made if need be; one process at a time) or only to read."""
+        """Open a warehouse, to write (it is made if need be; one process at a time) or only to read.
+
+        `recover`: where the log lacks what was committed, go on from its last whole epoch.
+        """
         milliseconds = isinstance(durability, int) and not isinstance(durability, bool) and 0 < durability <= _LONGEST
         if not milliseconds and not (isinstance(durability, str) and durability == "epoch"):
             raise StoreError(
                 f"{shortened(durability)} is no durability",
                 hint='say "epoch", or a number of milliseconds, an hour at most',
             )
+        if recover and not write:
+            raise StoreError("a warehouse is not recovered by reading it", hint="open it for writing")
         store = Store(locate(path), limits or Limits())
         if write:
-            store._open_for_writing(None if durability == "epoch" else int(durability))
+            store._open_for_writing(None if durability == "epoch" else int(durability), recover=recover)
         else:
             check_there(store.root)
             store.refresh()
         return store
 
-    def _open_for_writing(self, group: int | None) -> None:
+    def _open_for_writing(self, group: int | None, *, recover: bool) -> None:
         check_free(self.root)
         lock = WriterLock(self.root)
         try:
             make_warehouse(self.root)
+            if recover:
+                self.recovery = recover_log(self.root, self._handles, self.limits)
             self._catch_up()
             assert self._tail is not None
             self._writer = Writer(lock, self._handles, self._read, self._tail, self.limits, group)
@@ -173,21 +193,18 @@ class Store:
         return action(self.snapshot())
 
     def _catch_up(self) -> None:
-        frames, tail = read_log(self.root, self._tail)
-        name = segment_name(tail.number)
-        state = self._read
-        for frame in frames:
-            if "state" in frame.header:
-                state = decode_state(frame.header, name, frame.blob, self._handles)
-            elif "change" in frame.header:
-                change = decode_change(frame.header, name, frame.blob)
-                state = apply(state, change, self._handles, self.limits.retain_epochs)
-        self._read, self._tail = state, tail
+        mark = read_mark(self.root)
+        known = what_is_known(self.root, mark) if self._tail is None else Known(mark)
+        reading = read_log(self.root, mark, self._tail)
+        state = replay(self._read, reading, self._handles, self.limits)
+        if damage := known.damage(reading, state.epoch, self.root):
+            raise error_of(damage, state.epoch, known.epoch)
+        self._read, self._tail = state, reading.tail
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The records of the last epochs, oldest first: what `commit` was given, with `epoch` and `timestamp`."""
         records = self.state.history if limit is None else self.state.history[max(0, len(self.state.history) - limit) :]
-        return [dict(record) for record in records]
+        return [{**_read_record(record.text), "epoch": record.epoch, "timestamp": record.time} for record in records]
 
     def feed(self, bag: str, since: int) -> list[tuple[int, float, Rows]]:
         """What each epoch after `since` changed in a bag: its number, its time, the delta."""
@@ -196,15 +213,27 @@ class Store:
         there = self.state.bags[bag]
         if not there.layout.feed:
             raise StoreError(f"`{bag}` keeps no changes", hint="only bags made with a feed do")
+        if since > self.state.epoch:
+            raise StoreError(
+                f"epoch {shortened(since)} is yet to come: the last one is {self.state.epoch}",
+                hint="since= an epoch that is there",
+            )
         if since < there.feed.floor:
-            raise StoreError(f"the changes of `{bag}` are kept from epoch {there.feed.floor} on, not from {since}")
+            raise StoreError(
+                f"the changes of `{bag}` are kept from epoch {there.feed.floor} on, not from {shortened(since)}",
+                hint=f"changes(since={there.feed.floor}), or begin with the full contents, which are those of an epoch",
+            )
         result = []
         for entry in there.feed.entries:
             if entry.epoch > since:
-                runs = [self._handles.get(ref, there.layout) for ref in entry.refs]
+                runs = [self._handles.get(ref, there.layout, there.types) for ref in entry.refs]
                 rows = make_contents(there.layout, runs, there.types).consolidated()
                 result.append((entry.epoch, entry.time, rows))
         return result
+
+    def oldest(self, bag: str) -> int:
+        """The earliest epoch since which the changes of a bag are kept."""
+        return self.state.bags[bag].feed.floor
 
     def settle(self) -> None:
         """Wait for merges in the background; raises what went wrong in them."""
@@ -220,7 +249,7 @@ class Store:
 
     def verify(self) -> list[str]:
         """The files that are missing, cut short or altered, after checking every byte."""
-        return bad_files(self.root, self.state, segments(self.root)[-1])
+        return bad_files(self.root, self.state, read_mark(self.root))
 
     def _writing(self) -> Writer:
         if self._writer is None:

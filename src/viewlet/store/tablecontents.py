@@ -41,13 +41,19 @@ class TableContents(Contents):
         """Parquet files of rows taken away again, checked."""
         return self._files(-1)
 
+    def check_files(self) -> None:
+        """Raise if a Parquet file is not what was written."""
+        for run in self.runs:
+            if run.ref.kind == "parquet":
+                run.check()
+
     def _files(self, sign: int) -> list[str]:
-        picked = [run for run in self.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
-        return [str(run.path) for run in picked if run.body is not None]
+        self.check_files()
+        return [str(run.path) for run in self.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
 
     def recent(self) -> Rows:
         """The rows that are in no Parquet file yet, with weights of +1 and −1."""
-        return self._read([run for run in self.runs if run.ref.kind == "recent"])
+        return self._read([run for run in self.runs if run.ref.is_recent])
 
     def scan(self) -> Rows:
         return self._read(self.runs)

@@ -51,7 +51,7 @@ def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
 
 def read_rows(run: Run) -> Rows:
     """All rows of a table's run, with weights."""
-    if run.ref.kind == "recent":
+    if run.ref.is_recent:
         return to_rows(run.body, run.layout)
     table = _file(run).read(columns=list(run.layout.columns))
     columns = {name: combine(table.column(name)) for name in run.layout.columns}
@@ -60,15 +60,10 @@ def read_rows(run: Run) -> Rows:
 
 def read_hashes(run: Run) -> Hashes:
     """The hashes of all rows of a table's run."""
-    if run.ref.kind == "recent":
+    if run.ref.is_recent:
         return read_rows(run).hashes()
     column = combine(_file(run).read(columns=[run.layout.row_hash]).column(0))
     return values_of(column, "u8")
-
-
-def read_schema(run: Run) -> pa.Schema:
-    """The columns of a Parquet run, then the hash."""
-    return _file(run).schema_arrow
 
 
 def _file(run: Run) -> pq.ParquetFile:

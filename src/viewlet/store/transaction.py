@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
-from viewlet.store.contents import Contents, Types
+from viewlet.store.contents import Contents
 from viewlet.store.files import remove
 from viewlet.store.layout import Layout
 from viewlet.store.maprun import MapBody, build
-from viewlet.store.opening import column_types, make_contents
-from viewlet.store.runs import Run, RunRef, encode
+from viewlet.store.opening import make_contents
+from viewlet.store.runs import Run, RunRef, Types, encode
 from viewlet.store.state import State
 from viewlet.store.writing import are_many, make_runs, save, write_durably
 
@@ -87,7 +87,8 @@ class Transaction:
         if body is None:
             return Rows.empty({name: rows[name].type for name in layout.columns})
         waited_for = any(waiting is rows for edit in self.edits.values() for waiting, _ in edit.rows)
-        run = Run(self._writer.root, self._encoded(body, now=waited_for), layout, body)
+        types = {name: rows[name].type for name in layout.columns}
+        run = Run(self._writer.root, self._encoded(body, now=waited_for), layout, types, body)
         runs = self._placed(bag, [run]) if run.is_placed else [run]
         self._edit(bag).runs += runs
         self._share(rows, layout, runs)
@@ -102,7 +103,10 @@ class Transaction:
 
     def _placed(self, bag: str, made: list[Run]) -> list[Run]:
         """Runs that were just made; large ones are written to files."""
-        return [run if self._is_small(bag, run) else self._writer.handles.put(save(run)) for run in made]
+        return [
+            run if self._is_small(bag, run) else self._writer.handles.put(save(run, self._writer.new_name()))
+            for run in made
+        ]
 
     def _is_small(self, bag: str, run: Run) -> bool:
         """Whether a run may go into the record: all small ones, and larger ones that are but a part of their bag."""
@@ -134,7 +138,9 @@ class Transaction:
             size = sum(array.nbytes for rows, _ in edit.rows for array in rows.columns.values())
             if edit.ahead is None and size > limits.ahead_bytes:
                 waiting, edit.rows = edit.rows, []
-                edit.ahead = self._writer.ahead.submit(write_durably, self._writer.handles, waiting, limits)
+                edit.ahead = self._writer.ahead.submit(
+                    write_durably, self._writer.handles, waiting, self._writer.durable_epoch, limits
+                )
 
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
@@ -148,11 +154,11 @@ class Transaction:
             made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
             edit.runs += self._placed(bag, made)
 
-    def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout) -> None:
+    def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
         """Add runs that tasks wrote with `write_runs`."""
-        runs = [self._writer.handles.get(ref, layout) for ref in refs]
+        runs = [self._writer.handles.get(ref, layout, types) for ref in refs]
         if runs:
-            self.create(bag, layout, column_types(runs[0]))
+            self.create(bag, layout, types)
             assert layout == self.layout(bag), f"runs of `{bag}` lack lookups of its layout"
             self._edit(bag).runs += runs
 
@@ -206,7 +212,7 @@ class Transaction:
             for bag, edit in self.edits.items():
                 self._finish(bag, edit)
                 edit.runs = self._placed(bag, edit.runs)
-            return self._writer.commit(self, json.loads(json.dumps(record or {})))
+            return self._writer.commit(self, json.dumps(record or {}, separators=(",", ":")))
         except BaseException:
             if self._open:
                 self.abort()

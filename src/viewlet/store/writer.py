@@ -18,19 +18,21 @@ from typing import Any
 
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.background import Flusher, Worker
-from viewlet.store.files import DATA, LOG, sync, sync_files
+from viewlet.store.files import DATA, LOG, MARK, RESTORE, sync_files
 from viewlet.store.garbage import Sweeper
 from viewlet.store.landing import Draft, place
 from viewlet.store.limits import Limits
 from viewlet.store.lock import WriterLock
-from viewlet.store.log import LogWriter, Tail, create_segment, segments
+from viewlet.store.log import Tail, segment_name, segments
+from viewlet.store.logwriter import LogWriter, create_segment
+from viewlet.store.mark import Mark, make_mark, read_mark
 from viewlet.store.merging import Merge, choose_large, choose_small
 from viewlet.store.records import encode_change, encode_state
 from viewlet.store.rolling import roll
 from viewlet.store.runs import Handles, Run, RunRef
 from viewlet.store.state import Bag, Change, State, apply, place_ref
 from viewlet.store.transaction import Edit, Transaction
-from viewlet.store.writing import save
+from viewlet.store.writing import name_after, save
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ class Writer:
     ) -> None:
         """`group` is the number of milliseconds within which commits are synced together; None syncs each."""
         self.root, self.handles, self.state, self.limits = handles.root, handles, state, limits
-        self._lock, self._log, self._opened_at = lock, LogWriter(handles.root, tail), tail.end
+        self._lock, self._log, self._opened_at = lock, LogWriter(handles.root, tail, state.epoch), tail.end
         self._mutex = RLock()
         self._sweeper = Sweeper(self.root, handles)
         self._worker = Worker(self._work)
@@ -54,6 +56,14 @@ class Writer:
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
         self.doubtful = False  # whether a record may be in the log that the state does not know of
+
+    @property
+    def durable_epoch(self) -> int:
+        return self._log.durable_epoch
+
+    def new_name(self) -> str:
+        """A name for a file that is written now."""
+        return name_after(self.durable_epoch)
 
     def begin(self) -> Transaction:
         with self._mutex:
@@ -67,8 +77,8 @@ class Writer:
         """The transaction was committed or aborted."""
         self._transaction = None
 
-    def commit(self, transaction: Transaction, record: dict[str, Any]) -> int:
-        """Land what a transaction holds as the next epoch."""
+    def commit(self, transaction: Transaction, record: str) -> int:
+        """Land what a transaction holds as the next epoch; the record is JSON."""
         with self._mutex:
             now = max(time.time(), self.state.time)
             change = Change(self.state.epoch + 1, now, record)
@@ -110,28 +120,28 @@ class Writer:
 
     def _land(self, draft: Draft, *, durable: bool, synced: Collection[Path] = ()) -> None:
         """Write the files, then the record, then take the next state; `synced` are files that are durable already."""
-        placement = place(draft.runs(), self.limits.record_bytes)
+        placement = place(draft.runs(), self.limits.record_bytes, self.durable_epoch)
         with _disk_errors(self.root):
             sync_files({run.path for run in placement.filed.values()}.difference(synced))
         change = placement.change(draft)
-        blob = self._append(encode_change(change), placement.blobs, durable=durable)
+        blob = self._append(encode_change(change), placement.blobs, change.epoch, durable=durable)
         # Handles are held weakly: these must live until the state holds them.
         held = [self.handles.put(run) for run in placement.filed.values()]
         for run in placement.inline:
             held.append(self.handles.put(run.moved(place_ref(placement.ref(run), self._log.name, blob))))
         change = change.placed(self._log.name, blob)
-        self.state = apply(self.state, change, self.handles, self.limits.retain_epochs)
+        self.state = apply(self.state, change, self.handles, self.limits.history_epochs)
         del held
         self.doubtful = False
         if self._flusher is not None:
             self._flusher.wake()
 
-    def _append(self, header: dict[str, Any], blobs: list[Any], *, durable: bool) -> int:
+    def _append(self, header: dict[str, Any], blobs: list[Any], epoch: int | None, *, durable: bool) -> int:
         """Write a record. If we are interrupted before the state knows of it, nobody may write or remove anything."""
         self._check_certain()
         self.doubtful = True
         try:
-            return self._log.append(header, blobs, durable=durable)
+            return self._log.append(header, blobs, epoch=epoch or self.state.epoch, durable=durable)
         except StoreError:
             self.doubtful = self._log.broken
             raise
@@ -140,9 +150,9 @@ class Writer:
         if self.doubtful:
             raise StoreError("a commit was interrupted; it may be there or not", hint="open the warehouse again")
 
-    def _roll_if_due(self) -> None:
+    def _roll_if_due(self, share: float = 1.0) -> None:
         """Begin a new segment. What was committed stays committed if that fails; the next commit tries again."""
-        if self._log.end <= self.limits.segment_bytes:
+        if not self._log.is_long(self.limits, share):
             return
         try:
             self.state = roll(self._log, self.state, self.handles, self.limits)
@@ -184,7 +194,7 @@ class Writer:
         layout = merge.inputs[0].layout
         gone, made = merge.run(self.root, layout)
         large = [run for run in made if run.ref.kind == "parquet" or run.ref.size > self.limits.inline_bytes]
-        made = [self.handles.put(save(run)) if run in large else run for run in made]
+        made = [self.handles.put(save(run, self.new_name())) if run in large else run for run in made]
         with _disk_errors(self.root):
             sync_files(run.path for run in made if run.ref.file)
         with self._mutex:
@@ -231,7 +241,7 @@ class Writer:
         try:
             if self._log.end != self._opened_at and not self.doubtful:
                 self._log.sync()
-                self._log.append({"closed": True}, [], durable=True)
+                self._roll_if_due(self.limits.closing_share)
         finally:
             self._log.close()
             self._lock.release()
@@ -251,7 +261,8 @@ def make_warehouse(root: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     if segments(root):
         return
-    if any((root / DATA).iterdir()):
-        raise CorruptFile(f"{root / LOG} has no segment, though there are data", hint="restore the log from a backup")
+    lost = read_mark(root).segment if (root / MARK).exists() else 0
+    if lost or any((root / DATA).iterdir()):
+        raise CorruptFile(f"{root / segment_name(lost or 1)} is missing, though there are data", hint=RESTORE)
+    make_mark(root, Mark())  # first: where there is a segment without a mark, the mark was lost
     create_segment(root, 1, encode_state(State()), [])
-    sync(root)

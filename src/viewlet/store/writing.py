@@ -15,10 +15,10 @@ from viewlet.store import maprun
 from viewlet.store.files import DATA, sync, sync_files, write_file
 from viewlet.store.layout import Layout
 from viewlet.store.limits import Limits
-from viewlet.store.runs import Handles, Run, RunRef, encode, encode_parquet
+from viewlet.store.runs import Handles, Run, RunRef, Types, encode, encode_parquet
 from viewlet.store.tablerun import parquet_table, recent_batch, with_sign
 
-SUFFIX = {"map": ".arrows", "recent": ".arrows", "parquet": ".parquet"}
+SUFFIX = {"map": ".arrows", "recent": ".arrows", "shared": ".arrows", "parquet": ".parquet"}
 _KEPT_OPEN = 16 << 20  # bytes up to which a run that was just made stays in memory, as it will be read soon
 
 
@@ -39,13 +39,17 @@ def are_many(rows: int, size: int, limits: Limits) -> bool:
 def make_recent_run(root: Path, rows: Rows, layout: Layout) -> list[Run]:
     """The run of recent rows of a table; none if there are none."""
     batch = recent_batch(rows, layout)
-    return [] if batch is None else [Run(root, encode("recent", batch), layout, batch)]
+    return [] if batch is None else [Run(root, encode("recent", batch), layout, _types(rows), batch)]
 
 
 def make_map_run(root: Path, rows: Rows, layout: Layout, hashes: Hashes | None = None) -> list[Run]:
     """The run of a map's rows; none if they come to nothing."""
     body = maprun.build(rows, layout, hashes)
-    return [] if body is None else [Run(root, encode("map", body.batch), layout, body)]
+    return [] if body is None else [Run(root, encode("map", body.batch), layout, _types(rows), body)]
+
+
+def _types(rows: Rows) -> Types:
+    return {name: array.type for name, array in rows.columns.items()}
 
 
 def make_parquet_runs(root: Path, rows: Rows, layout: Layout) -> list[Run]:
@@ -54,21 +58,30 @@ def make_parquet_runs(root: Path, rows: Rows, layout: Layout) -> list[Run]:
     return [Run(root, encode_parquet(parquet_table(part, layout), sign), layout) for sign, part in signed if len(part)]
 
 
-def save(run: Run, name: str | None = None) -> Run:
+def name_after(epoch: int) -> str:
+    """A name for a file that is written now that an epoch is durable: so the data tell of a log that lost it."""
+    return f"{epoch}-{uuid4().hex}"
+
+
+def save(run: Run, name: str) -> Run:
     """Write a run that is in memory to a file of its own; not yet durable."""
     ref = run.ref
     assert ref.data is not None, f"{run} is in a file already"
-    file = f"{DATA}/{name or uuid4().hex}{SUFFIX[ref.kind]}"
+    file = f"{DATA}/{name}{SUFFIX[ref.kind]}"
     write_file(run.root / file, ref.data)
     saved = ref.at(file, 0)
-    return run.moved(saved) if ref.size <= _KEPT_OPEN and ref.kind != "parquet" else Run(run.root, saved, run.layout)
+    return (
+        run.moved(saved)
+        if ref.size <= _KEPT_OPEN and ref.kind != "parquet"
+        else Run(run.root, saved, run.layout, run.types)
+    )
 
 
-def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], limits: Limits) -> list[Run]:
+def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoch: int, limits: Limits) -> list[Run]:
     """The runs of some rows, each in a file of its own that is there whatever happens next."""
     root = handles.root
     made = [run for rows, layout in waiting for run in make_runs(root, rows.select(layout.columns), layout, limits)]
-    saved = [handles.put(save(run)) for run in made]
+    saved = [handles.put(save(run, name_after(epoch))) for run in made]
     sync_files(run.path for run in saved)
     return saved
 
