@@ -56,7 +56,9 @@ RULES: dict[str, Rule] = {
     "matmul": Rule(lambda a, b: (a[0], b[1]) if a and b and a[1] == b[0] else None, lambda a, b: 0.3 * (a @ b), 2),
     "add": Rule(same, lambda a, b: a + b, 2),
     "subtract": Rule(same, lambda a, b: a - 0.5 * b, 2),
-    "broadcast row": Rule(lambda a, b: a if a and b and b[0] == 1 and b[1] == a[1] else None, lambda a, b: a - b, 2),
+    "broadcast row": Rule(
+        lambda a, b: a if a and b and b[0] == 1 and b[1] == a[1] else None, lambda a, b: a - 0.5 * b, 2
+    ),
     "broadcast column": Rule(lambda a, b: a if a and b and b[1] == 1 and b[0] == a[0] else None, lambda a, b: b + a, 2),
     "multiply": Rule(same, lambda a, b: np.tanh(a) * b, 2),
     "scale": Rule(any_matrix, lambda a: -0.7 * a, 1),

@@ -16,7 +16,7 @@ from viewlet.matrix.lower import Form, lower, steps_of
 from viewlet.matrix.ops import Iterate, Op, Power, Program, shapes_in
 from viewlet.matrix.reassociate import reassociate
 from viewlet.matrix.sizes import measured
-from viewlet.matrix.strategy import STRATEGIES, Strategy, estimate
+from viewlet.matrix.strategy import STRATEGIES, Strategy, plan
 
 Model = str
 """`linear`, `exponential` or `skip-s`."""
@@ -95,7 +95,7 @@ def _weigh(
     for declared in program.inputs:
         rate = expected.rates.get(declared.name, 0.0 if expected.rates else 1.0)
         change = _row_change(extents[declared.name], expected.ranks.get(declared.name, 1))
-        seconds += rate * estimate(statements, {declared.name: change}, costs, strategy)
+        seconds += rate * plan(statements, {declared.name: change}, costs, strategy).seconds
     return Alternative(model, strategy, seconds, costs.stored(statements))
 
 

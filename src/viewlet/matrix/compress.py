@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from viewlet.matrix.changes import Factored, zero
-from viewlet.matrix.factors import Array, Factor, Indices
+from viewlet.matrix.factors import Factor
 
 
 def compress(change: Factored) -> Factored:
@@ -60,11 +60,3 @@ def _truncate(change: Factored) -> Factored:
         return change
     left = Factor(change.left.size, q @ (a[:, :rank] * sigma[:rank]), change.left.at)
     return Factored(left, Factor(change.right.size, p @ b[:rank].T, change.right.at))
-
-
-def group_rows(size: int, at: Indices, values: Array) -> tuple[Indices, Array]:
-    """Rows that are named several times, added up; in order."""
-    rows, place = np.unique(at, return_inverse=True)
-    summed = np.zeros((len(rows), values.shape[1]), dtype=values.dtype)
-    np.add.at(summed, place, values)
-    return rows, summed

@@ -1,8 +1,8 @@
 """Numerical health: how far a maintained result is from its definition, on a few random vectors.
 
 For C = A·B the residual is ‖C'z − A'(B'z)‖ beside the size of either, for random z: a few products of a matrix and a
-vector. A check that costs more than the refresh it follows waits until enough refreshes make up for it, so
-that checking never costs more than refreshing.
+vector. It also finds results that shrank to what rounding left of them. A check that costs more than the refresh it
+follows waits until enough refreshes make up for it, so that checking never costs more than refreshing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from viewlet.matrix.changes import Change, against, diagonal_of, matrix_of, product_of
-from viewlet.matrix.cost import Costs
+from viewlet.matrix.cost import Costs, Kind
 from viewlet.matrix.factors import Array
 from viewlet.matrix.frames import Frame
 from viewlet.matrix.ops import (
@@ -56,9 +56,9 @@ class Health:
         self._random = np.random.default_rng(seed)
         self._credit: dict[str, float] = {}
 
-    def is_due(self, name: str, op: Op, costs: Costs, spent: float) -> bool:
+    def is_due(self, name: str, op: Op, costs: Costs, kind: Kind) -> bool:
         """Whether refreshes have cost as much as a check does since the last one."""
-        credit = self._credit.get(name, 0.0) + 2 * spent
+        credit = self._credit.get(name, 0.0) + 2 * (costs.machine.call + costs.applying(name, kind))
         due = self.probes > 0 and credit >= costs.checking(name, op, self.probes)
         self._credit[name] = 0.0 if due else credit
         return due

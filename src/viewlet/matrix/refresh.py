@@ -15,8 +15,8 @@ import numpy as np
 
 from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of
-from viewlet.matrix.compiled import Compiled, extents_of
-from viewlet.matrix.cost import Costs, Kind, Whole, kind_of
+from viewlet.matrix.compiled import Compiled
+from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
 from viewlet.matrix.evaluate import evaluate, is_view
 from viewlet.matrix.factors import Array
@@ -25,7 +25,10 @@ from viewlet.matrix.health import Health
 from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, operands, shapes_in
 from viewlet.matrix.rules import NoRule
 from viewlet.matrix.sizes import Shape
-from viewlet.matrix.strategy import choose, is_thin
+from viewlet.matrix.strategy import Plan, Strategy, is_thin
+
+REASONS: dict[Strategy, str] = {"hybrid": "it is less work", "reevaluate": "by strategy"}
+"""Why a statement that has a rule is evaluated anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Refresh:
         buffers: Mapping[str, Buffer],
         frame: Frame,
         changes: Mapping[str, Change],
+        costs: Costs,
+        plan: Plan,
         health: Health,
         dtype: np.dtype[np.floating[Any]],
     ) -> None:
@@ -67,9 +72,10 @@ class Refresh:
         """New matrices that were made as a whole, as they are afterwards."""
         self.changes: dict[str, Change] = dict(changes)
         self._buffers = buffers
+        self._costs = costs
+        self._plan = plan
         self._health = health
         self._shapes = shapes_in(compiled.program)
-        self._costs = Costs(extents_of(compiled.program, frame.common), compiled.machine, dtype.itemsize)
         self._affected: set[str] = set(changes)
         self._evaluated: set[str] = set()
 
@@ -150,30 +156,26 @@ class Refresh:
         reshaped = [n for n in (name, *operands(op)) if self.frame.is_reshaped(self.shape(n))]
         if reshaped:
             return self._evaluate(name, op, f"the size of {reshaped[0]} is no single symbol, and it changed")
-        choice = choose(name, op, self._kind, self._costs, self.compiled.chosen.strategy)
-        if not choice.tries_delta:
-            return self._evaluate(name, op, choice.reason)
+        if name in self._plan.evaluated:
+            return self._evaluate(name, op, REASONS[self.compiled.chosen.strategy])
         match delta(name, op, self):
             case None:
                 return None
             case NoRule(reason):
                 return self._evaluate(name, op, reason)
             case found:
-                return self._accept(name, op, self._form(name, found), choice.seconds)
-
-    def _kind(self, name: str) -> Kind:
-        return Whole() if name in self._evaluated else kind_of(self.changes.get(name))
+                return self._accept(name, op, self._form(name, found))
 
     def _form(self, name: str, change: Change) -> Change:
         thin = is_thin(kind_of(change), self._costs.extents[name])
         return Dense(matrix_of(change)) if thin and self.compiled.chosen.strategy == "hybrid" else change
 
-    def _accept(self, name: str, op: Op, change: Change, cost: float) -> None:
+    def _accept(self, name: str, op: Op, change: Change) -> None:
         if not is_finite(change):
             return self._evaluate(name, op, "its change is not finite")
         self.changes[name] = change
         self._affected.add(name)
-        due = not is_view(op) and self._health.is_due(name, op, self._costs, cost)
+        due = not is_view(op) and self._health.is_due(name, op, self._costs, kind_of(change))
         residual = self._health.residual(name, op, self) if due else None
         if residual is not None and not residual <= self._health.tolerance:
             del self.changes[name]

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change
-from viewlet.matrix.compiled import Compiled, statements_of
+from viewlet.matrix.compiled import Compiled, extents_of, statements_of
+from viewlet.matrix.cost import Costs, Kind, Spread, kind_of
 from viewlet.matrix.errors import RejectedEpoch, ShapeError, UnknownName
 from viewlet.matrix.evaluate import evaluate, is_view
 from viewlet.matrix.explain import explain
@@ -24,6 +25,7 @@ from viewlet.matrix.lower import Form, lower
 from viewlet.matrix.ops import Declared, Op, Program, shapes_in
 from viewlet.matrix.refresh import Refresh, Step
 from viewlet.matrix.sizes import Shape, measured, show_shape, symbol_of
+from viewlet.matrix.strategy import Plan, plan
 from viewlet.matrix.updates import Update, change_of, checked, frame_of
 
 TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
@@ -58,6 +60,7 @@ class Maintained:
         self.sizes = dict(sizes)
         self.last: Record | None = None
         self._health = health
+        self._plans: dict[tuple[Any, ...], tuple[Costs, Plan]] = {}
         self._dtype = next(iter(inputs.values())).dtype
         self._shapes = shapes_in(compiled.program)
         self._outputs = dict(compiled.program.outputs)
@@ -89,7 +92,8 @@ class Maintained:
         self._can_be(frame)
         with self._extended(frame):
             changes = {n: change_of(n, u, self._buffers[n].array, frame, inputs[n]) for n, u in updates.items()}
-            refresh = Refresh(self.compiled, self._buffers, frame, changes, self._health, self._dtype)
+            costs, plan = self._planned(frame, changes)
+            refresh = Refresh(self.compiled, self._buffers, frame, changes, costs, plan, self._health, self._dtype)
             refresh.run()
         self._commit(refresh)
         changed = {o: refresh.changes.get(n) for o, n in self._outputs.items()}
@@ -107,6 +111,16 @@ class Maintained:
         """The statements, how each was refreshed last, and what was weighed."""
         steps = {} if self.last is None else {s.name: s for s in self.last.steps}
         return explain(self.compiled, self.sizes, steps)
+
+    def _planned(self, frame: Frame, changes: Mapping[str, Change]) -> tuple[Costs, Plan]:
+        """The plan of a refresh; those for changes and sizes of one order of magnitude are alike, and kept."""
+        kinds = {name: kind_of(change) for name, change in changes.items()}
+        alike = (*((n, _magnitudes(k)) for n, k in kinds.items()), *(s.bit_length() for s in frame.common.values()))
+        if alike not in self._plans:
+            costs = Costs(extents_of(self.compiled.program, frame.common), self.compiled.machine, self._dtype.itemsize)
+            chosen = self.compiled.chosen.strategy
+            self._plans[alike] = costs, plan(self.compiled.statements, kinds, costs, chosen)
+        return self._plans[alike]
 
     def _is_view(self, name: str) -> bool:
         op = self.compiled.statements.get(name)
@@ -149,6 +163,14 @@ class Maintained:
                 if (resize := refresh.frame.resize(dim)) is not None and len(resize.gone):
                     buffer.delete(axis, resize.gone)
         self.sizes = refresh.frame.after
+
+
+def _magnitudes(kind: Kind) -> tuple[int, ...]:
+    match kind:
+        case Spread(rank, rows, columns):
+            return rank.bit_length(), rows.bit_length(), columns.bit_length()
+        case _:
+            return ()
 
 
 def evaluate_all(

@@ -1,55 +1,47 @@
-"""Strategies: whether a statement is refreshed by its delta or evaluated anew, and what a whole refresh then costs.
+"""Strategies: which statements are refreshed by their deltas and which are evaluated anew, and what that costs.
 
-reevaluate     every statement that a change reaches is evaluated anew
-incremental    changes stay in factors wherever there is a rule
-hybrid         each statement the cheaper way; a change with as many ranks as its matrix is thin is one matrix
+    hybrid         each statement the way that is cheaper for the whole refresh; a change with as many ranks as its
+                   matrix is thin is carried as one matrix
+    incremental    changes stay in factors wherever there is a rule
+    reevaluate     every statement that a change reaches is evaluated anew
+
+Of strategies with equal estimates the first is taken: it can still decide otherwise for a change that is larger than
+was expected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, assert_never, get_args
+from typing import Literal, get_args
 
 from viewlet.matrix.cost import Costs, Kind, Kinds, Spread, Whole
 from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.ops import Op, operands
 
-Strategy = Literal["incremental", "hybrid", "reevaluate"]
+Strategy = Literal["hybrid", "incremental", "reevaluate"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """How a statement is refreshed, what that is estimated to cost, and how it then changes."""
+class Plan:
+    """The statements that are evaluated anew although they have a rule, and the seconds of the whole refresh."""
 
-    tries_delta: bool
-    """Whether the delta rule is asked; it may still have a reason to say no."""
+    evaluated: frozenset[str]
     seconds: float
-    kind: Kind
-    reason: str = ""
 
 
-def choose(name: str, op: Op, kind: Kinds, costs: Costs, strategy: Strategy) -> Choice:
-    """How one statement is refreshed, given how its operands change."""
-    rule = costs.delta(name, op, kind)
-    if is_view(op):
-        return Choice(True, 0.0, rule[1] if rule else None)
-    anew = costs.evaluating(name, op) + costs.staging(operands(op), kind)
-    if strategy == "reevaluate":
-        return Choice(False, anew, Whole(), "by strategy")
-    if rule is None:
-        return Choice(True, anew, Whole())
-    work, result = rule
+def plan(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, strategy: Strategy) -> Plan:
+    """How a refresh goes in which some inputs change."""
+    reached = _reached(statements, changing)
     match strategy:
+        case "reevaluate":
+            evaluated = frozenset(name for name, op in reached.items() if not is_view(op))
         case "incremental":
-            return Choice(True, work + costs.applying(name, result), result)
+            evaluated = frozenset[str]()
         case "hybrid":
-            result = Whole() if is_thin(result, costs.extents[name]) else result
-            kept = Choice(True, work + costs.applying(name, result), result)
-            return kept if kept.seconds <= anew else Choice(False, anew, Whole(), "it is less work")
-        case _:
-            assert_never(strategy)
+            evaluated = _cheaper_anew(reached, changing, costs)
+    return Plan(evaluated, _seconds(reached, changing, costs, evaluated))
 
 
 def is_thin(kind: Kind, extent: tuple[int, int]) -> bool:
@@ -58,12 +50,70 @@ def is_thin(kind: Kind, extent: tuple[int, int]) -> bool:
     return isinstance(kind, Spread) and kind.rank * (kind.rows + kind.columns) >= rows * columns
 
 
-def estimate(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, strategy: Strategy) -> float:
-    """The seconds of a refresh in which some inputs change."""
-    kinds = dict(changing)
-    total = sum(costs.applying(name, kind) for name, kind in changing.items())
+def _reached(statements: Mapping[str, Op], changing: Mapping[str, Kind]) -> dict[str, Op]:
+    names = {name for name, kind in changing.items() if kind is not None}
+    found: dict[str, Op] = {}
     for name, op in statements.items():
-        if any(kinds.get(n) is not None for n in operands(op)):
-            choice = choose(name, op, kinds.get, costs, strategy)
-            kinds[name], total = choice.kind, total + choice.seconds
+        if names.intersection(operands(op)):
+            names.add(name)
+            found[name] = op
+    return found
+
+
+def _by_delta(name: str, op: Op, kind: Kinds, costs: Costs) -> tuple[float, Kind] | None:
+    """The seconds of a statement's delta and of applying it, and how its result changes."""
+    rule = costs.delta(name, op, kind)
+    if rule is None or is_view(op):
+        return rule
+    work, result = rule
+    if is_thin(result, costs.extents[name]):
+        result = Whole()
+    return costs.machine.rule + work + costs.applying(name, result), result
+
+
+def _anew(name: str, op: Op, costs: Costs) -> float:
+    return costs.machine.statement + costs.evaluating(name, op)
+
+
+def _cheaper_anew(reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs) -> frozenset[str]:
+    """The statements for which evaluation is cheaper, with all that it costs those that then read a whole change."""
+    kinds, kept = dict(changing), dict[str, float]()
+    for name, op in reached.items():
+        found = _by_delta(name, op, kinds.get, costs)
+        anew = _anew(name, op, costs)
+        kept[name], kinds[name] = found if found is not None else (anew, Whole())
+    penalty = _penalties(reached, kinds, kept, costs)
+    return frozenset(
+        name for name, op in reached.items() if not is_view(op) and _anew(name, op, costs) + penalty[name] < kept[name]
+    )
+
+
+def _penalties(
+    reached: Mapping[str, Op], kinds: Mapping[str, Kind], kept: Mapping[str, float], costs: Costs
+) -> dict[str, float]:
+    """What it costs the statements that read a matrix, and those after them, if it changes as a whole."""
+    penalty = dict.fromkeys(reached, 0.0)
+    for name, op in reversed(list(reached.items())):
+        for read in set(operands(op)) & reached.keys():
+            if isinstance(kinds[read], Whole):
+                continue
+            found = _by_delta(name, op, {**kinds, read: Whole()}.get, costs)
+            cost = min(_anew(name, op, costs), found[0] if found is not None else float("inf"))
+            onward = 0.0 if isinstance(kinds[name], Whole) else penalty[name]
+            penalty[read] += max(0.0, cost - kept[name]) + onward
+    return penalty
+
+
+def _seconds(reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, evaluated: frozenset[str]) -> float:
+    """The estimate of a refresh whose decisions are made. What is evaluated needs its new operands as a whole."""
+    kinds, staged = dict(changing), set[str]()
+    total = sum(costs.applying(name, kind) for name, kind in changing.items())
+    for name, op in reached.items():
+        found = None if name in evaluated else _by_delta(name, op, kinds.get, costs)
+        if found is None:
+            total += _anew(name, op, costs) + costs.staging([n for n in operands(op) if n not in staged], kinds.get)
+            staged.update((name, *operands(op)))
+            kinds[name] = Whole()
+        else:
+            total, kinds[name] = total + found[0], found[1]
     return total

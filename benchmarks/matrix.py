@@ -1,0 +1,134 @@
+"""Matrix programs beside NumPy from scratch: one changed row, on the same machine, in one run.
+
+    python -m benchmarks.matrix --sizes 500 1000 2000 --out figures.md
+
+Powers A¹⁶ under each model, least squares over a square and a tall matrix, T ← A·T + B for thin and wide T, and batches
+of rows that a Zipf distribution picks (tables 6.2 and 6.4 of the thesis).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import grid, measured, say, timed
+from viewlet import matrix
+from viewlet.matrix import Expected, LowRank, Machine, RowChange, models
+
+STEPS = 16
+RANDOM = np.random.default_rng(1)
+
+
+@dataclass
+class Case:
+    """A program, where it starts, the input that changes, and what NumPy runs in its place."""
+
+    name: str
+    function: Callable[..., Any]
+    inputs: dict[str, np.ndarray]
+    changing: str
+    ways: tuple[dict[str, str], ...]
+
+
+WAYS: tuple[dict[str, str], ...] = (
+    {"strategy": "incremental", "model": "linear"},
+    {"strategy": "incremental", "model": "exponential"},
+    {"strategy": "incremental", "model": "skip-4"},
+    {"strategy": "hybrid", "model": "linear"},
+    {"strategy": "hybrid", "model": "skip-4"},
+    {},
+)
+PLAIN: tuple[dict[str, str], ...] = ({"strategy": "incremental"}, {"strategy": "hybrid"}, {})
+
+
+def stable(n: int) -> np.ndarray:
+    """A matrix whose powers neither vanish nor explode."""
+    return RANDOM.normal(size=(n, n)) / np.sqrt(n)
+
+
+def cases(n: int, tall: int) -> Iterator[Case]:
+    A, X = stable(n), RANDOM.normal(size=(tall, 100))
+    yield Case(f"A¹⁶, n = {n:,}", models.power(STEPS), {"A": A}, "A", WAYS)
+    yield Case(f"sum of powers, n = {n:,}", models.sum_of_powers(STEPS), {"A": A}, "A", WAYS)
+    square = {"X": stable(n) + 2 * np.eye(n), "y": RANDOM.normal(size=(n, 1))}
+    yield Case(f"least squares, {n:,} × {n:,}", least_squares, square, "X", PLAIN)
+    rows = {"X": X, "y": RANDOM.normal(size=(tall, 1))}
+    yield Case(f"least squares, {tall:,} × 100", least_squares, rows, "X", PLAIN)
+    for p in (1, n):
+        B = RANDOM.normal(size=(n, p))
+        yield Case(f"T ← A·T + B, n = {n:,}, p = {p:,}", models.general(STEPS), {"A": A, "B": B, "T0": B}, "A", WAYS)
+
+
+def least_squares(X: Any, y: Any) -> Any:
+    return np.linalg.inv(X.T @ X) @ (X.T @ y)
+
+
+def run(case: Case, machine: Machine, times: int) -> Iterator[list[str]]:
+    """A line for each way to refresh: NumPy's time, ours, and how many times faster it is."""
+    scratch = statistics.median(measured(lambda: timed(lambda: case.function(**case.inputs)), min(times, 3)))
+    for way in case.ways:
+        say(f"{case.name}: {way or 'chosen'}")
+        options = {**way, "machine": machine, "expected": Expected(rates={case.changing: 1.0})}
+        shapes = {name: value.shape for name, value in case.inputs.items()}
+        state = matrix.program(case.function, **shapes).start(**case.inputs, options=options)
+        refresh = statistics.median(measured(lambda s=state: s.update(**one_row(case)).seconds * 1e3, times))
+        chosen = state.compiled.chosen
+        told = f"{chosen.model} {chosen.strategy}{'' if way else ' (chosen)'}"
+        error = max(state.check().values())
+        yield [case.name, told, f"{scratch:,.2f}", f"{refresh:,.2f}", f"{scratch / refresh:,.1f}", f"{error:.0e}"]
+
+
+def one_row(case: Case) -> dict[str, RowChange]:
+    rows = case.inputs[case.changing]
+    row, other = RANDOM.integers(len(rows), size=2)
+    return {case.changing: RowChange(changed={int(row): 0.5 * (rows[row] + rows[other])})}
+
+
+def batches(n: int, count: int, machine: Machine) -> Iterator[list[str]]:
+    """A batch of changes of rows that a Zipf distribution picks: the steeper, the fewer rows it touches."""
+    A = stable(n)
+    scratch = statistics.median(measured(lambda: timed(lambda: models.power(STEPS)(A)), 3))
+    ranks = np.arange(1, n + 1.0)
+    for factor in (5.0, 3.0, 2.0, 1.0, 0.0):
+        state = matrix.program(models.power(STEPS), A=A.shape).start(A=A, options={"machine": machine})
+        chances = ranks**-factor / (ranks**-factor).sum()
+        u = np.zeros((n, count))
+        u[RANDOM.choice(n, size=count, p=chances), np.arange(count)] = 1
+        refresh = state.update(A=LowRank(u, RANDOM.normal(size=(n, count)) / n)).seconds * 1e3
+        touched = int(u.any(axis=1).sum())
+        yield [f"{factor:.0f}", f"{touched:,}", f"{scratch:,.1f}", f"{refresh:,.1f}", f"{scratch / refresh:,.1f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000])
+    parser.add_argument("--tall", type=int, default=100_000)
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=1000)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    machine = Machine.measure()
+    lines = [
+        line
+        for n in arguments.sizes
+        for case in cases(n, arguments.tall)
+        for line in run(case, machine, arguments.times)
+    ]
+    headings = ["program", "refreshed", "NumPy, ms", "refresh, ms", "times faster", "relative error"]
+    zipf = ["Zipf factor", "rows touched", "NumPy, ms", "refresh, ms", "times faster"]
+    speed = f"{machine.flops / 1e9:.0f} billion operations and {machine.bytes / 1e9:.0f} GB a second"
+    text = f"On a machine of {speed}.\n\n{grid(headings, lines)}\n\nA¹⁶, batches of {arguments.batch:,} changes, n = {arguments.sizes[-1]:,}:\n\n"
+    text += grid(zipf, batches(arguments.sizes[-1], arguments.batch, machine)) + "\n"
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Ready programs. Functions of matrices, which run on plain arrays too, and two models with a state of their own."""
+
+from viewlet.matrix.models.components import PrincipalComponents, covariance
+from viewlet.matrix.models.iterations import general, gradient_descent, pagerank, power, sum_of_powers
+from viewlet.matrix.models.ranking import PageRank
+from viewlet.matrix.models.regression import ols, predicting, ridge
+
+__all__ = [
+    "PageRank",
+    "PrincipalComponents",
+    "covariance",
+    "general",
+    "gradient_descent",
+    "ols",
+    "pagerank",
+    "power",
+    "predicting",
+    "ridge",
+    "sum_of_powers",
+]
