@@ -45,6 +45,7 @@ SQL = {
     "starts_with": "startswith({all})", "ends_with": "endswith({all})", "contains": "contains({all})",
     "like": "({0} LIKE {1})", "length": "length({0})", "upper": "upper({0})",
     "lower": "lower({0})", "substring": "substring({all})", "concat": "concat({all})",
+    "collation_key": "CAST({0} AS {given})", "collate": "CAST(CAST({0} AS {given}) AS {type})",
     "trim": "trim({0})", "ltrim": "ltrim({0})", "rtrim": "rtrim({0})",
     "year": "year({0})", "month": "month({0})", "day": "day({0})", "quarter": "quarter({0})",
     "hour": "hour({0})", "minute": "minute({0})", "second": "second({0})",
@@ -78,7 +79,8 @@ def sql(expr: Expr) -> str:
             name = (
                 args[1].value if function in ("get_field", "get_list_field") and isinstance(args[1], Literal) else None
             )
-            return SQL[function].format(*texts, all=", ".join(texts), type=kind, name=name)
+            given = args[0].type if args else None
+            return SQL[function].format(*texts, all=", ".join(texts), type=kind, name=name, given=given)
     raise AssertionError(expr)
 
 
@@ -229,6 +231,13 @@ def _casts() -> Iterator[Call]:
     yield _call("cast", Call("add", (a(INT), _number(1)), INT), type=STRING)
 
 
+def _collations() -> Iterator[Call]:
+    for name in ("lcase", "lcase_rtrim", "binary_rtrim"):
+        yield _call("collation_key", a(name))
+        yield _call("collate", a(name), type=STRING)
+        yield _call("collate", a(STRING), type=a(name).type)
+
+
 def _strings() -> Iterator[Call]:
     for function in ("starts_with", "ends_with", "contains"):
         yield _call(function, a(STRING), b(STRING))
@@ -290,5 +299,5 @@ def _hashes() -> Iterator[Call]:
         yield from (_call("hll_share", h, _number(bits), type=DOUBLE) for h in (a(BIGINT), hashed))
 
 
-FAMILIES = (_comparisons, _logic, _arithmetic, _conditionals, _casts, _strings, _dates, _nested, _hashes)
+FAMILIES = (_comparisons, _logic, _arithmetic, _conditionals, _casts, _strings, _collations, _dates, _nested, _hashes)
 WITHOUT_ANSI = ("wrapping_", "legacy_")

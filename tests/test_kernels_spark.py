@@ -27,7 +27,7 @@ from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, columns_of
-from viewlet.plan.types import STRING, parse_type
+from viewlet.plan.types import BINARY, STRING, parse_type
 
 pytestmark = pytest.mark.spark
 
@@ -41,6 +41,9 @@ def _column_for(spark: SparkSession, expr: Expr) -> SparkColumn:
         normalized = jvm.org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero(parse(sql(expr.args[0])))
         value = SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(normalized))
         return functions.struct(value.alias("v"))
+    if isinstance(expr, Call) and expr.function == "collation_key":
+        key = expressions.CollationKey(parse(sql(expr)))
+        return functions.struct(SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(key)).alias("v"))
     if isinstance(expr, Call) and expr.function == "precise_time":
         kinds = [jvm.org.apache.spark.sql.types.DataType.fromDDL(str(k)) for k in (expr.args[0].type, expr.type)]
         given = parse(f"CAST({sql(expr.args[0])} AS {expr.args[0].type})")
@@ -201,3 +204,6 @@ def test_letter_case_of_all_characters(spark: SparkSession) -> None:
     for function in ("upper", "lower"):
         ours = compile_expr(Call(function, (Column("s", STRING),), STRING))(Rows.of(table))
         assert ours.equals(theirs.column(function).combine_chunks())
+    folded = Call("collation_key", (Column("s", parse_type("string collate utf8_lcase")),), BINARY)
+    theirs = spark.createDataFrame(table).select(_column_for(spark, folded).alias("k")).toArrow()["k"].combine_chunks()
+    assert compile_expr(folded)(Rows.of(table)).equals(theirs.field("v"))

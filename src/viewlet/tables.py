@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from viewlet import watermarks
 from viewlet.columns.arrays import Mask, from_numpy, valid_mask
-from viewlet.columns.collate import folding
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import order_of
+from viewlet.columns.kernels.collate import folding
 from viewlet.columns.names import free_name
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.columns.types import arrow_type

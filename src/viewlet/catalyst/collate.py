@@ -2,8 +2,8 @@
 
 Two strings are equal under a collation exactly when their keys are the same bytes, and the keys have its order. So a
 group by a collation is a group by keys, and which of its strings stands for it, which Spark leaves open, is the least
-of them. What is written so is kept by key like anything else; only the keys themselves are Spark's to make. A value
-with such strings inside has no key; what compares those is left to Spark as a whole.
+of them. What is written so is kept by key like anything else. A value with such strings inside has no key; what
+compares those is left to Spark as a whole.
 """
 
 from __future__ import annotations

@@ -57,11 +57,25 @@ class Expressions:
             return total
         if kind in _SUBQUERIES:
             raise Undecodable("a subquery that may give more than one row is evaluated by Spark alone")
-        return (None if self.is_collated(tree) else self.known(tree)) or self.opaque(tree)
+        known = self.of_bytes if self.is_collated(tree) else self.known
+        return known(tree) or self.opaque(tree)
 
     def is_collated(self, tree: Tree) -> bool:
         """Whether an expression takes or gives strings that are not compared as bytes."""
         return not self.plain_strings and any(t.type.holds("collated") for t in (tree, *tree.parts))
+
+    def of_bytes(self, tree: Tree) -> Call | None:
+        """What looks at the bytes of strings alone, whatever their collation."""
+        match tree.kind:
+            case "IsNull" | "IsNotNull":
+                return self.known(tree)
+            case "CollationKey":
+                return self.call("collation_key", tree)
+            case "Cast" | "Collate" if all(
+                kind.name in ("string", "collated") for kind in (tree.type, tree.parts[0].type)
+            ):
+                return Call("collate", (self.decode(tree.parts[0]),), tree.type)
+        return None
 
     def decode_all(self, trees: list[Tree]) -> tuple[Expr, ...]:
         return tuple(self.decode(tree) for tree in trees)

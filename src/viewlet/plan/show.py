@@ -216,6 +216,8 @@ def _call(call: Call) -> tuple[str, int]:
             return f"-{_within(args[0], ATOM)}", ATOM - 1
         case "cast" | "try_cast" | "legacy_cast":
             return f"{call.function}({show_expr(args[0])} AS {call.type})", ATOM
+        case "collate":
+            return f"cast({show_expr(args[0])} AS {call.type})", ATOM
         case "case":
             return _case(args), ATOM
         case "get_field" if isinstance(args[1], Literal):

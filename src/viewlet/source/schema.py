@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from viewlet import arguments
-from viewlet.columns.collate import folding
+from viewlet.columns.kernels.collate import folding
 from viewlet.columns.types import spark_type
 from viewlet.errors import SqlError
 from viewlet.expectations import Constraint, read_constraints

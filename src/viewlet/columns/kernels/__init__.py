@@ -7,7 +7,18 @@ values at the edges, and fails for an entry it does not know.
 
 from __future__ import annotations
 
-from viewlet.columns.kernels import arithmetic, cast, comparison, conditional, dates, logic, nested, sketches, strings
+from viewlet.columns.kernels import (
+    arithmetic,
+    cast,
+    collate,
+    comparison,
+    conditional,
+    dates,
+    logic,
+    nested,
+    sketches,
+    strings,
+)
 from viewlet.columns.kernels.kernel import Rule
 
 TABLE: dict[str, Rule] = {
@@ -17,6 +28,7 @@ TABLE: dict[str, Rule] = {
     **arithmetic.RULES,
     **cast.RULES,
     **strings.RULES,
+    **collate.RULES,
     **dates.RULES,
     **nested.RULES,
     **sketches.RULES,
