@@ -11,7 +11,7 @@ import pytest
 
 from viewlet import matrix
 from viewlet.errors import EvaluationError, RejectedEpoch, UnknownName
-from viewlet.matrix import Border, ColumnChange, LowRank, Replace, RowChange, SingularMatrix, iterate
+from viewlet.matrix import Border, ColumnChange, Factored, LowRank, Replace, RowChange, SingularMatrix, iterate
 
 RANDOM = np.random.default_rng(5)
 
@@ -203,6 +203,58 @@ def test_batches_have_the_rank_of_what_changed() -> None:
     left, right = RANDOM.normal(size=(50, 3)), RANDOM.normal(size=(3, 20))
     assert state.update(A=LowRank(left @ right, RANDOM.normal(size=(50, 20)))).steps[0].rank == 3
     assert state.update(A=Replace(state["A"])).steps[0].rank == 0
+
+
+@pytest.mark.parametrize("strategy", ["incremental", "reevaluate"])
+def test_inputs_are_what_was_handed_in_to_the_last_digit(strategy: Any) -> None:
+    """1e16 + (1 − 1e16) is not 1."""
+    state = matrix.program(lambda A: A @ A, A=(3, 3)).start(A=np.full((3, 3), 1e16), options={"strategy": strategy})
+    state.update(A=RowChange(changed={1: [1.0, 2.0, 3.0]}))
+    state.update(A=ColumnChange(changed={2: [4.0, 5.0, 6.0]}))
+    assert state["A"].tolist() == [[1e16, 1e16, 4.0], [1.0, 2.0, 5.0], [1e16, 1e16, 6.0]]
+    state.update(A=Replace(np.arange(9.0).reshape(3, 3)))
+    assert state["A"].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_a_change_that_overflows_changes_nothing() -> None:
+    state = matrix.program(lambda A: 0.1 * A, A=(2, 2)).start(A=np.full((2, 2), 1e308))
+    with pytest.raises(RejectedEpoch, match="more than a float64 can hold"):
+        state.update(A=RowChange(changed={0: [-1e308, 0]}))
+    assert (state["A"] == 1e308).all()
+
+
+def test_a_state_goes_on_where_it_was_saved() -> None:
+    """Through text and arrays, as a store would keep them."""
+    X, y = RANDOM.normal(size=(30, 3)), RANDOM.normal(size=(30, 1))
+    state = matrix.program(ols, X=("n", 3), y=("n", 1)).start(X=X, y=y, options={"strategy": "incremental"})
+    state.update(X=RowChange(new=X[:2] + 1), y=RowChange(new=y[:2]))
+    again = matrix.Maintained.restore(*state.save())
+    assert again.explain() == matrix.Maintained.restore(*again.save()).explain()
+    for other in (state, again):
+        other.update(X=RowChange(changed={31: X[4]}, gone=[0]), y=RowChange(gone=[0]))
+    for name, kept in contents(state).items():
+        np.testing.assert_allclose(contents(again)[name], kept, rtol=1e-11, err_msg=name)
+    np.testing.assert_allclose(again["X"], np.vstack([X[1:], X[:1] + 1, X[4:5]]))
+
+
+def test_a_saved_state_with_a_matrix_missing_is_refused() -> None:
+    text, arrays = matrix.program(lambda A: A @ A, A=(2, 2)).start(A=np.eye(2)).save()
+    del arrays["A"]
+    with pytest.raises(UnknownName, match="A is missing"):
+        matrix.Maintained.restore(text, arrays)
+
+
+def test_the_record_says_which_outputs_changed_and_by_what() -> None:
+    A, B = RANDOM.normal(size=(6, 6)), RANDOM.normal(size=(6, 2))
+    program = matrix.program(lambda A, B: {"a": A @ B, "t": A.T, "b": 2 * B, "e": np.exp(A @ B)}, A=(6, 6), B=(6, 2))
+    state = program.start(A=A, B=B, options={"strategy": "incremental"})
+    before = state["a"]
+    record = state.update(A=LowRank(A[0], A[1]))
+    assert record.changed == ("a", "t", "e")
+    assert set(record.changes) == {"a", "t"}
+    change = record.changes["a"]
+    assert isinstance(change, Factored)
+    np.testing.assert_allclose(change.left.dense() @ change.right.dense().T, state["a"] - before, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -1,13 +1,13 @@
-"""Programs as JSON, and back: how a program is stored. Every node is an object with its class under `$`."""
+"""Programs and what is saved of their states as JSON, and back. Every node is an object with its class under `$`."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-from typing import Any
+from typing import Any, TypeVar
 
-from viewlet.matrix import ops, sizes
+from viewlet.matrix import compiled, cost, ops, saved, sizes
 from viewlet.matrix.errors import UnsupportedQuery
 
 VERSION = 1
@@ -15,24 +15,29 @@ VERSION = 1
 
 _CLASSES: dict[str, type] = {
     name: found
-    for module in (sizes, ops)
+    for module in (sizes, ops, cost, compiled, saved)
     for name, found in vars(module).items()
     if isinstance(found, type) and dataclasses.is_dataclass(found)
 }
 
 
-def dumps(program: ops.Program) -> str:
-    """The program as JSON text."""
-    return json.dumps({"version": VERSION, "program": _encode(program)}, ensure_ascii=False, allow_nan=False)
+Stored = TypeVar("Stored", ops.Program, saved.Saved)
 
 
-def loads(text: str) -> ops.Program:
-    """The program that `dumps` wrote."""
+def dumps(value: ops.Program | saved.Saved) -> str:
+    """A program, or a saved state, as JSON text."""
+    return json.dumps({"version": VERSION, "value": _encode(value)}, ensure_ascii=False, allow_nan=False)
+
+
+def loads(text: str, wanted: type[Stored]) -> Stored:
+    """What `dumps` wrote."""
     stored = json.loads(text)
     if stored.get("version") != VERSION:
         raise UnsupportedQuery(f"a matrix program of version {stored.get('version')} cannot be read, only {VERSION}")
-    program: ops.Program = _decode(stored["program"])
-    return program
+    value = _decode(stored["value"])
+    if not isinstance(value, wanted):
+        raise UnsupportedQuery(f"this is a stored {type(value).__name__}, not a {wanted.__name__}")
+    return value
 
 
 def _encode(value: Any) -> Any:

@@ -13,10 +13,10 @@ from viewlet.matrix.cost import Machine
 from viewlet.matrix.errors import UnknownName
 from viewlet.matrix.explain import explain
 from viewlet.matrix.health import Health
-from viewlet.matrix.ops import Program
+from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.show import show
 from viewlet.matrix.sizes import Size, symbols_of
-from viewlet.matrix.state import TOLERANCE, Maintained, intake
+from viewlet.matrix.state import TOLERANCE, Maintained, evaluate_all, intake
 from viewlet.matrix.strategy import Strategy
 from viewlet.matrix.trace import trace
 
@@ -41,7 +41,7 @@ class MatrixProgram:
 
     @staticmethod
     def from_json(text: str) -> MatrixProgram:
-        return MatrixProgram(loads(text))
+        return MatrixProgram(loads(text, Program))
 
     def compile(
         self,
@@ -80,7 +80,8 @@ class MatrixProgram:
         compiled = self.compile(sizes, **(options or {}))
         kind = next(iter(arrays.values())).dtype
         health = Health(TOLERANCE[kind] if tolerance is None else tolerance, probes)
-        return Maintained(self.source, compiled, arrays, sizes, health)
+        values = evaluate_all(compiled.statements, arrays, sizes, shapes_in(compiled.program), kind)
+        return Maintained(self.source, compiled, values, sizes, health)
 
 
 def program(function: Callable[..., Any], **shapes: tuple[int | str | Size, int | str | Size]) -> MatrixProgram:

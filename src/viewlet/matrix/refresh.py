@@ -26,6 +26,7 @@ from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, ope
 from viewlet.matrix.rules import NoRule
 from viewlet.matrix.sizes import Shape
 from viewlet.matrix.strategy import Plan, Strategy, is_thin
+from viewlet.matrix.updates import Update, settle
 
 REASONS: dict[Strategy, str] = {"hybrid": "it is less work", "reevaluate": "by strategy"}
 """Why a statement that has a rule is evaluated anew."""
@@ -58,6 +59,7 @@ class Refresh:
         compiled: Compiled,
         buffers: Mapping[str, Buffer],
         frame: Frame,
+        updates: Mapping[str, Update],
         changes: Mapping[str, Change],
         costs: Costs,
         plan: Plan,
@@ -65,6 +67,7 @@ class Refresh:
         dtype: np.dtype[np.floating[Any]],
     ) -> None:
         self.compiled = compiled
+        self.updates = updates
         self.frame = frame
         self.dtype = dtype
         self.steps: list[Step] = []
@@ -84,6 +87,9 @@ class Refresh:
         for name, op in self.compiled.statements.items():
             if self._is_reached(name, op):
                 self._refresh(name, op)
+
+    def is_changed(self, name: str) -> bool:
+        return name in self._affected
 
     def shape(self, name: str) -> Shape:
         return self._shapes[name]
@@ -129,6 +135,7 @@ class Refresh:
             return evaluate(name, op, self.new, self.frame.after, self.dtype)
         staged = Buffer(self.old(name))
         staged.add(self.changes[name])
+        settle(self.updates.get(name), staged.array)
         return self.frame.contract(staged.array, self.shape(name))
 
     def times(self, name: str, vectors: Array) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change
+from viewlet.matrix.codec import dumps, loads
 from viewlet.matrix.compiled import Compiled, extents_of, statements_of
 from viewlet.matrix.cost import Costs, Kind, Spread, kind_of
 from viewlet.matrix.errors import RejectedEpoch, ShapeError, UnknownName
@@ -24,9 +25,10 @@ from viewlet.matrix.health import Health
 from viewlet.matrix.lower import Form, lower
 from viewlet.matrix.ops import Declared, Op, Program, shapes_in
 from viewlet.matrix.refresh import Refresh, Step
+from viewlet.matrix.saved import Saved
 from viewlet.matrix.sizes import Shape, measured, show_shape, symbol_of
 from viewlet.matrix.strategy import Plan, plan
-from viewlet.matrix.updates import Update, change_of, checked, frame_of
+from viewlet.matrix.updates import Update, change_of, checked, frame_of, settle
 
 TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 """The residual beyond which a statement is evaluated anew, unless said otherwise."""
@@ -38,8 +40,10 @@ class Record:
 
     steps: tuple[Step, ...]
     seconds: float
-    changes: Mapping[str, Change | None]
-    """Of each output, in rows and columns that count what came and what went; None if it is as it was."""
+    changed: tuple[str, ...]
+    """The outputs that are not as they were."""
+    changes: Mapping[str, Change]
+    """Of those that were not evaluated anew: by what, in rows and columns that count what came and what went."""
 
     @property
     def reevaluated(self) -> tuple[Step, ...]:
@@ -53,7 +57,7 @@ class Maintained:
     """The matrices of a program, and how they follow its inputs."""
 
     def __init__(
-        self, source: Program, compiled: Compiled, inputs: Mapping[str, Array], sizes: Mapping[str, int], health: Health
+        self, source: Program, compiled: Compiled, values: Mapping[str, Array], sizes: Mapping[str, int], health: Health
     ) -> None:
         self.source = source
         self.compiled = compiled
@@ -61,10 +65,9 @@ class Maintained:
         self.last: Record | None = None
         self._health = health
         self._plans: dict[tuple[Any, ...], tuple[Costs, Plan]] = {}
-        self._dtype = next(iter(inputs.values())).dtype
+        self._dtype = values[source.inputs[0].name].dtype
         self._shapes = shapes_in(compiled.program)
         self._outputs = dict(compiled.program.outputs)
-        values = evaluate_all(compiled.statements, inputs, sizes, self._shapes, self._dtype)
         self._buffers = {n: Buffer(v) for n, v in values.items() if not self._is_view(n)}
 
     def __getitem__(self, name: str) -> Any:
@@ -90,15 +93,21 @@ class Maintained:
         inputs = {i.name: i for i in self.source.inputs}
         frame = frame_of(updates, self.source.inputs, self.sizes)
         self._can_be(frame)
-        with self._extended(frame):
+        with np.errstate(all="ignore"), self._extended(frame):
             changes = {n: change_of(n, u, self._buffers[n].array, frame, inputs[n]) for n, u in updates.items()}
             costs, plan = self._planned(frame, changes)
-            refresh = Refresh(self.compiled, self._buffers, frame, changes, costs, plan, self._health, self._dtype)
+            refresh = Refresh(
+                self.compiled, self._buffers, frame, updates, changes, costs, plan, self._health, self._dtype
+            )
             refresh.run()
         self._commit(refresh)
-        changed = {o: refresh.changes.get(n) for o, n in self._outputs.items()}
-        self.last = Record(tuple(refresh.steps), time.perf_counter() - started, changed)
+        self.last = self._record(refresh, time.perf_counter() - started)
         return self.last
+
+    def _record(self, refresh: Refresh, seconds: float) -> Record:
+        changed = {output: name for output, name in self._outputs.items() if refresh.is_changed(name)}
+        changes = {o: refresh.changes[n] for o, n in changed.items() if n in refresh.changes}
+        return Record(tuple(refresh.steps), seconds, tuple(changed), changes)
 
     def check(self) -> dict[str, float]:
         """The relative error of each output beside the program evaluated from scratch, as it is written."""
@@ -106,6 +115,35 @@ class Maintained:
         inputs = {i.name: self._buffers[i.name].array for i in program.inputs}
         scratch = evaluate_all(statements_of(program), inputs, self.sizes, shapes_in(program), self._dtype)
         return {o: relative_error(self._value(self._outputs[o]), scratch[n]) for o, n in program.outputs}
+
+    def save(self) -> tuple[str, dict[str, Array]]:
+        """The state as text and arrays, for `restore`; the arrays are copies."""
+        kept, health = self.compiled, self._health
+        saved = Saved(
+            self.source,
+            kept.program,
+            kept.chosen,
+            kept.alternatives,
+            kept.machine,
+            tuple(self.sizes.items()),
+            health.tolerance,
+            health.probes,
+        )
+        return dumps(saved), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
+
+    @staticmethod
+    def restore(text: str, arrays: Mapping[str, Array]) -> Maintained:
+        """The state that `save` gave; nothing is computed."""
+        saved = loads(text, Saved)
+        statements = statements_of(saved.program)
+        compiled = Compiled(saved.program, statements, saved.chosen, saved.alternatives, saved.machine)
+        sizes, health = dict(saved.sizes), Health(saved.tolerance, saved.probes)
+        for name, shape in shapes_in(saved.program).items():
+            if name in arrays and arrays[name].shape != measured(shape, sizes):
+                raise ShapeError(f"{name} is {arrays[name].shape}, not {measured(shape, sizes)}")
+            if name not in arrays and not (name in statements and is_view(statements[name])):
+                raise UnknownName(f"{name} is missing among the saved arrays")
+        return Maintained(saved.source, compiled, arrays, sizes, health)
 
     def explain(self) -> str:
         """The statements, how each was refreshed last, and what was weighed."""
@@ -159,6 +197,7 @@ class Maintained:
                 continue
             if (change := refresh.changes.get(name)) is not None:
                 buffer.add(change)
+                settle(refresh.updates.get(name), buffer.array)
             for axis, dim in enumerate(self._shapes[name]):
                 if (resize := refresh.frame.resize(dim)) is not None and len(resize.gone):
                     buffer.delete(axis, resize.gone)

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewlet.matrix.changes import Change, Dense, Factored, transposed
+from viewlet.matrix.changes import Change, Dense, Factored, is_finite, transposed
 from viewlet.matrix.compress import compress
 from viewlet.matrix.errors import RejectedEpoch, UnknownName
 from viewlet.matrix.factors import Array, Factor, Indices, unit
@@ -142,6 +142,13 @@ def _resize(name: str, size: int, wanted: Wanted) -> Resize:
 
 def change_of(name: str, update: Update, old: Array, frame: Frame, declared: Declared) -> Change:
     """The change of an input; `old` is what it was, in the common frame."""
+    change = _change_of(name, update, old, frame, declared)
+    if not is_finite(change):
+        raise RejectedEpoch(f"{name} changes by more than a {old.dtype} can hold; nothing was changed")
+    return change
+
+
+def _change_of(name: str, update: Update, old: Array, frame: Frame, declared: Declared) -> Change:
     match update:
         case RowChange(changed, new, _):
             return _rows(name, old, dict(changed), new, frame.resize(declared.shape[0]))
@@ -154,6 +161,23 @@ def change_of(name: str, update: Update, old: Array, frame: Frame, declared: Dec
             return _low_rank(name, old, u, v)
         case Replace(matrix):
             return _replaced(old, checked(name, matrix, measured(declared.shape, frame.before), old.dtype))
+        case _:
+            assert_never(update)
+
+
+def settle(update: Update | None, array: Array) -> None:
+    """Entries that a user gave are kept to the last digit, where old + (new − old) would be rounded."""
+    match update:
+        case RowChange(changed):
+            for row, entries in changed.items():
+                array[row] = np.ravel(entries)
+        case ColumnChange(changed):
+            for column, entries in changed.items():
+                array[:, column] = np.ravel(entries)
+        case Replace(matrix):
+            array[...] = np.reshape(matrix, array.shape)
+        case Border() | LowRank() | None:
+            pass
         case _:
             assert_never(update)
 

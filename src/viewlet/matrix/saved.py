@@ -1,0 +1,23 @@
+"""What is stored of a maintained program beside its matrices: enough to go on with the same statements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewlet.matrix.compiled import Alternative
+from viewlet.matrix.cost import Machine
+from viewlet.matrix.ops import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The program as written and as compiled, how it is refreshed, and the sizes of its matrices."""
+
+    source: Program
+    program: Program
+    chosen: Alternative
+    alternatives: tuple[Alternative, ...]
+    machine: Machine
+    sizes: tuple[tuple[str, int], ...]
+    tolerance: float
+    probes: int
