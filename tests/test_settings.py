@@ -79,6 +79,10 @@ CASES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
             "mixed": "SELECT id, at > TIMESTAMP '2024-03-10 12:30:00' AS later, date_format(at, 'HH') AS h FROM t",
         },
     ),
+    "letters": (
+        {"spark.sql.icu.caseMappings.enabled": "false"},
+        {"upper": "SELECT id, upper(concat(s, '\ua7db')) AS u FROM t WHERE lower(s) > ''"},
+    ),
     "keys of maps": (
         {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"},
         {"last": "SELECT id, map_from_arrays(array(1, 1), array(n, id)) AS m FROM t"},
@@ -210,6 +214,22 @@ def test_values_of_python_are_in_utc(spark: SparkSession, tmp_path: Path) -> Non
         assert set(db.table("t").pandas()["at"]) == {pd.Timestamp(noon, tz="UTC")}
         assert texts(db.table("t").spark().selectExpr("hour(at) AS h").distinct()) == Counter({"[8]": 1})
         assert texts(db.spark.sql("SELECT DISTINCT hour(at) AS h FROM t")) == Counter({"[8]": 1})
+
+
+def test_files_are_read_as_they_were_written(spark: SparkSession, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    old = {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY", "spark.sql.files.ignoreMissingFiles": "true"}
+    with viewlet.connect(tmp_path / "w", spark=session_with(spark, old), engine="inproc") as db:
+        db.sql("CREATE TABLE t (id BIGINT, d DATE)")
+        db.insert("t", pa.table({"id": range(140_000), "d": [dt.date(1500, 1, 1)] * 140_000}))
+        (file,) = (tmp_path / "w" / "data").glob("*.parquet")
+        assert db.sql("SELECT min(d) AS d, count(*) AS n FROM t").to_pylist() == [
+            {"d": dt.date(1500, 1, 1), "n": 140_000}
+        ]
+        file.unlink()
+        with pytest.raises(viewlet.ViewletError):
+            db.sql("SELECT count(d) AS n FROM t")
 
 
 def test_maps_are_shared_under_equal_settings_only(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from viewlet.catalyst.collate import group_by_keys, join_by_keys, speaks_of_collations
 from viewlet.catalyst.decode import Decoder
 from viewlet.catalyst.expressions import USERS_FUNCTIONS
+from viewlet.catalyst.functions import sparks_own
 from viewlet.catalyst.jvm import Jvm, Node, plan_of, quietly
 from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
@@ -102,7 +103,7 @@ def analyse(
     stable = stabilize(jvm, group_by_keys(jvm, analysed))
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
     final = normalize(jvm, lift(jvm, normalize(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))))
-    decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final))
+    decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final), sparks_own=sparks_own(settings))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
     is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))

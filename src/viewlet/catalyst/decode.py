@@ -68,10 +68,13 @@ class Operator:
 class Decoder:
     """Decodes one plan; `operators` lists Spark's operators by origin."""
 
-    def __init__(self, jvm: Jvm, tables: Tables, *, plain_strings: bool = True) -> None:
+    def __init__(
+        self, jvm: Jvm, tables: Tables, *, plain_strings: bool = True, sparks_own: frozenset[str] = frozenset()
+    ) -> None:
         self.jvm = jvm
         self.tables = tables
         self.plain_strings = plain_strings
+        self.sparks_own = sparks_own
         self.operators: list[Node] = []
         self.taken: set[str] = set()
 
@@ -158,7 +161,7 @@ class Decoder:
             raise Undecodable(f"a {name.rstrip('$')} join is evaluated by Spark alone")
         both = {**right.names(), **left.names()}
         found = expression(operator.node, operator.data, "condition")
-        condition = None if found is None else Expressions(both, plain_strings=self.plain_strings).decode(found)
+        condition = None if found is None else self._expressions_of(both).decode(found)
         kept = [f.name for f in (*left.plan.columns, *right.plan.columns)][: len(operator.output)]
         if JOINS[name] == "exists":
             kept = [*(f.name for f in left.plan.columns), self._name("exists")]
@@ -275,7 +278,10 @@ class Decoder:
             self._tables_in(plan, iter(json.loads(plan.toJSON())), found)
 
     def _expressions(self, rows: Part) -> Expressions:
-        return Expressions(rows.names(), plain_strings=self.plain_strings)
+        return self._expressions_of(rows.names())
+
+    def _expressions_of(self, names: dict[Id, Column]) -> Expressions:
+        return Expressions(names, plain_strings=self.plain_strings, sparks_own=self.sparks_own)
 
     def _results(self, operator: Operator, decoder: Expressions, name: str) -> tuple[Named, ...]:
         """Named results: a column that is handed on keeps its name, unless it is there twice."""

@@ -35,10 +35,14 @@ USERS_FUNCTIONS = ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator")
 class Expressions:
     """Decodes the expressions of one operator, given the names of the columns it reads."""
 
-    def __init__(self, names: Mapping[Id, Column], *, plain_strings: bool = True) -> None:
+    def __init__(
+        self, names: Mapping[Id, Column], *, plain_strings: bool = True, sparks_own: frozenset[str] = frozenset()
+    ) -> None:
         self.names = names
         self.plain_strings = plain_strings
         """False where a collation other than bytes may be about: then what touches it is left to Spark."""
+        self.sparks_own = sparks_own
+        """Classes of expressions that are Spark's alone to evaluate under the settings of the definition."""
 
     def decode(self, tree: Tree) -> Expr:
         """The algebra's expression for one of Spark's."""
@@ -57,6 +61,8 @@ class Expressions:
             return total
         if kind in _SUBQUERIES:
             raise Undecodable("a subquery that may give more than one row is evaluated by Spark alone")
+        if kind in self.sparks_own:
+            return self.opaque(tree)
         known = self.of_bytes if self.is_collated(tree) else self.known
         return known(tree) or self.opaque(tree)
 

@@ -6,6 +6,8 @@ A class that is not here is opaque: Spark evaluates it. A name stands for ANSI m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 PREDICATES = {
     "EqualTo": "eq", "EqualNullSafe": "eq_null_safe", "LessThan": "lt", "LessThanOrEqual": "le", "GreaterThan": "gt",
     "GreaterThanOrEqual": "ge", "And": "and", "Or": "or", "Not": "not", "IsNull": "is_null", "IsNotNull": "is_not_null",
@@ -59,6 +61,9 @@ GENERATORS = {
     "ReplicateRows": "replicate_rows",
 }
 
+BY_SETTING = {("spark.sql.icu.caseMappings.enabled", "false"): frozenset(("Upper", "Lower"))}
+"""Functions that ask a setting while they run, and are known under its default only. Others have theirs in the plan."""
+
 UTC = frozenset(("UTC", "Etc/UTC", "Z", "+00:00", "GMT", None))
 
 
@@ -71,3 +76,8 @@ def in_mode(name: str, mode: str) -> str:
             return f"try_{name}"
         case _:
             return f"legacy_{name}" if name == "cast" else f"wrapping_{name}"
+
+
+def sparks_own(settings: Mapping[str, str]) -> frozenset[str]:
+    """The classes of expressions that only Spark evaluates under some settings."""
+    return frozenset(kind for setting in settings.items() for kind in BY_SETTING.get(setting, ()))

@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 
-_CHECKED = "parquet.page.verify-checksum.enabled"
-"""Spark reads when the frame is used; should a file be altered until then, its pages are not what they say."""
+AS_WRITTEN = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+"""How the files of a table are read, whatever a session says of other files. Spark reads when the frame is used;
+should a file be altered until then, its pages are not what they say."""
 
 
 def frame_of(spark: SparkSession, found: Table | View, snapshot: Snapshot) -> DataFrame:
@@ -51,8 +59,8 @@ def _table_frame(spark: SparkSession, contents: TableContents, fields: tuple[Fie
     if not files:
         return _frame(spark, Rows.concat([recent, gone]).consolidate(), fields)
     hashed = contents.layout.row_hash
-    reader = spark.read.schema(spark_schema([*fields, Field(hashed, BIGINT, False)])).option(_CHECKED, "true")
-    stored = reader.parquet(*files)
+    schema = spark_schema([*fields, Field(hashed, BIGINT, False)])
+    stored = spark.read.schema(schema).options(**AS_WRITTEN).parquet(*files)
     gone_hashes = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
     if not len(gone_hashes):
         return _plus(spark, stored.select(*names), recent, fields)
