@@ -126,7 +126,9 @@ def maintain(spark: Any, path: Path, events: Events, name: str) -> dict[str, Any
     filled = timed(lambda: db.create_view("v", QUERIES[name]))
     say(f"{name}: filled in {duration(filled)}")
     epochs = measured(partial(events.epoch, db), RUNS, 2)
-    state = sum(db.store.snapshot().contents(m.name).bytes for m in db.catalog.views["v"].program.maps if m.stored)
+    state = sum(
+        db._core.store.snapshot().contents(m.name).bytes for m in db._core.catalog.views["v"].program.maps if m.stored
+    )
     say(f"{name}: {EPOCH:,} rows in {duration(statistics.median(epochs))}; {size(state)}")
     differ = db.check("v").num_rows
     db.close()

@@ -93,3 +93,10 @@ def test_what_a_relation_tells_of_itself(tmp_path: Path) -> None:
         assert relation.columns == ["id", "_x"]
         assert str(relation.schema) == "id: int32 not null\n_x: list<element: string>\n  child 0, element: string"
         assert list(relation) == relation.rows() == [(1, ["a"])]
+
+
+def test_the_internals_are_not_public(tmp_path: Path) -> None:
+    public = {name for name in dir(viewlet.Database) if not name.startswith("_")}
+    with viewlet.connect(tmp_path / "w") as db:
+        assert {name for name in vars(db) if not name.startswith("_")} == set()
+    assert public.isdisjoint({"choose", "define", "rules", "store", "writing", "on_spark", "catalog", "reading"})

@@ -29,11 +29,11 @@ from viewlet.tables import Table
 log = logging.getLogger("viewlet")
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 
 def add_columns(
-    database: Database, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
+    database: Core, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
 ) -> None:
     """Put a wider table in the place of one, with all its rows; `values` are what the new columns hold in them."""
     if required := [f.name for f in new.fields if not f.nullable and f.name not in values]:
@@ -73,7 +73,7 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
         transaction.append(bag, counted, layout)
 
 
-def with_plan(database: Database, view: View) -> View:
+def with_plan(database: Core, view: View) -> View:
     """A view that holds Spark's plan of its definition, as the tables are now."""
     from viewlet.catalyst.fragments import make_whole, whole_inputs
 
@@ -83,7 +83,7 @@ def with_plan(database: Database, view: View) -> View:
         return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
 
 
-def drop_columns(database: Database, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
+def drop_columns(database: Core, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
     """Put a narrower table in the place of one, and fill the views that read its other columns again."""
     for name in names:
         _refuse_needed(table, name)
@@ -162,7 +162,7 @@ def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: s
         _rewrite(transaction, old, renamed, _all_rows(transaction, old))
 
 
-def rename_view(database: Database, transaction: Transaction, view: View, to: str) -> None:
+def rename_view(database: Core, transaction: Transaction, view: View, to: str) -> None:
     """Define a view again under another name, and fill it."""
     from viewlet.epochs import backfill
 

@@ -22,7 +22,7 @@ from viewlet.store import Transaction
 from viewlet.tables import TableChanges
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 Changes = Mapping[str, Rows]
 """Rows of tables or views, by name."""
@@ -34,7 +34,7 @@ _HINT = "correct the row, or let the definition expect its values: try_divide, t
 
 
 @contextmanager
-def blaming_changes(database: Database, changed: Sequence[tuple[TableChanges, Rows]]) -> Iterator[None]:
+def blaming_changes(database: Core, changed: Sequence[tuple[TableChanges, Rows]]) -> Iterator[None]:
     """Let an epoch that fails inside of the block name the row of its changes that is the cause."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
@@ -48,7 +48,7 @@ def blaming_changes(database: Database, changed: Sequence[tuple[TableChanges, Ro
 
 
 @contextmanager
-def blaming_contents(database: Database, view: View, fill: Callable[..., Any]) -> Iterator[None]:
+def blaming_contents(database: Core, view: View, fill: Callable[..., Any]) -> Iterator[None]:
     """Let the filling of a view that fails inside of the block name the row of its inputs that is the cause."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
@@ -62,7 +62,7 @@ def blaming_contents(database: Database, view: View, fill: Callable[..., Any]) -
         raise blame(database, error, inputs, attempt) from None
 
 
-def blame(database: Database, error: EvaluationError, changes: Changes, attempt: Attempt) -> EvaluationError:
+def blame(database: Core, error: EvaluationError, changes: Changes, attempt: Attempt) -> EvaluationError:
     """An error with its expression, values and row."""
     failures = [error]
 

@@ -32,7 +32,7 @@ from viewlet.reading import Relation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 TOLERANCE = 1e-9
 """Relative, for doubles: of the result or, where sums and moments of doubles cancel, of the values that went in."""
@@ -44,7 +44,7 @@ Close = Callable[[Any, Any, float], bool]
 """Whether a value as Spark computes it, and one of a view, are the same, given how far they may be off."""
 
 
-def check(database: Database, names: list[str]) -> pa.Table:
+def check(database: Core, names: list[str]) -> pa.Table:
     """The rows in which views differ from their definitions: `expected` but missing, or `found` but wrong.
 
     Of one view, its columns; of several, whose columns may not go together, the rows as texts.
@@ -62,7 +62,7 @@ def check(database: Database, names: list[str]) -> pa.Table:
     return pa.table({**labels, "row": pa.array(texts, pa.string())})
 
 
-def _differences(database: Database, view: View) -> Rows:
+def _differences(database: Core, view: View) -> Rows:
     from pyspark.errors import PySparkException
 
     from viewlet.catalyst.children import active
@@ -97,7 +97,7 @@ def _beyond_overflow(frame: DataFrame, found: Rows, rest: Rows, fields: tuple[Fi
     return rest.filter(np.array([_key(row, fields) in wrong for row in _values(rest)], dtype=np.bool_))
 
 
-def recomputed(database: Database, view: View) -> DataFrame:
+def recomputed(database: Core, view: View) -> DataFrame:
     """The definition, run by Spark under its settings on the current rows of the tables that it reads."""
     from viewlet.catalyst.children import active, clone
     from viewlet.catalyst.fragments import run

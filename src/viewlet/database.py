@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.blame import blaming_changes, blaming_contents
-from viewlet.catalog import Catalog, View
-from viewlet.compile.rules import Rules
+from viewlet.core import Core, Durability
 from viewlet.defining import drop, fill_table, make_table, with_asides
-from viewlet.engine.choose import Choice, EngineName, choose_engine
-from viewlet.engine.frames import Reading
-from viewlet.engine.onspark import OnSparkSession
+from viewlet.engine.choose import EngineName
 from viewlet.epochs import Epoch, apply_epoch, backfill, summary
-from viewlet.errors import SqlError, StoreError, shortened
+from viewlet.errors import SqlError
 from viewlet.expectations import compiled, evaluator
 from viewlet.reading import Relation
 from viewlet.replacing import drop_maps, fill_views, readers_after
 from viewlet.screen import plural
-from viewlet.sessions import Sessions, Settings
 from viewlet.source.schema import read_schema
-from viewlet.store import Recovery, Store, Transaction
+from viewlet.store import Recovery, Transaction
 from viewlet.store.retention import SETTINGS, Retention, retention_of
-from viewlet.subscriptions import Callback, Subscription, Subscriptions
+from viewlet.subscriptions import Callback, Subscription
 from viewlet.tables import Table
 from viewlet.watermarks import read_watermark
 
@@ -41,8 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("viewlet")
-Durability = Literal["epoch"] | int
-POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 
 
 class Database:
@@ -58,21 +50,7 @@ class Database:
         read_only: bool = False,
         recover: bool = False,
     ) -> None:
-        if not isinstance(engine, str) or engine not in ("auto", "inproc", "spark"):
-            raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
-        self.engine = engine
-        self.read_only = read_only
-        self.sessions = Sessions(arguments.session(spark), lambda: self.catalog.names())
-        self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
-        self.path = self.store.root
-        self._lock = threading.RLock()
-        self.on_spark = OnSparkSession(self.sessions, lambda view: self.catalog.view(view))
-        self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
-        self.rules = Rules()
-        """What the compiler may do with the views defined from now on."""
-        self._epoch_is_open = False
-        self._subscriptions = Subscriptions(self.table)
-        self._engines: dict[str, Any] = {}
+        self._core = Core(path, arguments.session(spark), engine, durability, read_only, recover)
 
     def __enter__(self) -> Database:
         return self
@@ -82,30 +60,33 @@ class Database:
 
     def __repr__(self) -> str:
         counts = f"{plural(len(self.tables), 'table')}, {plural(len(self.views), 'view')}"
-        return f"<warehouse {self.path}: {counts}, epoch {self.store.epoch}>"
+        return f"<warehouse {self.path}: {counts}, epoch {self._core.store.epoch}>"
 
     def close(self) -> None:
         """Finish what is under way and let go of the warehouse; Spark goes on."""
-        self._subscriptions.close()
-        with self._lock:
-            self.store.close()
+        self._core.subscriptions.close()
+        with self._core.lock:
+            self._core.store.close()
 
     # ——— what there is
 
     @property
-    def catalog(self) -> Catalog:
-        """The tables and views, as of the last commit that changed any."""
-        documents = self.store.state.catalog
-        known, catalog = self._catalog
-        if known is not documents:
-            catalog = Catalog(documents)
-            self._catalog = documents, catalog
-        return catalog
+    def path(self) -> Path:
+        """The folder of the warehouse."""
+        return self._core.path
 
     @property
-    def session(self) -> SparkSession:
-        """The caller's Spark session, or the one that runs, or one that is started now. It is left as it is."""
-        return self.sessions.caller
+    def read_only(self) -> bool:
+        return self._core.read_only
+
+    @property
+    def engine(self) -> EngineName:
+        """What epochs run on: "inproc", "spark", or "auto", by cost. It may be changed."""
+        return self._core.engine
+
+    @engine.setter
+    def engine(self, name: EngineName) -> None:
+        self._core.engine = name
 
     @property
     def spark(self) -> SparkSession:
@@ -117,28 +98,23 @@ class Database:
         """
         from viewlet.catalyst.children import active
 
-        with active(self.sessions.child) as spark:
-            self.reading.show(spark, self.catalog.names())
+        with active(self._core.sessions.child) as spark:
+            self._core.reading.show(spark, self._core.catalog.names())
         return spark
-
-    @cached_property
-    def reading(self) -> Reading:
-        """Queries over the current rows."""
-        return Reading(self)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of all tables."""
-        return tuple(self.catalog.tables)
+        return tuple(self._core.catalog.tables)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of all views, each after those that it reads."""
-        return tuple(self.catalog.views)
+        return tuple(self._core.catalog.views)
 
     def table(self, name: str) -> Relation:
         """A table or view, to be read."""
-        return Relation(self, self.catalog.find(name))
+        return Relation(self._core, self._core.catalog.find(name))
 
     # ——— defining
 
@@ -179,7 +155,7 @@ class Database:
         arguments.text("the name of a table or view", name)
         key = arguments.texts(f"the primary key of table {name}", primary_key)
         declared = read_schema(name, schema, key, defaults, constraints)
-        with self.writing():
+        with self._core.writing():
             default_values(self, name, declared)
             mark = read_watermark(name, declared.fields, watermark)
             made = Table(
@@ -191,14 +167,18 @@ class Database:
                 static,
                 mark,
                 defaults=declared.defaults,
-                constraints=tuple(compiled(self.sessions, name, declared.fields, c) for c in declared.constraints),
+                constraints=tuple(
+                    compiled(self._core.sessions, name, declared.fields, c) for c in declared.constraints
+                ),
             )
-            with self.store.begin() as transaction:
-                make_table(self.catalog, transaction, made)
+            with self._core.store.begin() as transaction:
+                make_table(self._core.catalog, transaction, made)
                 filled = (
                     {}
                     if rows is None
-                    else fill_table(self.catalog, transaction, made, rows, evaluator(self.sessions, made.fields))
+                    else fill_table(
+                        self._core.catalog, transaction, made, rows, evaluator(self._core.sessions, made.fields)
+                    )
                 )
                 transaction.commit({"kind": "create table", "name": name, **filled})
 
@@ -210,12 +190,12 @@ class Database:
         from viewlet.alter import add_columns
         from viewlet.sql.defaults import default_values
 
-        with self.writing(), self.store.begin() as transaction:
-            found = self.catalog.table(table)
+        with self._core.writing(), self._core.store.begin() as transaction:
+            found = self._core.catalog.table(table)
             new = read_schema(found.name, schema, (), defaults)
             values = default_values(self, found.name, new)
             for narrow in with_asides(found):
-                add_columns(self, transaction, narrow, new, values)
+                add_columns(self._core, transaction, narrow, new, values)
             names = [f.name for f in new.fields]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
 
@@ -226,26 +206,26 @@ class Database:
         """
         from viewlet.alter import column_named, drop_columns
 
-        with self.writing(), self.store.begin() as transaction:
-            found = self.catalog.table(table)
+        with self._core.writing(), self._core.store.begin() as transaction:
+            found = self._core.catalog.table(table)
             given = arguments.texts("the columns to drop", columns)
             if not given:
                 raise SqlError(f"table {table}: no column to drop is named")
             there = [c for c in given if not if_exists or c.lower() in map(str.lower, found.names)]
             if not there:
-                return self.store.epoch
+                return self._core.store.epoch
             names = [column_named(found, column) for column in there]
-            drop_columns(self, transaction, found, names)
+            drop_columns(self._core, transaction, found, names)
             return transaction.commit({"kind": "drop columns", "name": found.name, "columns": names})
 
     def rename_column(self, table: str, column: str, to: str) -> int:
         """Give a column of a table that no view reads another name; the number of the epoch that did it."""
         from viewlet.alter import column_named, rename_column
 
-        with self.writing(), self.store.begin() as transaction:
-            found = self.catalog.table(table)
+        with self._core.writing(), self._core.store.begin() as transaction:
+            found = self._core.catalog.table(table)
             name = column_named(found, column)
-            rename_column(self.catalog, transaction, found, name, to)
+            rename_column(self._core.catalog, transaction, found, name, to)
             return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
 
     def rename(self, name: str, to: str) -> int:
@@ -255,19 +235,19 @@ class Database:
         """
         from viewlet.alter import rename_table, rename_view
 
-        with self.writing(), self.store.begin() as transaction:
-            found = self.catalog.find(name)
+        with self._core.writing(), self._core.store.begin() as transaction:
+            found = self._core.catalog.find(name)
             if isinstance(found, Table):
-                rename_table(self.catalog, transaction, found, to)
+                rename_table(self._core.catalog, transaction, found, to)
             else:
-                rename_view(self, transaction, found, to)
+                rename_view(self._core, transaction, found, to)
             return transaction.commit({"kind": "rename", "name": to, "was": found.name})
 
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
         from viewlet.catalyst.users import register_aggregate
 
-        return register_aggregate(self.sessions.child, name, aggregate)
+        return register_aggregate(self._core.sessions.child, name, aggregate)
 
     def create_view(
         self,
@@ -283,72 +263,45 @@ class Database:
         `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
         stay the same for them. Change feeds begin anew there.
         """
-        with self.writing():
-            old = self.catalog.views.get(self.catalog.known(name) or "") if replace else None
+        with self._core.writing():
+            old = self._core.catalog.views.get(self._core.catalog.known(name) or "") if replace else None
             if old is None:
-                self.catalog.refuse_taken(name)
+                self._core.catalog.refuse_taken(name)
             name = name if old is None else old.name
-            view = self.define(name, definition, policy=policy)
-            view = with_values(view, created=self.store.epoch + 1)
-            readers = [] if old is None else readers_after(self.catalog, old, view)
+            view = self._core.define(name, definition, policy=policy)
+            view = with_values(view, created=self._core.store.epoch + 1)
+            readers = [] if old is None else readers_after(self._core.catalog, old, view)
 
             def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                drop_maps(self.catalog, transaction, [*readers, *([old] if old else [])])
-                return fill_views(self, transaction, [view, *readers], {}, progress or log.info, **trial)
+                drop_maps(self._core.catalog, transaction, [*readers, *([old] if old else [])])
+                return fill_views(self._core, transaction, [view, *readers], {}, progress or log.info, **trial)
 
-            with blaming_contents(self, view, fill), self.store.begin() as transaction:
+            with blaming_contents(self._core, view, fill), self._core.store.begin() as transaction:
                 record = fill(transaction)
                 transaction.commit(record)
-
-    def define(
-        self,
-        name: str,
-        definition: Any,
-        *,
-        policy: str = "AUTO",
-        replaced: Collection[str] = (),
-        settings: Settings | None = None,
-        catalog: Catalog | None = None,
-    ) -> View:
-        """Analyse and compile a definition, in the place of some views, without creating anything.
-
-        It means what it means under the caller's settings, or under recorded ones.
-        """
-        from viewlet.views import define_view, given_for
-
-        arguments.definition(name, definition)
-        if not isinstance(policy, str) or policy not in POLICIES:
-            raise SqlError(f"there is no refresh policy {shortened(policy)}", hint=", ".join(POLICIES))
-        catalog = catalog or self.catalog
-        schemas = {n: f for n, f in catalog.schemas().items() if n != name}
-        given = given_for(self.store, catalog, self.rules, {name, *replaced}, settings)
-        return define_view(self.sessions, name, definition, schemas, policy, self._next_position(), given)
-
-    def _next_position(self) -> int:
-        return max((v.position for v in self.catalog.views.values()), default=0) + 1
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
 
         Its change feed begins anew there.
         """
-        with self.writing():
-            view = self.catalog.view(name)
+        with self._core.writing():
+            view = self._core.catalog.view(name)
 
             def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                for bag in self.catalog.own_maps(view):
+                for bag in self._core.catalog.own_maps(view):
                     transaction.drop(bag)
-                return backfill(self, transaction, view, log.info, **trial)
+                return backfill(self._core, transaction, view, log.info, **trial)
 
-            with blaming_contents(self, view, fill), self.store.begin() as transaction:
+            with blaming_contents(self._core, view, fill), self._core.store.begin() as transaction:
                 return transaction.commit({**fill(transaction), "kind": "rebuild"})
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
-        with self.writing():
-            if if_exists and self.catalog.known(name) is None:
+        with self._core.writing():
+            if if_exists and self._core.catalog.known(name) is None:
                 return False
-            drop(self, self.catalog.find(name), cascade=cascade)
+            drop(self._core, self._core.catalog.find(name), cascade=cascade)
             return True
 
     # ——— changing
@@ -356,13 +309,13 @@ class Database:
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
-        with self.writing():
-            opened = Epoch(self.catalog, self.store.snapshot(), self.sessions)
-            self._epoch_is_open = True
+        with self._core.writing():
+            opened = Epoch(self._core.catalog, self._core.store.snapshot(), self._core.sessions)
+            self._core.epoch_is_open = True
             try:
                 yield opened
             finally:
-                self._epoch_is_open = False
+                self._core.epoch_is_open = False
                 opened.close()
             opened.number = self._apply(opened)
 
@@ -387,32 +340,12 @@ class Database:
     def _apply(self, epoch: Epoch) -> int:
         changed = epoch.deltas()
         if not changed:
-            return self.store.epoch
-        with blaming_changes(self, changed), self.store.begin() as transaction:
-            record = apply_epoch(self, transaction, changed)
+            return self._core.store.epoch
+        with blaming_changes(self._core, changed), self._core.store.begin() as transaction:
+            record = apply_epoch(self._core, transaction, changed)
             number = transaction.commit(record)
         log.info("epoch %d: %s", number, summary(record))
         return number
-
-    def choose(self, rows: int, steps: int, engine: EngineName | None = None) -> tuple[Any, Choice]:
-        """The engine that an epoch of so many changed rows and steps runs on, and why."""
-        choice = choose_engine(engine or self.engine, rows, steps, self.sessions.cores)
-        if choice.engine not in self._engines:
-            self._engines[choice.engine] = _make_engine(choice.engine, self)
-        return self._engines[choice.engine], choice
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """The right to change the warehouse: one thread at a time, and one epoch."""
-        if self.read_only:
-            raise StoreError(f"{self.path} is open for reading only")
-        with self._lock:
-            if self._epoch_is_open:
-                raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
-            before = self.store.epoch
-            yield
-            if self.store.epoch > before:
-                self._subscriptions.notify()
 
     def set_retention(
         self, *, epochs: int | None = None, age: timedelta | None = None, bytes: int | None = None
@@ -422,19 +355,19 @@ class Database:
         `epochs`: of so many epochs; `age`: made so long ago; `bytes`: so many for each table and view.
         """
         kept = Retention.of(epochs, age, bytes)
-        with self.writing(), self.store.begin() as transaction:
+        with self._core.writing(), self._core.store.begin() as transaction:
             transaction.put(SETTINGS, {"retention": kept.to_json()})
             return transaction.commit({"kind": "set retention"})
 
     @property
     def retention(self) -> Retention:
         """How long changes are kept."""
-        return retention_of(self.store.catalog)
+        return retention_of(self._core.store.catalog)
 
     @property
     def recovery(self) -> Recovery | None:
         """What was given up to open the warehouse, if it was damaged."""
-        return self.store.recovery
+        return self._core.store.recovery
 
     # ——— asking
 
@@ -442,35 +375,29 @@ class Database:
         """How a view is kept fresh: operators with tiers, maps, statements, sizes, and the reasons."""
         from viewlet.explain import explain
 
-        return explain(self, self.catalog.view(name))
+        return explain(self._core, self._core.catalog.view(name))
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
         from viewlet.check import check
 
-        names = list(self.catalog.views) if name is None else [self.catalog.view(name).name]
-        return check(self, names)
+        names = list(self._core.catalog.views) if name is None else [self._core.catalog.view(name).name]
+        return check(self._core, names)
 
     def status(self) -> dict[str, Any]:
         """Epochs, sizes, timings, and the engine used."""
         from viewlet.explain import status
 
-        return status(self)
+        return status(self._core)
 
     def history(self, name: str | None = None) -> list[dict[str, Any]]:
         """The records that epochs left, newest last; those of one table or view, or all."""
-        records = self.store.history()
-        if name is None:
-            return records
-        known = self.catalog.find(name).name
-        return [
-            r for r in records if r.get("name") == known or known in r.get("tables", ()) or known in r.get("views", ())
-        ]
+        return self._core.history(name)
 
     def refresh(self) -> None:
         """For a reader: move on to the last committed epoch."""
-        self.store.refresh()
-        self._subscriptions.notify()
+        self._core.store.refresh()
+        self._core.subscriptions.notify()
 
     def subscribe(self, name: str, callback: Callback, *, since: int | None = None) -> Subscription:
         """Have a callback told what each epoch changes in a table or view, from now on or from after an epoch.
@@ -480,8 +407,8 @@ class Database:
         `cancel` the subscription that is returned. If it raises, the subscription ends: the error is logged and kept
         as `error`, and `epoch` says after which epoch to go on. `close` waits for the calls that are due.
         """
-        found = self.catalog.find(name).name
-        return self._subscriptions.add(found, callback, self.store.epoch if since is None else since)
+        found = self._core.catalog.find(name).name
+        return self._core.subscriptions.add(found, callback, self._core.store.epoch if since is None else since)
 
 
 def connect(
@@ -500,13 +427,3 @@ def connect(
     warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved.
     """
     return Database(path, spark=spark, engine=engine, durability=durability, read_only=read_only, recover=recover)
-
-
-def _make_engine(name: str, database: Database) -> Any:
-    if name == "spark":
-        from viewlet.engine.spark import SparkEngine
-
-        return SparkEngine(lambda: database.sessions.plain, database.path)
-    from viewlet.engine.inproc import InprocEngine
-
-    return InprocEngine()

@@ -14,7 +14,7 @@ from viewlet.store import Transaction
 from viewlet.tables import Table, TableChanges
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 
 def with_asides(table: Table) -> list[Table]:
@@ -61,7 +61,7 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
     return counts(netted[0][1]) if netted else {}
 
 
-def drop(database: Database, found: Table | View, *, cascade: bool) -> None:
+def drop(database: Core, found: Table | View, *, cascade: bool) -> None:
     """Drop a table or view, and the views that read it if that is wanted."""
     catalog, tables = database.catalog, with_asides(found) if isinstance(found, Table) else []
     names = [table.name for table in tables] or [found.name]

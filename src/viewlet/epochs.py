@@ -28,7 +28,7 @@ from viewlet.store import Snapshot, Transaction
 from viewlet.tables import Table, TableChanges
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
     from viewlet.sessions import Sessions
 
 
@@ -140,7 +140,7 @@ def _has_keys_only(rows: Any, table: Table) -> bool:
 
 
 def apply_epoch(
-    database: Database,
+    database: Core,
     transaction: Transaction,
     changed: list[tuple[TableChanges, Rows]],
     engine: EngineName | None = None,
@@ -228,7 +228,7 @@ _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
 
 
-def weigh(database: Database, view: View, epoch: OpenEpoch) -> Weighed:
+def weigh(database: Core, view: View, epoch: OpenEpoch) -> Weighed:
     """What an epoch changes of what a view reads, beside all that it reads then."""
     deltas = [epoch.changes[bag] for bag in view.reads if bag in epoch.changes]
     changed = sum(map(len, deltas))
@@ -297,7 +297,7 @@ def counts(delta: Rows) -> dict[str, int]:
 
 
 def backfill(
-    database: Database,
+    database: Core,
     transaction: Transaction,
     view: View,
     progress: Callable[[str], None],

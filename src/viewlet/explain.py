@@ -17,13 +17,13 @@ from viewlet.tables import Table
 from viewlet.watermarks import shown_time
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 _WIDTH = 76
 _EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
 
 
-def explain(database: Database, view: View) -> str:
+def explain(database: Core, view: View) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
     snapshot = database.store.snapshot()
     program = view.program
@@ -76,7 +76,7 @@ def _under(view: View) -> list[str]:
     return [f"under {', '.join(own)}"] if own else []
 
 
-def _sharers(database: Database, view: View) -> dict[str, str]:
+def _sharers(database: Core, view: View) -> dict[str, str]:
     """Which other views use a view's maps too."""
     found: dict[str, list[str]] = {}
     for other in database.catalog.views.values():
@@ -169,7 +169,7 @@ def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def status(database: Database) -> dict[str, Any]:
+def status(database: Core) -> dict[str, Any]:
     """Epochs, sizes and timings, as plain values."""
     snapshot = database.store.snapshot()
     catalog = database.catalog

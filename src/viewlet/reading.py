@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 CHANGE_FIELDS = (
     pa.field("_change_type", pa.string()),
@@ -37,7 +37,7 @@ CHANGE_FIELDS = (
 class Relation:
     """A table or view, seen at one committed epoch: the last one when this was made."""
 
-    def __init__(self, database: Database, found: Table | View) -> None:
+    def __init__(self, database: Core, found: Table | View) -> None:
         self._database = database
         self._found = found
         self._snapshot: Snapshot = database.store.snapshot()

@@ -16,7 +16,7 @@ from viewlet.store import Transaction
 from viewlet.tables import Table
 
 if TYPE_CHECKING:
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 
 def readers_after(catalog: Catalog, old: View, new: View) -> list[View]:
@@ -47,7 +47,7 @@ def drop_maps(catalog: Catalog, transaction: Transaction, views: Sequence[View])
 
 
 def fill_views(
-    database: Database,
+    database: Core,
     transaction: Transaction,
     views: Sequence[View],
     changed: Mapping[str, Table],
@@ -67,7 +67,7 @@ def fill_views(
     return {**records[0], "views": {name: done for record in records for name, done in record["views"].items()}}
 
 
-def narrowed(database: Database, tables: Sequence[Table], columns: str) -> list[View]:
+def narrowed(database: Core, tables: Sequence[Table], columns: str) -> list[View]:
     """The views that read some tables, in their order, over tables that lose columns which no view may read."""
     catalog = database.catalog.with_tables(tables)
     names = {table.name for table in tables}
@@ -76,7 +76,7 @@ def narrowed(database: Database, tables: Sequence[Table], columns: str) -> list[
     return [_over(database, view, catalog, direct, columns) if view.name in direct else view for view in readers]
 
 
-def _over(database: Database, view: View, catalog: Catalog, redefined: set[str], columns: str) -> View:
+def _over(database: Core, view: View, catalog: Catalog, redefined: set[str], columns: str) -> View:
     """A view over other tables than it was made for, which must not make a difference."""
     error = InUse(f"view {view.name} reads {columns}", hint="drop it first")
     if view.definition is None or "whole" in view.fragments:  # its text is not all that it means

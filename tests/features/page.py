@@ -17,7 +17,7 @@ TIERS = ("ring", "keyed", "recompute")
 
 def row(db: Database, name: str, feature: str, sql: str) -> str:
     """The line about a view."""
-    program = db.catalog.view(name).program
+    program = db._core.catalog.view(name).program
     return f"| {feature} | {tier(program)} | {state(db, program)} | {cost(program)} | {_code(sql)} |"
 
 
@@ -31,7 +31,7 @@ def tier(program: Program) -> str:
 
 def state(db: Database, program: Program) -> str:
     """The maps beside the view, by their keys, with the rows that they hold."""
-    snapshot = db.store.snapshot()
+    snapshot = db._core.store.snapshot()
     kept = [m for m in program.maps if m.stored and m.name != program.view]
     return "; ".join(f"[{', '.join(m.key)}] {len(snapshot.contents(m.name).consolidated())}" for m in kept) or "none"
 

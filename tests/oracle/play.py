@@ -61,7 +61,7 @@ def play(
         Game(case, db, judge, every_epoch).play()
         for name, _ in case.views if seen else ():
             seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
-        for name in db.catalog.views:
+        for name in db._core.catalog.views:
             wrong = db.check(name)
             assert wrong.num_rows == 0, f"{name} is right, and `check` says otherwise:\n{wrong.to_pylist()[:8]}"
         before = contents(db)
@@ -72,7 +72,7 @@ def play(
 
 
 def contents(db: Database) -> dict[str, pa.Table]:
-    return {name: db.table(name).arrow() for name in db.catalog.names()}
+    return {name: db.table(name).arrow() for name in db._core.catalog.names()}
 
 
 @dataclass
@@ -115,6 +115,6 @@ class Game:
             wrong = difference(self.db.table(table.name).arrow(), expected)
             assert not wrong, f"table {table.name}: {wrong}"
         texts = " ".join(query.given for _, query in self.case.views)
-        for name in self.db.catalog.views:
+        for name in self.db._core.catalog.views:
             wrong = difference(self.db.table(name).arrow(), self.judge.answer(name), texts)
             assert not wrong, f"{name} differs: {wrong}\n{self.db.explain(name)}"

@@ -34,9 +34,9 @@ def recompute_times(db: Database, names: Iterable[str]) -> dict[str, float]:
 
 def _session_over(db: Database, folder: Path) -> SparkSession:
     """A Spark session of its own, with the settings of the warehouse's, where each name is a Parquet file."""
-    spark = db.session.newSession()
+    spark = db.spark.newSession()
     partitions = "spark.sql.shuffle.partitions"
-    spark.conf.set(partitions, db.session.conf.get(partitions) or "2")
+    spark.conf.set(partitions, db.spark.conf.get(partitions) or "2")
     for name in (*TABLES, *VIEWS):
         file = folder / f"{name}.parquet"
         pq.write_table(db.table(name).arrow(), file, row_group_size=ROW_GROUP)

@@ -24,7 +24,7 @@ from viewlet.tables import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from viewlet.database import Database
+    from viewlet.core import Core
 
 
 AS_WRITTEN = {
@@ -86,7 +86,7 @@ def _gone(contents: TableContents, fields: tuple[Field, ...]) -> Rows:
 class Reading:
     """The names of tables and views, with their current rows, in sessions of ours."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Core) -> None:
         self._database = database
         self._frames: dict[str, tuple[int, Contents, DataFrame]] = {}
 
