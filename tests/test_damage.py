@@ -182,3 +182,15 @@ def test_a_task_of_spark_names_a_damaged_file(warehouse: Warehouse, tmp_path: Pa
         with pytest.raises(CorruptFile, match=r"\.arrows has [\d,]+ bytes where"):
             db.insert("items", [(-1 - g, g, Decimal(1), 0.5) for g in range(7)])
         assert sorted(db.table("items").rows()) == sorted(warehouse.rows.values())
+
+
+def test_the_name_of_a_view_is_no_proof_of_an_epoch(tmp_path: Path, spark: Any) -> None:
+    """The files that tasks write are not named after views, which may be called anything."""
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.create_table("t", "a INT")
+        db.create_view("2026", "SELECT count(*) AS n FROM t")
+        db.create_view("a/b", "SELECT a FROM t WHERE a > 1")
+        db.insert("t", [(1,), (2,)])
+    with viewlet.connect(tmp_path / "w", read_only=True) as db:
+        assert db.table("2026").rows() == [(2,)]
+        assert db.table("a/b").rows() == [(2,)]

@@ -83,7 +83,7 @@ class SparkEngine:
     def _finish(self, spark: SparkSession, frame: DataFrame, parts: int, step: ReadyStep, epoch: OpenEpoch) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
         layout = epoch.layout(step)
-        task = Task.finishing(self.root, parts, layout, step.map.name, step.map.sums)
+        task = Task.finishing(self.root, parts, layout, step.map.sums)
         with _tasks_errors():
             done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]

@@ -69,8 +69,8 @@ class Task:
     initial: bool
     sliced: frozenset[str] = frozenset()
     """Maps of which the task reads only its own partition: it got every row of the delta."""
-    writes: tuple[Layout | None, str, tuple[str, ...]] | None = None
-    """For the last task: the layout, name and sums of the map whose run it writes; without layout it only adds up."""
+    writes: tuple[Layout | None, tuple[str, ...]] | None = None
+    """For the last task: the layout and sums of the map whose run it writes; without layout it only adds up."""
 
     @staticmethod
     def running(
@@ -86,9 +86,9 @@ class Task:
         return Task(root, parts, steps, maps, target, initial, sliced)
 
     @staticmethod
-    def finishing(root: Path, parts: int, layout: Layout | None, name: str, sums: tuple[str, ...]) -> Task:
+    def finishing(root: Path, parts: int, layout: Layout | None, sums: tuple[str, ...]) -> Task:
         """The task that adds up a map's delta and writes its run."""
-        return Task(root, parts, (), {}, Target(), False, writes=(layout, name, sums))
+        return Task(root, parts, (), {}, Target(), False, writes=(layout, sums))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shares: dict[int, list[Rows]] = {}
@@ -122,10 +122,11 @@ class Task:
 
     def _finish(self, rows: Rows | None) -> Iterator[pa.RecordBatch]:
         assert self.writes is not None
-        layout, name, sums = self.writes
+        layout, sums = self.writes
         delta = None if rows is None else rows.consolidate(sums)
         if delta is not None and len(delta):
-            own = f"{name.replace('.', '-')}-{uuid.uuid4().hex}"
+            # The name of a map may be anything, even what a file's name must not be, or the number of an epoch.
+            own = f"task-{uuid.uuid4().hex}"
             refs = () if layout is None else write_runs(self.root / "data", delta, layout, name=own)
             yield pa.RecordBatch.from_pydict({"ref": [pickle.dumps(refs)], "data": [pack(delta)]})
 
