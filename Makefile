@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators lock clean
+.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-views lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -80,6 +80,9 @@ bench-orderbook: $(READY) ## measure the six order-book queries beside first-ord
 
 bench-operators: $(READY) ## windows, min and max, distinct counts and other operators that are no sums, at ten million rows
 	$(BIN)/python -m benchmarks.operators --out docs/operators.md
+
+bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
+	$(BIN)/python -m benchmarks.views --out docs/views.md
 
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock

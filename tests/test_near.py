@@ -163,6 +163,8 @@ def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(regroup, "compile_near", spying)
     monkeypatch.setattr(regroup, "_MANY", float("inf"))
+    monkeypatch.setattr(regroup, "_FEW", 0)
+    monkeypatch.setattr(regroup, "_SHORT", 0)
     rng = random.Random(seed)
     db = viewlet.connect(tmp_path / "warehouse", engine="inproc")
     db.sql(f"CREATE TABLE t ({COLUMNS})")

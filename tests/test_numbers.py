@@ -177,7 +177,12 @@ def expected(rows: list[tuple[int, int, float, float]]) -> dict[str, list[tuple[
 @both_engines
 def test_sums_of_doubles_are_exact_and_rounded_once(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while infinities come and go, and where sums are beyond the largest double on the way."""
-    monkeypatch.setattr(regroup, "_MANY", float("inf"))  # running sums go on from what is before a change
+    for limit, value in (
+        ("_MANY", math.inf),
+        ("_FEW", 0),
+        ("_SHORT", 0),
+    ):  # running sums go on from what is before a change
+        monkeypatch.setattr(regroup, limit, value)
     db.create_table("t", "id INT, k INT, x DOUBLE, f FLOAT, PRIMARY KEY (id)")
     for name, text in EXACT.items():
         db.create_view(name, text)

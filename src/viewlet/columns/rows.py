@@ -17,14 +17,15 @@ from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, trut
 from viewlet.columns.hash import Hashes, hash_array, hash_rows
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
-Known = dict[tuple[int, tuple[str, ...]], Hashes]
-"""Hashes by their seed and the names of the columns."""
+Known = dict[tuple[int, tuple[int, ...]], tuple[Sequence[pa.Array], Hashes]]
+"""Hashes by their seed and the identities of the columns, which are held so that these stay theirs."""
 
 
 class Rows:
     """Columns of equal length, by name, and a weight for each row.
 
-    Hashes are remembered, and follow the rows that are taken: an epoch asks for the same ones again and again.
+    Hashes are remembered, and follow the rows that are taken: an epoch asks for the same ones again and again. They
+    belong to the columns, so that whatever reads the same columns of the same rows, under any names, shares them.
     """
 
     __slots__ = ("_hashes", "columns", "weights")
@@ -64,20 +65,36 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         columns = {name: pa.concat_arrays([p.columns[name] for p in parts]) for name in parts[0].columns}
-        known = [key for key in parts[0]._hashes if all(key in p._hashes for p in parts)]
-        hashes = {key: np.concatenate([p._hashes[key] for p in parts]) for key in known}
-        return Rows(columns, np.concatenate([p.weights for p in parts]), hashes)
+        known = [p._by_name() for p in parts]
+        shared = set(known[0]).intersection(*known[1:])
+        result = Rows(columns, np.concatenate([p.weights for p in parts]))
+        return result._learn_all({key: np.concatenate([k[key] for k in known]) for key in shared})
 
     @staticmethod
     def empty(types: Mapping[str, pa.DataType]) -> Rows:
         return Rows({name: pa.array([], type=kind) for name, kind in types.items()}, np.zeros(0, dtype=np.int64))
 
     def take(self, at: Positions) -> Rows:
-        if len(at) == len(self) and (len(at) == 0 or bool((at == np.arange(len(at))).all())):
+        if len(at) == len(self) and bool((at == np.arange(len(at))).all()):
             return self
+        if len(at) < 2 and len(self) < _FEW:
+            return self._piece(int(at[0]) if len(at) else 0, len(at))
         indices = from_numpy(at.astype(np.int64, copy=False), pa.int64())
-        hashes = {key: known[at] for key, known in self._hashes.items()}
-        return Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at], hashes)
+        result = Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at])
+        return result._learn_all({key: known[at] for key, known in self._by_name().items()})
+
+    def _piece(self, start: int, length: int) -> Rows:
+        """Some of few rows that follow each other, without a copy: a piece keeps all of the memory."""
+        stop = start + length
+        result = Rows({n: c.slice(start, length) for n, c in self.columns.items()}, self.weights[start:stop])
+        return (
+            result._learn_all({key: known[start:stop] for key, known in self._by_name().items()}) if length else result
+        )
+
+    def copied(self) -> Rows:
+        """The same rows in memory that nothing else holds."""
+        columns = {name: pa.concat_arrays([array, array[:0]]) for name, array in self.columns.items()}
+        return Rows(columns, self.weights)._learn_all(self._by_name())
 
     def filter(self, keep: Mask) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
@@ -86,11 +103,14 @@ class Rows:
         return Rows({n: self.columns[n] for n in wanted}, self.weights, self._hashes)
 
     def rename(self, new: Sequence[str]) -> Rows:
-        return Rows(dict(zip(new, self.columns.values(), strict=True)), self.weights)
+        return self.replaced(dict(zip(new, self.columns.values(), strict=True)))
 
     def with_columns(self, more: Mapping[str, pa.Array]) -> Rows:
-        hashes = {key: known for key, known in self._hashes.items() if not set(key[1]) & set(more)}
-        return Rows({**self.columns, **more}, self.weights, hashes)
+        return self.replaced({**self.columns, **more})
+
+    def replaced(self, columns: Mapping[str, pa.Array]) -> Rows:
+        """The same rows with other columns, some of which may be their own."""
+        return Rows(columns, self.weights, self._hashes)
 
     def weighted(self, weights: Weights) -> Rows:
         return Rows(self.columns, weights, self._hashes)
@@ -100,11 +120,30 @@ class Rows:
 
     def hashes(self, wanted: Iterable[str] | None = None, seed: int = 0) -> Hashes:
         """The hash of each row, over some columns or all."""
-        names = self.names if wanted is None else tuple(wanted)
-        found = self._hashes.get((seed, names))
-        if found is None:
-            found = self._hashes[seed, names] = hash_rows([self.columns[n] for n in names], len(self), seed)
-        return found
+        columns = [self.columns[n] for n in (self.columns if wanted is None else wanted)]
+        key = seed, tuple(map(id, columns))
+        if key not in self._hashes:
+            self._hashes[key] = columns, hash_rows(columns, len(self), seed)
+        return self._hashes[key][1]
+
+    def learn(self, names: Iterable[str], hashes: Hashes, seed: int = 0) -> None:
+        """Remember the hash of each row, over some columns."""
+        columns = [self.columns[n] for n in names]
+        self._hashes[seed, tuple(map(id, columns))] = columns, hashes
+
+    def _learn_all(self, known: Mapping[tuple[int, tuple[str, ...]], Hashes]) -> Rows:
+        for (seed, names), hashes in known.items():
+            self.learn(names, hashes, seed)
+        return self
+
+    def _by_name(self) -> dict[tuple[int, tuple[str, ...]], Hashes]:
+        """The hashes that are known of the columns that are here, by seed and names."""
+        names = {id(column): name for name, column in self.columns.items()} if self._hashes else {}
+        return {
+            (seed, tuple(names[i] for i in key)): hashes
+            for (seed, key), (_, hashes) in self._hashes.items()
+            if all(i in names for i in key)
+        }
 
     def expanded(self) -> Rows:
         """Every row as often as its weight says, each of weight one; all weights must be positive."""
@@ -155,11 +194,27 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
 
 def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
+    if len(hashes) < _FEW:
+        return _distinct_few(hashes)
     found = from_numpy(hashes, pa.uint64()).dictionary_encode()
     codes = values_of(found.indices, "i4").astype(np.int64)
     first = np.empty(len(found.dictionary), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return first, codes
+
+
+_FEW = 64  # so few are told apart sooner one by one, and need not be copied
+
+
+def _distinct_few(hashes: Hashes) -> tuple[Positions, Positions]:
+    numbers: dict[int, int] = {}
+    first: list[int] = []
+    codes = np.empty(len(hashes), dtype=np.int64)
+    for at, value in enumerate(hashes.tolist()):
+        codes[at] = number = numbers.setdefault(value, len(first))
+        if number == len(first):
+            first.append(at)
+    return np.array(first, dtype=np.int64), codes
 
 
 def add_up(values: Weights, groups: Positions, count: int) -> Weights:

@@ -97,7 +97,7 @@ def compile_step(term: Then) -> Callable[[Epoch, Rows], Rows]:
             return lambda epoch, rows: rows.filter(test(rows))
         case Compute(results=results):
             makers = [(r.name, compile_expr(r.expr)) for r in results]
-            return lambda epoch, rows: Rows({name: make(rows) for name, make in makers}, rows.weights)
+            return lambda epoch, rows: rows.replaced({name: make(rows) for name, make in makers})
         case Spread():
             return _spread(term)
         case Unnest():
@@ -138,7 +138,7 @@ def _change(term: Change) -> Run:
         if rows is None or not len(rows):
             return None
         columns = dict(zip(names, rows.columns.values(), strict=False))
-        return Rows(_weighed(columns, term.weight, rows.weights), rows.weights)
+        return rows.replaced(_weighed(columns, term.weight, rows.weights))
 
     return run
 

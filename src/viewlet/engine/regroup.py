@@ -32,6 +32,8 @@ def compile_regroup(term: Regroup) -> Run:
         changes = None if near is None else epoch.change(term.inputs[0].map)
         if near is None or changes is None or len(changes) > _MANY * epoch.old(term.target).rows:
             return whole(epoch, touched)
+        if _are_few(epoch.new(term.inputs[0].map), term.inputs[0], touched):
+            return whole(epoch, touched)
         done = near(epoch, changes)
         if done is None:
             return whole(epoch, touched)
@@ -45,6 +47,15 @@ def compile_regroup(term: Regroup) -> Run:
 
 _MANY = 0.1
 """Where changes are more than this share of the rows, whole groups are read."""
+_FEW, _SHORT = 256, 16
+"""And where the touched groups have so few rows together, or each: to find what is near takes longer than reading them."""
+
+
+def _are_few(contents: Contents, grouped: Grouped, touched: Hashes) -> bool:
+    """Whether the touched groups are small."""
+    if not grouped.key or grouped.key not in contents.layout.lookups:
+        return False
+    return contents.count(grouped.key, touched) <= max(_FEW, _SHORT * len(touched))
 
 
 def _compile_whole(term: Regroup) -> Callable[[Epoch, Hashes], Rows | None]:
@@ -89,6 +100,8 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
     """The rows of the touched groups, or of each just those that come first in some orders, or stand for all."""
+    if grouped.is_narrowed and _are_few(contents, grouped, touched):
+        return contents.lookup(grouped.key, touched)
     if grouped.prefix is not None:
         order, descending, count = grouped.prefix
         return contents.leading(grouped.key, touched, order, descending=descending, count=count)

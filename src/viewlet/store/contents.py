@@ -26,7 +26,10 @@ from viewlet.store.ranked import around_shares
 from viewlet.store.runs import Run, RunRef, Types
 from viewlet.store.stretches import Stretches, around
 
+_Pairs = Sequence[tuple[pa.RecordBatch, tuple[Positions, Positions] | None]]
+"""Rows of each run, and which probes match which of them; None if none does."""
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
+_KEPT = 1024  # probes up to which a lookup is remembered
 _MANY = 64  # probes beyond this are sorted first, so that the search walks memory in order
 
 
@@ -35,11 +38,12 @@ class Contents:
 
     def __init__(self, layout: Layout, runs: Sequence[Run], types: Types, part: tuple[int, int] | None = None) -> None:
         self.layout, self.runs, self.types, self.part = layout, tuple(runs), types, part
+        self._looked_up: tuple[Names, Hashes, _Pairs] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.runs)} runs of {', '.join(self.layout.columns)})"
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """How many rows there are at most: rows of different runs may add up to fewer."""
         if self.part is None:
@@ -77,15 +81,28 @@ class Contents:
 
     def lookup(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
         """Every row whose hash over some columns is among the given ones, and which of those it is."""
-        assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
-        which = self.layout.lookups.index(columns)
         order = order_of(hashes) if len(hashes) > _MANY else None
-        probes = hashes if order is None else hashes[order]
+        at, rows = self._take(self._pairs(columns, hashes if order is None else hashes[order]))
+        return at if order is None else order[at], rows
+
+    def count(self, columns: Names, hashes: Hashes) -> int:
+        """How many rows `lookup` would give, without reading them."""
+        return sum(len(pair[1]) for _, pair in self._pairs(columns, hashes) if pair is not None)
+
+    def _pairs(self, columns: Names, probes: Hashes) -> _Pairs:
+        """For each run, which probes match which rows. What was looked for last is known: the next view asks the same."""
+        assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
+        if self._looked_up is not None:
+            known, others, found = self._looked_up
+            if known == columns and np.array_equal(others, probes):
+                return found
+        which = self.layout.lookups.index(columns)
         found = [
             (run.map.rows, run.map.find(which, probes, span)) for run, span in zip(self.runs, self._spans, strict=True)
         ]
-        at, rows = self._take(found)
-        return at if order is None else order[at], rows
+        if len(probes) <= _KEPT:
+            self._looked_up = columns, probes, found
+        return found
 
     def within(
         self, columns: Names, order: str, hashes: Hashes, low: Bound | None, high: Bound | None
@@ -236,9 +253,7 @@ class Contents:
             for run, span in zip(self.runs, self._spans, strict=True)
         ]
 
-    def _take(
-        self, found: Sequence[tuple[pa.RecordBatch, tuple[Positions, Positions] | None]]
-    ) -> tuple[Positions, Rows]:
+    def _take(self, found: _Pairs) -> tuple[Positions, Rows]:
         """The rows found in each batch, put together, and which probe each was found for."""
         pairs = [(batch, pair) for batch, pair in found if pair is not None]
         if not pairs:
@@ -248,12 +263,6 @@ class Contents:
         if len(pairs) == 1:
             return which[0], to_rows(batches[0], self.layout)
         return np.concatenate(which), to_rows(pa.concat_batches(batches), self.layout)
-
-    def count(self, columns: Names, hashes: Hashes) -> int:
-        """How many rows `lookup` would give, without reading them."""
-        which = self.layout.lookups.index(columns)
-        found = [run.map.find(which, hashes, span) for run, span in zip(self.runs, self._spans, strict=True)]
-        return sum(len(pair[0]) for pair in found if pair is not None)
 
     def scan(self) -> Rows:
         """All rows of all runs; one row may come several times, with weights that add up."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, order_of
-from viewlet.columns.rows import Known, Rows
+from viewlet.columns.rows import Rows
 from viewlet.store.adding import add_together
 from viewlet.store.layout import Layout, Names
 from viewlet.store.search import find
@@ -47,7 +47,9 @@ class MapBody:
 
     def as_rows(self, layout: Layout) -> Rows:
         """All rows, in the order of their hashes, which they know."""
-        return to_rows(self.rows, layout, {(0, layout.key): self.hashes[0]})
+        rows = to_rows(self.rows, layout)
+        rows.learn(layout.key, self.hashes[0])
+        return rows
 
     def hashes_by_row(self, lookup: int) -> Hashes:
         """The hash of each row, by the columns of a lookup."""
@@ -100,8 +102,8 @@ def batch_schema(columns: Sequence[pa.DataType], indexes: Collection[Names], *, 
     return pa.schema([pa.field(str(i), type) for i, type in enumerate(types)])
 
 
-def to_rows(batch: pa.RecordBatch, layout: Layout, hashes: Known | None = None) -> Rows:
+def to_rows(batch: pa.RecordBatch, layout: Layout) -> Rows:
     """The rows of a batch of the layout's columns followed by the weight."""
     width = len(layout.columns)
-    columns = {name: batch.column(i) for i, name in enumerate(layout.columns)}
-    return Rows(columns, values_of(batch.column(width), "i8"), hashes)
+    *columns, weights = batch.columns[: width + 1]
+    return Rows(dict(zip(layout.columns, columns, strict=True)), values_of(weights, "i8"))

@@ -25,7 +25,7 @@ class TableContents(Contents):
     def _spans(self) -> list[Span]:
         raise AssertionError("a table is not sorted: scan it, or keep a map of it to look rows up")
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return sum(run.ref.rows for run in self.runs)
 

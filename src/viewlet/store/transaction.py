@@ -53,6 +53,11 @@ class Transaction:
         self._open = True
         self.began = time.time()
         self.edits: dict[str, Edit] = {}
+        self._tables: dict[str, Edit] = {}
+        """Those of them that may hold rows of a table that are in no run yet."""
+        self._before: dict[str, Contents] = {}
+        self._now: dict[str, Contents] = {}
+        """Contents as they were handed out: all views of an epoch read the same, until more is added."""
         self.documents: dict[str, Any] = {}
         self.removed: set[str] = set()
         self.durable: set[Path] = set()
@@ -82,11 +87,12 @@ class Transaction:
         layout = self.layout(bag) or layout
         if layout.form == "table":
             self._edit(bag).rows.append((rows, layout))
+            self._tables[bag] = self._edit(bag)
             return rows
         body = build(rows.select(layout.columns), layout)
         if body is None:
             return Rows.empty({name: rows[name].type for name in layout.columns})
-        waited_for = any(waiting is rows for edit in self.edits.values() for waiting, _ in edit.rows)
+        waited_for = any(waiting is rows for edit in self._tables.values() for waiting, _ in edit.rows)
         types = {name: rows[name].type for name in layout.columns}
         run = Run(self._writer.root, self._encoded(body, now=waited_for), layout, types, body)
         runs = self._placed(bag, [run]) if run.is_placed else [run]
@@ -122,7 +128,7 @@ class Transaction:
         """Let a table that was given the very same rows have the run of its index."""
         if len(runs) != 1 or layout.indexes:
             return
-        for edit in self.edits.values():
+        for edit in self._tables.values():
             for waiting in edit.rows:
                 same = waiting[0] is rows and waiting[1].columns == layout.columns and len(rows) == len(runs[0].map)
                 few = same and not are_many(len(rows), runs[0].ref.size, self._writer.limits)
@@ -134,7 +140,7 @@ class Transaction:
     def write_ahead(self) -> None:
         """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
         limits = self._writer.limits
-        for edit in self.edits.values():
+        for edit in self._tables.values():
             size = sum(array.nbytes for rows, _ in edit.rows for array in rows.columns.values())
             if edit.ahead is None and size > limits.ahead_bytes:
                 waiting, edit.rows = edit.rows, []
@@ -166,6 +172,8 @@ class Transaction:
         """Take a bag away, with what this transaction added to it; nothing happens if it is not there."""
         assert self._open, "the transaction has ended"
         self._discard(self.edits.pop(bag, Edit()))
+        self._now.pop(bag, None)
+        self._tables.pop(bag, None)
         if bag in self._state.bags:
             self.edits[bag] = Edit(drop=True)
 
@@ -187,14 +195,19 @@ class Transaction:
         edit = self.edits.get(bag, Edit())
         self._finish(bag, edit)
         old = () if edit.drop or bag not in self._state.bags else self._state.bags[bag].runs
-        return make_contents(shape[0], (*old, *edit.runs), shape[1])
+        known = self._now.get(bag)
+        if known is None or known.layout != shape[0] or len(known.runs) != len(old) + len(edit.runs):
+            known = self._now[bag] = make_contents(shape[0], (*old, *edit.runs), shape[1])
+        return known
 
     def before(self, bag: str) -> Contents:
         """What the bag held when the transaction began: nothing, if it is made in it."""
         shape = self._shape(bag)
         if bag not in self._state.bags and shape is not None:
             return make_contents(shape[0], (), shape[1])
-        return contents_of(self._state.bags, bag)
+        if bag not in self._before:
+            self._before[bag] = contents_of(self._state.bags, bag)
+        return self._before[bag]
 
     def has(self, bag: str) -> bool:
         """Whether there is such a bag, seen from within this transaction."""
@@ -229,7 +242,7 @@ class Transaction:
     def end(self) -> None:
         """Hold nothing any more: files that only this transaction saw may go."""
         self._open = False
-        self._state, self.edits = State(), {}
+        self._state, self.edits, self._tables, self._before, self._now = State(), {}, {}, {}, {}
         self._writer.ended()
 
     def _shape(self, bag: str) -> tuple[Layout, Types] | None:
