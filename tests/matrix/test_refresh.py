@@ -111,6 +111,7 @@ def test_a_result_that_is_not_finite_changes_nothing() -> None:
         ({"X": RowChange(gone=[5]), "y": RowChange(gone=[5])}, r"X: \[5\] cannot go; there are 5"),
         ({"X": RowChange(gone=[1, 1]), "y": RowChange(gone=[1, 1])}, r"each may go once"),
         ({"X": RowChange({1: [1, 2, 3]}, gone=[1]), "y": RowChange(gone=[1])}, r"X: 1 cannot change; it goes"),
+        ({"X": ColumnChange(changed={2: [1, 1, np.nan, 1, 1]})}, r"X\[:, 2\].T is nan in row 0, column 2"),
         ({"X": ColumnChange(gone=[0])}, r"X has 3 columns, and none may come or go"),
         ({"X": LowRank(np.ones(4), np.ones(3))}, r"X, u: shape \(4,\) where \(5, 1\) is due"),
         ({"X": Replace(np.ones((5, 4)))}, r"X: shape \(5, 4\) where \(5, 3\) is due"),
@@ -127,6 +128,23 @@ def test_changes_that_do_not_fit_are_rejected_and_change_nothing(updates: dict[s
         state.update(**updates)
     after = contents(state)
     assert all(after[n].shape == v.shape and (after[n] == v).all() for n, v in before.items())
+
+
+def test_plain_lists_are_rows_columns_or_entries_of_a_vector() -> None:
+    program = matrix.program(lambda X, y: X.T @ y, X=("n", "m"), y=("n", 1))
+    state = program.start(X=[[1, 2], [3, 4]], y=[5, 6])
+    state.update(X=RowChange(new=[[5, 6], [7, 8]]), y=RowChange(new=[7, 8]))
+    state.update(X=RowChange(new=[9, 10]), y=RowChange({0: 1}, new=[9]))
+    state.update(X=ColumnChange({0: [1, 1, 1, 1, 1]}, new=[1, 2, 3, 4, 5]))
+    assert state["X"].tolist() == [[1, 2, 1], [1, 4, 2], [1, 6, 3], [1, 8, 4], [1, 10, 5]]
+    assert state["y"].ravel().tolist() == [1, 6, 7, 8, 9]
+    np.testing.assert_allclose(state["result"], state["X"].T @ state["y"])
+
+
+def test_an_update_of_nothing_changes_nothing() -> None:
+    state = matrix.program(lambda A: A @ A, A=(2, 2)).start(A=np.eye(2))
+    assert state.update().changed == ()
+    assert (state["result"] == np.eye(2)).all()
 
 
 def test_names_that_are_not_there() -> None:

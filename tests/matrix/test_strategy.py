@@ -11,7 +11,7 @@ import pytest
 from tests.test_project import imports_of
 from viewlet import matrix
 from viewlet.errors import UnsupportedQuery
-from viewlet.matrix import Expected, Machine, RowChange, iterate
+from viewlet.matrix import Expected, Machine, RowChange, iterate, models
 
 FOLDER = Path(matrix.__file__).parent
 
@@ -65,6 +65,34 @@ def test_a_thin_matrix_takes_whole_changes_and_a_wide_one_factors() -> None:
     wide = seconds(general(16), {"n": 2000, "p": 2000}, expected=expected)
     assert wide["exponential", "incremental"] < wide["linear", "incremental"]
     assert wide["exponential", "incremental"] * 5 < min(c for (_, s), c in wide.items() if s == "reevaluate")
+
+
+@pytest.mark.parametrize("n", [50, 600, 4000])
+@pytest.mark.parametrize("rank", [1, 30])
+def test_hybrid_is_estimated_no_dearer_than_the_others(n: int, rank: int) -> None:
+    """Evaluating a cheap sum may cost the products after it their factors: that is weighed."""
+    for function, shapes in (
+        (models.sum_of_powers(16), {"A": ("n", "n")}),
+        (models.pagerank(16), {"M": ("n", "n")}),
+        (models.gradient_descent(16, 0.1), {"X": ("n", 20), "Y": ("n", 1), "T0": (20, 1)}),
+        (models.ols, {"X": ("n", 20), "y": ("n", 1)}),
+    ):
+        program = matrix.program(function, **shapes)
+        costs = seconds(program, {"n": n}, expected=Expected(ranks=dict.fromkeys(shapes, rank)))
+        for model in {model for model, _ in costs}:
+            assert costs[model, "hybrid"] <= min(costs[model, "incremental"], costs[model, "reevaluate"]) * (1 + 1e-9)
+
+
+def test_a_cheap_sum_is_not_evaluated_where_products_follow() -> None:
+    """S ← A·S + I: to add I anew would be cheap, and everything after it dear."""
+    program = matrix.program(models.sum_of_powers(8), A=("n", "n"))
+    machine = Machine(flops=1e10, bytes=1e13)
+    compiled = program.compile({"n": 600}, model="linear", strategy="hybrid", machine=machine)
+    A = np.random.default_rng(1).normal(size=(600, 600)) / 30
+    state = program.start(A=A, options={"model": "linear", "strategy": "hybrid", "machine": machine})
+    record = state.update(A=RowChange(changed={3: A[4]}))
+    followed = [s for s in record.steps if s.name not in dict(compiled.program.outputs).values()]
+    assert {s.how for s in followed} == {"factored"}
 
 
 def test_a_change_beyond_what_was_expected_is_evaluated() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from tests.matrix.recipes import INPUTS, Recipe, recipes
 from viewlet import matrix
-from viewlet.errors import ViewletError
+from viewlet.errors import EvaluationError, ViewletError
 from viewlet.matrix import ShapeError, UntraceableError, iterate
 
 
@@ -117,6 +117,12 @@ def test_shapes_that_do_not_fit_are_a_value_error(function: Callable[..., Any], 
 def test_what_cannot_be_traced_says_so(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(UntraceableError, match=said):
         matrix.program(function, X=("n", 3))
+
+
+def test_a_division_by_zero_is_an_error_of_the_evaluation() -> None:
+    for function in (lambda A: A / 0, lambda A: A.sum() / 0.0, lambda A: A / (A.shape[0] - 2), lambda A: 1 / (A - A)):
+        with pytest.raises(EvaluationError, match="is inf in row 0, column 0"):
+            matrix.program(function, A=(2, 2)).start(A=np.ones((2, 2)))
 
 
 def test_a_program_of_numpys_functions_is_what_numpy_gives() -> None:

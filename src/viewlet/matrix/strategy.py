@@ -34,14 +34,16 @@ class Plan:
 def plan(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, strategy: Strategy) -> Plan:
     """How a refresh goes in which some inputs change."""
     reached = _reached(statements, changing)
+    everything = frozenset(name for name, op in reached.items() if not is_view(op))
     match strategy:
         case "reevaluate":
-            evaluated = frozenset(name for name, op in reached.items() if not is_view(op))
+            candidates = [everything]
         case "incremental":
-            evaluated = frozenset[str]()
+            candidates = [frozenset[str]()]
         case "hybrid":
-            evaluated = _cheaper_anew(reached, changing, costs)
-    return Plan(evaluated, _seconds(reached, changing, costs, evaluated))
+            mixed = (_cheaper_anew(reached, changing, costs, staging) for staging in (False, True))
+            candidates = [frozenset[str](), *mixed, everything]
+    return min((Plan(c, _seconds(reached, changing, costs, c)) for c in candidates), key=lambda p: p.seconds)
 
 
 def is_thin(kind: Kind, extent: tuple[int, int]) -> bool:
@@ -75,14 +77,21 @@ def _anew(name: str, op: Op, costs: Costs) -> float:
     return costs.machine.statement + costs.evaluating(name, op)
 
 
-def _cheaper_anew(reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs) -> frozenset[str]:
-    """The statements for which evaluation is cheaper, with all that it costs those that then read a whole change."""
+def _cheaper_anew(
+    reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, staging: bool
+) -> frozenset[str]:
+    """The statements for which evaluation is cheaper, with all that it costs those that then read a whole change.
+
+    New operands are made as a whole once, for whichever statement asks first: none is charged for them, or all.
+    """
     kinds, kept = dict(changing), dict[str, float]()
     for name, op in reached.items():
         found = _by_delta(name, op, kinds.get, costs)
         anew = _anew(name, op, costs)
         kept[name], kinds[name] = found if found is not None else (anew, Whole())
     penalty = _penalties(reached, kinds, kept, costs)
+    for name, op in reached.items():
+        penalty[name] += costs.staging(operands(op), kinds.get) if staging else 0.0
     return frozenset(
         name for name, op in reached.items() if not is_view(op) and _anew(name, op, costs) + penalty[name] < kept[name]
     )

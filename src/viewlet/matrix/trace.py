@@ -37,6 +37,7 @@ from viewlet.matrix.sizes import Dim, Shape, Size, dim_of, show_shape
 UNARY = {"sqrt", "exp", "log", "log1p", "expm1", "absolute", "square", "reciprocal", "sign", "sin", "cos", "tanh"}
 BINARY = {"power", "maximum", "minimum"}
 """The functions of entries, by NumPy's names."""
+NUMBER = int | float | np.number
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
@@ -178,7 +179,7 @@ class Tracer:
 
     def multiply(self, left: Any, right: Any) -> Traced:
         for number, matrix in ((left, right), (right, left)):
-            if isinstance(number, int | float | np.number):
+            if isinstance(number, NUMBER):
                 return self.emit(Scale(float(number), self.name(matrix)))
         for number, matrix in ((left, right), (right, left)):
             if self.shape(self.name(number)) == ():
@@ -186,14 +187,15 @@ class Tracer:
         return self.elementwise("multiply", left, right)
 
     def divide(self, left: Any, right: Any) -> Traced:
-        if isinstance(right, int | float | np.number) and right != 0:
-            return self.emit(Scale(1.0 / float(right), self.name(left)))
-        if self.shape(self.name(right)) == () and not isinstance(left, int | float):
+        if isinstance(right, NUMBER):
+            by_zero = right == 0  # NumPy's answer, infinite or no number, is for the evaluation to give
+            return self.elementwise("divide", left, right) if by_zero else self.multiply(1.0 / float(right), left)
+        if not isinstance(left, NUMBER) and self.shape(self.name(right)) == ():
             return self.multiply(self.elementwise("divide", 1.0, right), left)
         return self.elementwise("divide", left, right)
 
     def elementwise(self, function: str, *inputs: Any) -> Traced:
-        numbers = [isinstance(i, int | float | np.number) for i in inputs]
+        numbers = [isinstance(i, NUMBER) for i in inputs]
         names = iter(self.aligned(*(i for i, number in zip(inputs, numbers, strict=True) if not number)))
         parts = (float(i) if number else next(names) for i, number in zip(inputs, numbers, strict=True))
         return self.emit(Elementwise(function, tuple(parts)))

@@ -85,7 +85,7 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
     said: dict[str, tuple[str, Wanted]] = {}
     for name, declared in known.items():
         for axis, dim in enumerate(declared.shape):
-            wanted = _wanted(updates.get(name), axis)
+            wanted = _wanted(updates.get(name), axis, declared.shape[1 - axis] == 1)
             symbol = symbol_of(dim)
             if symbol is None and wanted != SAME:
                 raise _fixed(name, axis, str(dim))
@@ -94,21 +94,24 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
     return Frame(sizes, {s: _resize(name, sizes[s], w) for s, (name, w) in said.items() if w != SAME})
 
 
-def _wanted(update: Update | None, axis: int) -> Wanted:
+def _wanted(update: Update | None, axis: int, is_vector: bool) -> Wanted:
     match update, axis:
-        case RowChange(_, new, gone), 0:
-            return (0 if new is None else len(np.atleast_2d(np.asarray(new)))), tuple(sorted(gone))
-        case ColumnChange(_, new, gone), 1:
-            return (0 if new is None else _width(new)), tuple(sorted(gone))
-        case Border(rows, _, gone), _:
-            return (0 if rows is None else len(np.atleast_2d(np.asarray(rows)))), tuple(sorted(gone))
+        case (RowChange(_, new, gone), 0) | (ColumnChange(_, new, gone), 1) | (Border(new, _, gone), 0):
+            return _count(new, axis, is_vector), tuple(sorted(gone))
+        case Border(new, _, gone), _:
+            return _count(new, 0, is_vector), tuple(sorted(gone))
         case _:
             return SAME
 
 
-def _width(columns: ArrayLike) -> int:
-    array = np.asarray(columns)
-    return int(array.shape[1]) if array.ndim == 2 else 1
+def _count(new: ArrayLike | None, axis: int, is_vector: bool) -> int:
+    """How many rows or columns are new; a plain list is one of them, or as many entries of a vector."""
+    if new is None:
+        return 0
+    array = np.asarray(new)
+    if array.ndim == 2:
+        return int(array.shape[axis])
+    return array.size if is_vector else 1
 
 
 def _fixed(name: str, axis: int, dim: str) -> RejectedEpoch:
@@ -153,8 +156,10 @@ def _change_of(name: str, update: Update, old: Array, frame: Frame, declared: De
         case RowChange(changed, new, _):
             return _rows(name, old, dict(changed), new, frame.resize(declared.shape[0]))
         case ColumnChange(changed, new, _):
-            columns = None if new is None else np.asarray(new).reshape(-1, _width(new)).T
-            return transposed(_rows(name, old.T, dict(changed), columns, frame.resize(declared.shape[1])))
+            columns = None if new is None else np.asarray(new).T
+            return transposed(
+                _rows(name, old.T, dict(changed), columns, frame.resize(declared.shape[1]), "{}[:, {}].T")
+            )
         case Border(rows, columns, _):
             return _border(name, old, rows, columns, frame.resize(declared.shape[0]))
         case LowRank(u, v):
@@ -188,8 +193,8 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, int], dtype: Any) -> 
         array = np.asarray(value, dtype=dtype)
     except (TypeError, ValueError) as problem:
         raise RejectedEpoch(f"{name}: {problem}", hint="a matrix is an array of numbers") from None
-    if array.ndim == 1 and 1 in shape:
-        array = array.reshape(shape) if array.size == shape[0] * shape[1] else array
+    if array.ndim < 2 and 1 in shape and array.size == shape[0] * shape[1]:
+        array = array.reshape(shape)
     if array.shape != shape:
         raise RejectedEpoch(f"{name}: shape {array.shape} where {shape} is due")
     bad = np.argwhere(~np.isfinite(array))
@@ -199,8 +204,15 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, int], dtype: Any) -> 
     return array
 
 
-def _rows(name: str, old: Array, changed: dict[int, ArrayLike], new: ArrayLike | None, resize: Resize | None) -> Change:
-    """E·D, where E names the rows and D says what each changes by."""
+def _rows(
+    name: str,
+    old: Array,
+    changed: dict[int, ArrayLike],
+    new: ArrayLike | None,
+    resize: Resize | None,
+    called: str = "{}[{}]",
+) -> Change:
+    """E·D, where E names the rows and D says what each changes by; a row is `called` so in errors."""
     width, there = old.shape[1], len(old) if resize is None else resize.old
     gone = resize.gone if resize is not None else np.zeros(0, dtype=np.intp)
     for row in changed:
@@ -209,7 +221,7 @@ def _rows(name: str, old: Array, changed: dict[int, ArrayLike], new: ArrayLike |
     at = np.asarray(sorted(changed), dtype=np.intp)
     after = np.zeros((len(at), width), dtype=old.dtype)
     for place, row in enumerate(at):
-        after[place] = checked(f"{name}[{row}]", changed[int(row)], (1, width), old.dtype)
+        after[place] = checked(called.format(name, row), changed[int(row)], (1, width), old.dtype)
     coming = resize.coming if resize is not None else np.zeros(0, dtype=np.intp)
     added = checked(name, new, (len(coming), width), old.dtype) if new is not None else after[:0]
     places = np.concatenate([at, gone, coming])
