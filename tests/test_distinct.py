@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from viewlet.errors import SqlError
 
 VIEWS = {
     "by_key": "SELECT g, count(DISTINCT a) AS x, count(DISTINCT b) AS y, sum(d) AS s, avg(p) AS m, count(*) AS n "
@@ -53,3 +54,19 @@ def test_several_distinct_aggregates(tmp_path: Path, engine: Any) -> None:
         if number % 4 == 3:
             assert {name: db.check(name).to_pylist() for name in VIEWS} == {name: [] for name in VIEWS}
     db.close()
+
+
+@pytest.mark.spark
+def test_lists_of_texts_beside_several_distinct(spark: Any, tmp_path: Path) -> None:
+    """Spark spreads the values of several DISTINCT over rows of their own, and then fails on a listagg with an order."""
+    calls = "listagg(DISTINCT s, ',') AS a, count(DISTINCT w, k) AS n, listagg(s) AS b, listagg(DISTINCT s) FILTER (WHERE w > 1) AS c"
+    rows = [(1, "b", 1, 1), (1, "a", 2, 1), (1, "b", 2, 1), (1, None, 3, None), (2, None, 1, 1)]
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
+        db.create_table("texts", "g INT, s STRING, w INT, k INT")
+        db.create_view("lists", f"SELECT g, {calls} FROM texts GROUP BY g")
+        for row in rows:
+            db.insert("texts", [row])
+        assert sorted(db.table("lists").rows()) == [(1, "a,b", 2, "abb", "ab"), (2, None, 1, None, None)]
+        assert db.check().num_rows == 0
+        with pytest.raises(SqlError, match="Spark itself fails on the query"):
+            db.create_view("bad", f"SELECT {calls}, listagg(DISTINCT s) WITHIN GROUP (ORDER BY s) AS d FROM texts")

@@ -71,6 +71,21 @@ def test_only_the_command_line_prints(path: Path) -> None:
     assert not prints
 
 
+REACHING = re.compile(r"\b_(?:jvm|jsc|jdf|jsparkSession|gateway)\b|\borg\.apache\b")
+SEAM = {
+    "viewlet.catalyst.handles",
+    "viewlet.catalyst.jvm",
+    "viewlet.catalyst.versions",
+    "viewlet.catalyst.session",
+    "viewlet.catalyst.gateway",
+}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if module_of(p) not in SEAM], ids=module_of)
+def test_one_place_reaches_into_the_jvm(path: Path) -> None:
+    assert not REACHING.findall(path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_sources_are_finished(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -66,15 +66,24 @@ def _differences(database: Core, view: View) -> Rows:
     from pyspark.errors import PySparkException
 
     from viewlet.catalyst.children import active
+    from viewlet.catalyst.guard import careful
 
     try:
         frame = recomputed(database, view)
         with active(frame.sparkSession):
-            found = Relation(database, view).bag()
-            rest = _beyond_rounding(frame, found, view.fields, close)
-            return rest if not len(rest) else _beyond_overflow(frame, found, rest, view.fields)
+            try:
+                return _compared(database, view, frame)
+            except PySparkException:  # which may depend on the order in which Spark asks conditions
+                return _compared(database, view, careful(frame))
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
+
+
+def _compared(database: Core, view: View, frame: DataFrame) -> Rows:
+    """The rows in which a view differs from a query."""
+    found = Relation(database, view).bag()
+    rest = _beyond_rounding(frame, found, view.fields, close)
+    return rest if not len(rest) else _beyond_overflow(frame, found, rest, view.fields)
 
 
 def _beyond_rounding(frame: DataFrame, found: Rows, fields: tuple[Field, ...], alike: Close) -> Rows:

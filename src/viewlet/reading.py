@@ -118,7 +118,8 @@ class Relation:
 
     def spark(self) -> DataFrame:
         """The rows as a DataFrame of the caller's Spark session."""
-        from viewlet.catalyst.jvm import Jvm, plan_of
+        from viewlet.catalyst.handles import plan_of
+        from viewlet.catalyst.jvm import Jvm
 
         rows = self._database.reading.frame(self.name, self._snapshot)
         return Jvm(self._database.session).frame(plan_of(rows))

@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from viewlet.catalyst.settings import PLAIN, has_meaning, meaning_of, put, settings_of
 from viewlet.errors import SparkMissing, UnsupportedQuery
@@ -43,7 +43,8 @@ class Sessions:
     @property
     def caller(self) -> SparkSession:
         """The session that was given, or that runs already, or a new one."""
-        from viewlet.catalyst.session import is_alive, start_spark
+        from viewlet.catalyst.handles import is_alive
+        from viewlet.catalyst.session import start_spark
 
         if self._caller is None or not is_alive(self._caller):
             if self._given is not None:
@@ -56,7 +57,7 @@ class Sessions:
         """How many tasks run at once, as far as is known without starting Spark."""
         if self._caller is None:
             return os.cpu_count() or 1
-        from viewlet.catalyst.session import is_alive
+        from viewlet.catalyst.handles import is_alive
 
         return self._caller.sparkContext.defaultParallelism if is_alive(self._caller) else 1
 
@@ -64,6 +65,7 @@ class Sessions:
     def child(self) -> SparkSession:
         """The child that users see, with everything that the caller's session has learnt since."""
         from viewlet.catalyst.follow import Follower
+        from viewlet.catalyst.handles import state_of
 
         leader = self.caller
         if self._child is None:
@@ -71,7 +73,7 @@ class Sessions:
         changed = self._child.follow(self._names())
         for name, value in changed.items():
             for spark in () if has_meaning(name) else self._by_settings.values():
-                conf = spark._jsparkSession.sessionState().conf()
+                conf = state_of(spark).conf()
                 conf.unsetConf(name) if value is None else conf.setConfString(name, value)
         return self._child.spark
 
@@ -133,8 +135,10 @@ def _is_running() -> bool:
 
 def _session_of(frame: Any) -> SparkSession:
     """The session that a DataFrame was made in."""
-    if not hasattr(frame, "_jdf"):
+    from viewlet.catalyst.handles import has_plan
+
+    if not has_plan(frame):
         raise UnsupportedQuery(
             "a DataFrame of Spark Connect does not show its plan", hint="give the definition as SQL text"
         )
-    return cast("SparkSession", frame.sparkSession)
+    return frame.sparkSession

@@ -20,11 +20,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from viewlet.catalyst.children import active
 from viewlet.catalyst.collate import group_by_keys, join_by_keys, speaks_of_collations
 from viewlet.catalyst.decode import Decoder
 from viewlet.catalyst.expressions import USERS_FUNCTIONS
 from viewlet.catalyst.functions import sparks_own
-from viewlet.catalyst.jvm import Jvm, Node, plan_of, quietly
+from viewlet.catalyst.guard import ask_harmless_first
+from viewlet.catalyst.handles import plan_of
+from viewlet.catalyst.jvm import Jvm, Node, quietly
 from viewlet.catalyst.lift import count_instead, lift
 from viewlet.catalyst.normalize import normalize
 from viewlet.catalyst.pivot import spread_pivots
@@ -102,7 +105,8 @@ def analyse(
     _refuse_types(columns)
     stable = stabilize(jvm, group_by_keys(jvm, analysed))
     prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
-    final = normalize(jvm, lift(jvm, normalize(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))))
+    optimized = ask_harmless_first(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))
+    final = normalize(jvm, lift(jvm, normalize(jvm, optimized)))
     decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final), sparks_own=sparks_own(settings))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
@@ -126,7 +130,7 @@ def _optimized(jvm: Jvm, plan: Node) -> Node:
     """Spark's optimizer, without the rules that only serve one execution."""
     leave_out(jvm.spark, _RULES_LEFT_OUT)
     try:
-        with quietly():
+        with quietly(), active(jvm.spark):  # whose settings the optimizer goes by
             return jvm.optimized(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
@@ -137,6 +141,8 @@ def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | Unknow
     text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error).strip()
     line = " ".join(text.split("\n")[0].split())
     line = re.sub(r" SQLSTATE: \w+", "", line).rstrip(";")
+    if isinstance(error, Py4JJavaError) and not line.startswith("["):
+        return SqlError(f"Spark itself fails on the query: {line}")
     return UnknownName(line) if any(name in line for name in _UNKNOWN) else SqlError(line)
 
 

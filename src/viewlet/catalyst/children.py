@@ -14,18 +14,19 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from viewlet.catalyst.handles import java_of, session_of
 from viewlet.catalyst.jvm import quietly
 from viewlet.catalyst.settings import OURS
 
 
 def clone(parent: SparkSession) -> SparkSession:
     """A session with the settings, temporary views and functions that another one has now."""
-    return _wrapped(parent, parent._jsparkSession.cloneSession())
+    return _wrapped(parent, session_of(parent).cloneSession())
 
 
 def bare(parent: SparkSession) -> SparkSession:
     """A session without temporary views and functions, with Spark's settings as they were at its start."""
-    return _wrapped(parent, parent._jsparkSession.newSession())
+    return _wrapped(parent, session_of(parent).newSession())
 
 
 def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
@@ -42,9 +43,9 @@ def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
 @contextmanager
 def active(spark: SparkSession) -> Iterator[SparkSession]:
     """Make a session the active one, for as long as the block runs; errors in it are raised, not logged."""
-    sessions: Any = SparkSession._get_j_spark_session_class(spark._jvm)
+    sessions: Any = SparkSession._get_j_spark_session_class(java_of(spark))
     before, before_in_python = sessions.getActiveSession(), SparkSession._activeSession
-    sessions.setActiveSession(spark._jsparkSession)
+    sessions.setActiveSession(session_of(spark))
     SparkSession._activeSession = spark
     try:
         with quietly():

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from viewlet.catalyst.children import clone
+from viewlet.catalyst.handles import functions_of, state_of
 from viewlet.catalyst.jvm import Jvm, Node, items
 from viewlet.catalyst.settings import settings_of
 
@@ -50,28 +51,28 @@ class Follower:
         return settings
 
     def _take_settings(self, changes: Mapping[str, str | None]) -> None:
-        conf = _state(self.spark).conf()
+        conf = state_of(self.spark).conf()
         for name, value in changes.items():
             conf.unsetConf(name) if value is None else conf.setConfString(name, value)
 
     def _take_views(self, changes: Iterator[tuple[str, Node | None]]) -> None:
-        catalog = _state(self.spark).catalog()
+        catalog = state_of(self.spark).catalog()
         for name, view in changes:
             catalog.dropTempView(name) if view is None else catalog.createTempView(name, view, True)
 
     def _take_functions(self, functions: Mapping[str, Node]) -> None:
-        theirs, ours = (_state(spark).functionRegistry() for spark in (self.leader, self.spark))
-        names = _function_names(self.leader)
+        theirs, ours = (state_of(spark).functionRegistry() for spark in (self.leader, self.spark))
+        names = functions_of(self.leader)
         for name, builder in _changes(self._seen.functions, functions):
             if builder is None:
-                _state(self.spark).catalog().dropTempFunction(name, True)
+                state_of(self.spark).catalog().dropTempFunction(name, True)
             else:
                 ours.registerFunction(names[name], theirs.lookupFunction(names[name]).get(), builder)
 
 
 def share_variables(given: SparkSession, to: SparkSession, text: str) -> None:
     """Give a session those variables of another one that a text may mention; Spark lists none, and clones none."""
-    theirs, ours = (_state(spark).catalogManager().tempVariableManager() for spark in (given, to))
+    theirs, ours = (state_of(spark).catalogManager().tempVariableManager() for spark in (given, to))
     jvm = Jvm(to)
     for word in () if theirs.isEmpty() else set(re.findall(r"\w+", text.lower())):
         if (found := theirs.get(jvm.seq([word]))).isDefined():
@@ -79,15 +80,11 @@ def share_variables(given: SparkSession, to: SparkSession, text: str) -> None:
 
 
 def _knowledge(spark: SparkSession) -> _Knowledge:
-    state = _state(spark)
+    state = state_of(spark)
     catalog, registry = state.catalog(), state.functionRegistry()
     views = {str(name): catalog.getRawTempView(name).get() for name in items(catalog.getTempViewNames())}
-    functions = {name: registry.lookupFunctionBuilder(at).get() for name, at in _function_names(spark).items()}
+    functions = {name: registry.lookupFunctionBuilder(at).get() for name, at in functions_of(spark).items()}
     return _Knowledge(settings_of(spark), views, functions)
-
-
-def _function_names(spark: SparkSession) -> dict[str, Node]:
-    return {str(name.funcName()): name for name in items(_state(spark).catalog().listTemporaryFunctions())}
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -97,7 +94,3 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tupl
     for name, value in now.items():
         if name not in before or before[name] != value:
             yield name, value
-
-
-def _state(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState()

@@ -20,8 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from viewlet.catalyst.analyse import Analysis
 from viewlet.catalyst.carry import Carried, carry_key, carry_weight
 from viewlet.catalyst.detach import attach, detach
+from viewlet.catalyst.handles import plan_of
 from viewlet.catalyst.husks import from_husks, to_husks
-from viewlet.catalyst.jvm import Jvm, Node, children, items, plan_of, rebuild, subplans, walk, walk_plan
+from viewlet.catalyst.jvm import Jvm, Node, children, items, rebuild, subplans, walk, walk_plan
 from viewlet.catalyst.types import decode_type
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Plan, Scan

@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
+from viewlet.catalyst.handles import context_of, gateway_of, java_of, session_of
 from viewlet.catalyst.versions import probe, version_of
 
 Node = Any
@@ -32,15 +32,15 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.java = cast(Any, spark._jvm)
-        self.session: Any = spark._jsparkSession
+        self.java = java_of(spark)
+        self.session: Any = session_of(spark)
         catalyst = self.java.org.apache.spark.sql.catalyst
         self.logical: Any = catalyst.plans.logical
         self.plans: Any = catalyst.plans
         self.expressions: Any = catalyst.expressions
         self.aggregate: Any = catalyst.expressions.aggregate
         probe(spark)
-        ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        ensure_callback_server_started(gateway_of(spark))  # type: ignore[no-untyped-call]
 
     @cached_property
     def version(self) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class Jvm:
         return self.java.scala.Option.apply(value)
 
     def array(self, items: Sequence[Any]) -> Any:
-        gateway: Any = self.spark.sparkContext._gateway
+        gateway: Any = gateway_of(self.spark)
         result = gateway.new_array(self.java.java.lang.Object, len(items))
         for i, item in enumerate(items):
             result[i] = item
@@ -97,6 +97,11 @@ class Jvm:
 
     def cast(self, expr: Node, data_type: Node) -> Node:
         return self.expressions.Cast(expr, data_type, self.some("UTC"))
+
+    def can_fail_to_cast(self, cast: Node) -> bool:
+        """Whether a cast fails on some values of the type that it is given."""
+        widens = module(getattr(self.expressions, "Cast$")).canUpCast(cast.child().dataType(), cast.dataType())
+        return str(cast.evalMode().toString()) == "ANSI" and not widens
 
     def project(self, columns: Iterable[Node], child: Node) -> Node:
         return self.logical.Project(self.seq(columns), child)
@@ -161,7 +166,7 @@ class Jvm:
 
     def empty_leaf(self, schema: Any) -> Node:
         """A plan that reads an RDD of no rows, with the columns of a schema in JSON."""
-        rows = self.spark.sparkContext._jsc.emptyRDD()
+        rows = context_of(self.spark).emptyRDD()
         return self.session.createDataFrame(rows, self.data_type(schema)).queryExecution().analyzed()
 
     def serialized(self, plan: Node) -> bytes:
@@ -175,7 +180,7 @@ class Jvm:
 
     def _serializer(self) -> Any:
         # SparkEnv has one too, but no reflection can look into that class since Spark 4.3: a library is missing.
-        conf = self.spark.sparkContext._jsc.sc().conf()
+        conf = context_of(self.spark).sc().conf()
         return self.java.org.apache.spark.serializer.JavaSerializer(conf).newInstance()
 
     def _any_class(self) -> Any:
@@ -211,6 +216,8 @@ class PartialFunction:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Without PySpark's own log, of many lines of JSON, of an error that is about to be raised anyway."""
+    from pyspark.logger import PySparkLogger
+
     names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
     logs = [PySparkLogger.getLogger(name) for name in names]  # plain loggers of these names would not do for PySpark
     before = [log.disabled for log in logs]
@@ -221,11 +228,6 @@ def quietly() -> Iterator[None]:
     finally:
         for log, was in zip(logs, before, strict=True):
             log.disabled = was
-
-
-def plan_of(frame: DataFrame) -> Node:
-    """The analysed plan of a DataFrame."""
-    return frame._jdf.queryExecution().analyzed()
 
 
 def singleton(near: Node, name: str) -> Node:

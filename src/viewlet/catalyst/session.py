@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from viewlet.catalyst.gateway import quiet_start
+from viewlet.catalyst.handles import is_alive
 from viewlet.catalyst.settings import PLAIN
 from viewlet.catalyst.versions import refuse_version
 from viewlet.errors import SparkMissing
@@ -37,11 +38,6 @@ def start_spark(*, master: str = "local[*]") -> SparkSession:
     return _new_session(master)
 
 
-def is_alive(spark: SparkSession) -> bool:
-    """Whether a session has not been stopped."""
-    return spark.sparkContext._jsc is not None
-
-
 def _new_session(master: str) -> SparkSession:
     refuse_version(pyspark.__version__)
     if not has_java():
@@ -64,6 +60,8 @@ def _new_session(master: str) -> SparkSession:
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion",)
 """Rules of Spark's optimizer that fail on plans that are right: this one on correlated subqueries."""
+EAGER_RULES = ("catalyst.optimizer.ConvertToLocalRelation",)
+"""Rules that compute with the rows of small tables on the way, before others have put conditions in a better order."""
 
 
 def leave_out(spark: SparkSession, rules: Iterable[str]) -> None:

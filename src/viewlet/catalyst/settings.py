@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from viewlet.catalyst.handles import config_entry, state_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -69,12 +71,9 @@ def put(spark: SparkSession, settings: Mapping[str, str], *, others: Mapping[str
 
 
 def _default(spark: SparkSession, name: str) -> str | None:
-    from viewlet.catalyst.jvm import module
-
-    entries: Any = spark._jvm
-    entry = module(getattr(entries.org.apache.spark.sql.internal, "SQLConf$")).getConfigEntry(name)
+    entry = config_entry(spark, name)
     return None if entry is None else str(entry.defaultValueString())
 
 
 def _conf(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState().conf()
+    return state_of(spark).conf()

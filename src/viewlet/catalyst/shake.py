@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items, plan_of, walk
+from viewlet.catalyst.handles import plan_of
+from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items, walk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

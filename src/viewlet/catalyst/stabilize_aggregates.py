@@ -7,7 +7,7 @@ function alone needs no more than min, max or a sorted list.
 
 from __future__ import annotations
 
-from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, same_expr, walk
+from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items, same_expr, walk
 from viewlet.catalyst.ties import only_if, sortable
 
 ROW_CHOICES = ("First", "Last", "AnyValue", "MaxBy", "MinBy", "CollectList", "ListAgg")
@@ -17,12 +17,8 @@ OPEN_AGGREGATES = (*ROW_CHOICES, "CollectSet", "Mode")
 def settle_aggregate(jvm: Jvm, node: Node) -> Node | None:
     """An Aggregate whose functions have one answer each; None where they do anyway."""
     results = items(node.aggregateExpressions())
-    found = [
-        e
-        for r in results
-        for e in walk(r)
-        if class_of(e) == "AggregateExpression" and function_name(e) in OPEN_AGGREGATES
-    ]
+    calls = [e for r in results for e in walk(r) if class_of(e) == "AggregateExpression"]
+    found = [c for c in calls if function_name(c) in OPEN_AGGREGATES]
     if not found:
         return None
     choices = [e for e in found if function_name(e) in ROW_CHOICES]
@@ -32,8 +28,11 @@ def settle_aggregate(jvm: Jvm, node: Node) -> Node | None:
     def rule(expr: Node) -> Node | None:
         if class_of(expr) != "AggregateExpression" or function_name(expr) not in OPEN_AGGREGATES:
             return None
+        if is_spread and is_unordered_text(expr):
+            return spread_text(jvm, expr, ties)
         return settle_call(jvm, expr, ties, alone=alone)
 
+    is_spread = has_spread_values(calls)
     settled = [r.transformUp(jvm.rule(rule)) for r in results]
     return copy_with(jvm, node, {1: jvm.seq(settled)})
 
@@ -146,6 +145,39 @@ def list_field(jvm: Jvm, rows: Node, at: int, *, nullable: bool = False) -> Node
     """One field of every struct in a list; `nullable` if the field may be NULL."""
     fields = rows.dataType().elementType().fields()
     return jvm.expressions.GetArrayStructFields(rows, fields[at], at, len(fields), nullable)
+
+
+def has_spread_values(calls: list[Node]) -> bool:
+    """Whether Spark spreads the values of DISTINCT over rows of their own: of several of them, or of one with a FILTER."""
+    distinct_calls = [c for c in calls if c.isDistinct()]
+    spread = {frozenset(map(str, varying(c.aggregateFunction()))) for c in distinct_calls}
+    return len(spread) > 1 or any(c.filter().isDefined() for c in distinct_calls)
+
+
+def varying(function: Node) -> list[Node]:
+    """The arguments of a function that are no constants."""
+    return [child for child in children(function) if not child.foldable()]
+
+
+def is_unordered_text(call: Node) -> bool:
+    """Whether a call is a listagg of texts that says nothing of their order."""
+    function = call.aggregateFunction()
+    if class_of(function) != "ListAgg" or not function.orderExpressions().isEmpty():
+        return False
+    return bool(function.child().dataType().typeName() == "string")
+
+
+def spread_text(jvm: Jvm, call: Node, ties: list[Node]) -> Node:
+    """listagg as a sorted list or set: where Spark spreads values, it fails on a listagg with an order."""
+    function, e = call.aggregateFunction(), jvm.expressions
+    if call.isDistinct():
+        values = e.SortArray(jvm.reduce(jvm.aggregate.CollectSet(function.child()), where=call.filter()))
+    else:
+        collected = jvm.reduce(jvm.aggregate.CollectList(function.child()), where=call.filter())
+        values = sorted_list(jvm, collected, ties, alone=False)
+    delimiter = e.Coalesce(jvm.seq([function.delimiter(), jvm.literal("")]))
+    text = e.ArrayJoin(values, delimiter, jvm.none())
+    return e.If(e.GreaterThan(e.Size(values, False), jvm.literal(0)), text, jvm.null(text.dataType()))
 
 
 def sorted_text(jvm: Jvm, call: Node, ties: list[Node]) -> Node:

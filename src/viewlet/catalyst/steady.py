@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from viewlet.catalyst.handles import plan_of
 from viewlet.catalyst.jvm import Jvm, Node, children, class_of, copy_with, items
 from viewlet.catalyst.shake import CALLS_AT, is_double, rounds
 
@@ -25,7 +26,7 @@ def steady(frame: DataFrame) -> DataFrame | None:
     """The query with such sums; None where it has none."""
     jvm = Jvm(frame.sparkSession)
     rewrite = _Steady(jvm)
-    result = frame._jdf.queryExecution().analyzed().transformUpWithSubqueries(jvm.rule(rewrite.operator))
+    result = plan_of(frame).transformUpWithSubqueries(jvm.rule(rewrite.operator))
     return jvm.frame(result) if rewrite.found else None
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
-from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items, plan_of
+from viewlet.catalyst.handles import plan_of
+from viewlet.catalyst.jvm import Jvm, Node, class_of, copy_with, items
 from viewlet.catalyst.types import encode_fields
 from viewlet.errors import UnknownName, UnsupportedQuery
 from viewlet.plan.types import Field
@@ -49,9 +50,7 @@ class Tables:
     def leaf(self, jvm: Jvm, name: str) -> Node:
         """A plan that reads no rows, with the columns of a table."""
         if name not in self.leaves:
-            rows = jvm.spark.sparkContext._jsc.emptyRDD()
-            frame = jvm.session.createDataFrame(rows, jvm.data_type(encode_fields(self.fields[name])))
-            self.leaves[name] = frame.queryExecution().analyzed()
+            self.leaves[name] = jvm.empty_leaf(encode_fields(self.fields[name]))
             self.names[int(self.leaves[name].rdd().id())] = name
         return self.leaves[name]
 

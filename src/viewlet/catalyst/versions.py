@@ -8,7 +8,7 @@ asked once for what Viewlet builds plans from; a build of Spark that lacks it is
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from viewlet.errors import UnsupportedSpark
@@ -66,7 +66,9 @@ def _parameter_counts(spark: SparkSession, name: str) -> set[int]:
     """How many parameters the constructors of a class take; none if there is no such class."""
     from py4j.protocol import Py4JJavaError
 
-    java: Any = spark._jvm
+    from viewlet.catalyst.handles import java_of
+
+    java = java_of(spark)
     try:
         return {int(made.getParameterCount()) for made in java.java.lang.Class.forName(name).getConstructors()}
     except Py4JJavaError:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
 from viewlet.compile.calculus import Clause, Expansion
 from viewlet.compile.inequality import split_disjunctions
 from viewlet.compile.product import lower_clauses, lower_sums
 from viewlet.compile.whole import WHY, over_window
-from viewlet.plan.expr import Call, Column, Expr, Named, Reduce, columns_of, conjunction, rewrite
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, columns_of, conjunction, rewrite
 from viewlet.plan.nodes import Aggregate, calls_of
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, BOOLEAN, INT, Field
@@ -66,7 +67,7 @@ def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Te
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
-    arguments, sums = _arguments(plan)
+    arguments, sums = _arguments(plan, build.abilities)
     fields = _map_fields([f for f, _ in keys], sums)
     clauses = expansion.of(plan.rows)
     terms = _totals(build, clauses, keys, arguments, sums, fields)
@@ -110,7 +111,7 @@ def _totals(
     return tuple(Total(compute(t, [*keys, *arguments]), names, sums, fields) for t in rows)
 
 
-def _arguments(plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ...]]:
+def _arguments(plan: Aggregate, abilities: Abilities) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ...]]:
     """The columns that the sums add up, and the sums."""
     computed: dict[Expr, Field] = {}
     sums: list[Sum] = []
@@ -120,12 +121,25 @@ def _arguments(plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[Sum, ..
             return None
         return computed.setdefault(e, Field(f"_x{len(computed)}", e.type)).name
 
-    for i, call in enumerate(calls_of(plan)):
+    for i, call in enumerate(_guarded(call, abilities) for call in calls_of(plan)):
         args = call.args if call.function in POWERS else call.args[: len(call.args) == 1]
         kind = args[0].type if args else None
         first, second = map(column_for, (*args, None, None)[:2])
         sums.append(Sum(f"_a{i}", call.function, first, column_for(_where(call)), kind, call.type, second))
     return [(f, e) for e, f in computed.items()], _sharing(sums)
+
+
+def _guarded(call: Reduce, abilities: Abilities) -> Reduce:
+    """A call whose arguments can fail on no row that its FILTER leaves out."""
+    if call.where is None or not any(map(abilities.can_fail, call.args)):
+        return call
+    return replace(call, args=tuple(chosen(a, call.where) for a in call.args))
+
+
+def chosen(argument: Expr, where: Expr | None) -> Expr:
+    """The argument, or NULL, which does not count, where the FILTER does not hold."""
+    nothing = Literal(None, argument.type)
+    return argument if where is None else Call("if", (where, argument, nothing), argument.type)
 
 
 def _where(call: Reduce) -> Expr | None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewlet.compile.aggregate import key_names, results_over
+from viewlet.compile.aggregate import chosen, key_names, results_over
 from viewlet.compile.build import Builder, comparable, compute
 from viewlet.compile.growth import grows
 from viewlet.compile.regroup import Lower, with_inputs
-from viewlet.plan.expr import Call, Expr, Literal, Reduce
+from viewlet.plan.expr import Expr, Reduce
 from viewlet.plan.nodes import Aggregate, calls_of, column
 from viewlet.plan.show import show_expr
 from viewlet.plan.types import BIGINT, Field
@@ -92,9 +92,3 @@ def _parts(build: Builder, plan: Aggregate) -> tuple[list[tuple[Field, Expr]], t
         over = replace(call, args=tuple(map(column, args)), where=None, distinct=False)
         parts.append(Absorb(over, kept, Field(build.fresh("a"), call.type)))
     return [(f, e) for e, f in computed.items()], tuple(parts)
-
-
-def chosen(argument: Expr, where: Expr | None) -> Expr:
-    """The argument, or NULL, which does not count, where the FILTER does not hold."""
-    nothing = Literal(None, argument.type)
-    return argument if where is None else Call("if", (where, argument, nothing), argument.type)

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from viewlet.compile.aggregate import why_not_sums
+from viewlet.compile.aggregate import chosen, why_not_sums
 from viewlet.compile.build import Builder
 from viewlet.compile.distinct import over_distinct
-from viewlet.compile.fold import chosen, show_name, tier_of, why_not_fold, why_not_state
+from viewlet.compile.fold import show_name, tier_of, why_not_fold, why_not_state
 from viewlet.compile.growth import grows
 from viewlet.compile.regroup import Lower, with_inputs
 from viewlet.compile.sketch import is_sketch, over_registers

@@ -95,11 +95,13 @@ class Reading:
     ) -> DataFrame:
         """A query over the last committed epoch, in a session of ours: one like the caller's, if none is given."""
         from viewlet.catalyst.children import active
+        from viewlet.catalyst.session import EAGER_RULES, leave_out
         from viewlet.catalyst.tables import mentions
 
         mentioned = [name for name in self._database.catalog.names() if mentions(text, name)]
         with active(spark or self._database.sessions.statement(text)) as spark:
             self.show(spark, mentioned)
+            leave_out(spark, EAGER_RULES)
             return spark.sql(text, dict(parameters) if parameters else None)
 
     def show(self, spark: SparkSession, names: Iterable[str]) -> None:

@@ -2,7 +2,7 @@ select a.id, b.name from orders a left join customers b on a.cust = b.cust and a
 from orders)
 -- plan
 Project id, name
-  Join left cast(total AS decimal(16,6)) > `avg(total)` AND cust = cust_3
+  Join left cust = cust_3 AND cast(total AS decimal(16,6)) > `avg(total)`
     Join inner
       Project id, cust, total
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
