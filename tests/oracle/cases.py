@@ -90,12 +90,22 @@ def epoch(draw: Any, made: tuple[TableCase, ...]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-SETTINGS = {"spark.sql.shuffle.partitions": ("2", "1", "5")}
+SETTINGS = {
+    "spark.sql.session.timeZone": ("UTC", "America/New_York", "Europe/Berlin", "Asia/Tokyo", "Asia/Kathmandu"),
+    "spark.sql.ansi.enabled": ("true", "false"),
+    "spark.sql.shuffle.partitions": ("2", "1", "5"),
+    "spark.sql.caseSensitive": ("false", "true"),
+}
 """What sessions are set to; the first of each is what the others are simplified to."""
 
 
 def settings() -> st.SearchStrategy[dict[str, str]]:
     return st.fixed_dictionaries({name: st.sampled_from(values) for name, values in SETTINGS.items()})
+
+
+def elsewhere(given: Mapping[str, str]) -> dict[str, str]:
+    """Other settings: those of somebody who opens the warehouse later."""
+    return {name: SETTINGS[name][SETTINGS[name].index(value) - 1] for name, value in given.items()}
 
 
 @st.composite

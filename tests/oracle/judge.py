@@ -58,12 +58,8 @@ class Judge:
 
     def begin(self, tables: Iterable[TableCase], settings: Mapping[str, str], folder: Path) -> None:
         """Forget the last case; make the tables of the next one, empty."""
-        for session in (self.user, self._plain):
-            for name in self._settings[session].keys() - settings.keys():
-                session.conf.unset(name)
-            for name, value in settings.items():
-                session.conf.set(name, value)
-            self._settings[session] = dict(settings)
+        self.move(settings)
+        self._configure(self._plain, settings)
         for name in self._names:
             self._plain.catalog.dropTempView(name)
             self._sql(f"DROP TABLE IF EXISTS {name}")
@@ -71,6 +67,17 @@ class Judge:
         self._folder = folder
         for table in tables:
             self._make_table(table, folder / table.name)
+
+    def move(self, settings: Mapping[str, str]) -> None:
+        """Let the user have other settings."""
+        self._configure(self.user, settings)
+
+    def _configure(self, session: SparkSession, settings: Mapping[str, str]) -> None:
+        for name in self._settings[session].keys() - settings.keys():
+            session.conf.unset(name)
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        self._settings[session] = dict(settings)
 
     def _make_table(self, table: TableCase, folder: Path) -> None:
         folder.mkdir(parents=True)

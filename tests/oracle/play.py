@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from tests.oracle.bags import difference
-from tests.oracle.cases import Case, Change, Row
+from tests.oracle.cases import Case, Change, Row, elsewhere
 from tests.oracle.judge import Judge, Unplayable, judge_of
 from tests.oracle.queries import Query
 from viewlet import Database
@@ -56,7 +56,7 @@ def play(
 ) -> None:
     """Every view equals what Spark SQL returns, after every epoch or just the last, and to another reader.
 
-    Where it does, `check` has nothing to say.
+    Where it does, `check` has nothing to say, whatever settings the session has by then.
     """
     judge = judge_of(spark)
     judge.begin(case.tables, case.settings, path.parent / "judge")
@@ -64,6 +64,7 @@ def play(
         Game(case, db, judge, every_epoch).play()
         for name, _ in case.views if seen else ():
             seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
+        judge.move(elsewhere(case.settings))
         for name in db._core.catalog.views:
             wrong = db.check(name)
             assert wrong.num_rows == 0, f"{name} is right, and `check` says otherwise:\n{wrong.to_pylist()[:8]}"
