@@ -13,13 +13,13 @@ from tests.oracle.bags import difference
 from tests.oracle.cases import TableCase
 from tests.oracle.judge import as_arrow
 from tests.oracle.queries import Column
-from tests.oracle.values import JSON, MAP, VARIANT
+from tests.oracle.values import COLLATED, JSON, MAP, VARIANT
 from tests.oracle.values import VALUES as SAMPLES
 
 pytestmark = pytest.mark.spark
 
 VALUES = {kind: values for kind, values in SAMPLES.items() if kind != JSON}
-GROUPABLE = [kind for kind in VALUES if kind not in (MAP, VARIANT)]
+GROUPABLE = [kind for kind in VALUES if kind not in (MAP, VARIANT, COLLATED)]
 
 
 @pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])

@@ -1,9 +1,24 @@
-"""Conditions and scalar expressions over a query's columns; none can fail on the values there are."""
+"""Conditions and scalar expressions over a query's columns; none can fail on the values there are, unless ANSI is off."""
 
 from __future__ import annotations
 
 from tests.oracle.queries import INTEGERS, OPAQUE, REAL, Column, Queries, Query
-from tests.oracle.values import ARRAY, DURATION, JSON, MAP, MONTHS, NUMBERS, SCALARS, STRUCT, STRUCTS, VARIANT
+from tests.oracle.values import (
+    ARRAY,
+    CHAR,
+    COLLATED,
+    DURATION,
+    JSON,
+    MAP,
+    MONTHS,
+    NUMBERS,
+    SCALARS,
+    STRUCT,
+    STRUCTS,
+    TIME,
+    VARCHAR,
+    VARIANT,
+)
 
 
 def condition(g: Queries, q: Query) -> str:
@@ -29,7 +44,30 @@ def condition(g: Queries, q: Query) -> str:
 def expression(g: Queries, q: Query) -> tuple[str, str]:
     """An expression, and its type."""
     column = g.pick(q.columns)
-    return g.pick([(column.name, column.type), *scalar(column), *nested(column)])
+    lenient = failing(column) if g.lenient else []
+    return g.pick([(column.name, column.type), *scalar(column), *nested(column), *lenient])
+
+
+def failing(column: Column) -> list[tuple[str, str]]:
+    """What fails on some values, with ANSI."""
+    c = column.name
+    match column.type:
+        case "int":
+            return [
+                (f"{c} + 2147483647", "int"),
+                (f"{c} * 1000000", "int"),
+                (f"{c} % 0", "int"),
+                (f"{c} DIV 0", "bigint"),
+            ]
+        case "string":
+            return [(f"CAST({c} AS int)", "int"), (f"CAST({c} AS date)", "date"), (f"CAST({c} AS boolean)", "boolean")]
+        case "decimal(10,2)":
+            return [(f"CAST({c} * 100000 AS decimal(10,2))", column.type), (f"CAST({c} AS tinyint)", "tinyint")]
+        case "double":
+            return [(f"CAST({c} AS int)", "int"), (f"CAST({c} AS decimal(10,2))", "decimal(10,2)")]
+        case kind if kind == ARRAY:
+            return [(f"{c}[5]", "int"), (f"element_at({c}, 7)", "int")]
+    return []
 
 
 def scalar(column: Column) -> list[tuple[str, str]]:
@@ -65,6 +103,15 @@ def scalar(column: Column) -> list[tuple[str, str]]:
         ]  # fmt: skip
     if kind == "timestamp_ntz":
         found += [(f"CAST({c} AS timestamp)", "timestamp"), (f"CAST({c} AS string)", "string"), (f"{c} + INTERVAL 1 HOUR", kind)]  # fmt: skip
+    if kind in (CHAR, VARCHAR):
+        found += [
+            (f"concat({c}, '|')", "string"),
+            (f"length({c})", "int"),
+            (f"{c} = 'a'", "boolean"),
+            (f"upper({c})", "string"),
+        ]
+    if kind == TIME:
+        found += [(f"hour({c})", "int"), (f"CAST({c} AS string)", "string"), (f"{c} < TIME'12:30:00'", "boolean")]
     if kind == DURATION:
         found += [(f"{c} * 2", kind), (f"-{c}", kind), (f"CAST({c} AS string)", "string"), (f"extract(HOUR FROM {c})", OPAQUE), (f"DATE'2024-03-10' + {c}", "timestamp")]  # fmt: skip
     if kind == MONTHS:
@@ -101,6 +148,13 @@ def nested(column: Column) -> list[tuple[str, str]]:
             ]  # fmt: skip
         case kind if kind == VARIANT:
             return variant(c)
+        case kind if kind == COLLATED:
+            tests = [f"{c} = 'A'", f"{c} < 'B'", f"contains({c}, 'A')", f"{c} IN ('AB', 'ä')"]
+            return [
+                *((test, "boolean") for test in tests),
+                (f"length({c})", "int"),
+                (f"{c} COLLATE UTF8_BINARY", "string"),
+            ]
     return []
 
 

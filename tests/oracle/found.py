@@ -77,6 +77,8 @@ def _encoded(value: Any) -> Any:
             return {"$interval": value // dt.timedelta(microseconds=1)}
         case VariantVal():
             return {"$variant": value.toJson()}
+        case dt.time():
+            return {"$time": value.isoformat()}
         case dt.date():
             return {"$date": value.isoformat()}
         case bytes():
@@ -90,7 +92,7 @@ def _encoded(value: Any) -> Any:
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "$double": float, "$decimal": Decimal, "$timestamp": dt.datetime.fromisoformat, "$date": dt.date.fromisoformat,
-    "$binary": base64.b64decode, "$variant": VariantVal.parseJson, "$interval": lambda micros: dt.timedelta(microseconds=micros),
+    "$time": dt.time.fromisoformat, "$binary": base64.b64decode, "$variant": VariantVal.parseJson, "$interval": lambda micros: dt.timedelta(microseconds=micros),
 }  # fmt: skip
 
 

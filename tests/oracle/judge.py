@@ -7,6 +7,7 @@ given in the query itself the optimizer would evaluate parts in advance. Views a
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType, VariantType, VariantVal, YearMonthIntervalType
+from pyspark.sql.types import (
+    CharType,
+    DataType,
+    StructType,
+    VarcharType,
+    VariantType,
+    VariantVal,
+    YearMonthIntervalType,
+)
 
 from tests.oracle.cases import Row, TableCase
 from tests.oracle.values import declared
@@ -137,11 +146,17 @@ def as_arrow(table: TableCase, rows: list[Row]) -> pa.Table:
     """Rows as Spark would keep them."""
     columns = list(zip(*rows, strict=True)) or [()] * len(table.columns)
     fields = [pa.field(c.name, arrow_type(_parsed(declared(c.type)))) for c in table.columns]
-    arrays = [pa.array(map(_sent, values), f.type) for values, f in zip(columns, fields, strict=True)]
+    arrays = [
+        pa.array([_stored(v, c.type) for v in values], f.type)
+        for values, c, f in zip(columns, table.columns, fields, strict=True)
+    ]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _sent(value: Any) -> Any:
+def _stored(value: Any, kind: str) -> Any:
+    """A value as a table holds it: CHAR is padded, a variant is two binary parts."""
+    if isinstance(value, str) and (found := re.fullmatch(r"char\((\d+)\)", kind)):
+        return value.ljust(int(found[1]))
     return vars(value) if isinstance(value, VariantVal) else value
 
 
@@ -156,6 +171,8 @@ def arrow_type(kind: DataType) -> pa.DataType:
     match kind:
         case YearMonthIntervalType():
             return pa.int32()
+        case CharType() | VarcharType():
+            return pa.string()
         case VariantType():
             parts = [pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")]
             return pa.struct(parts)

@@ -73,10 +73,18 @@ class Queries:
     """Draws queries over some tables."""
 
     def __init__(
-        self, draw: Callable[[Any], Any], tables: Mapping[str, Sequence[Column]], rules: Sequence[Rule], prefix: str
+        self,
+        draw: Callable[[Any], Any],
+        tables: Mapping[str, Sequence[Column]],
+        rules: Sequence[Rule],
+        prefix: str,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._draw, self._prefix, self._count = draw, prefix, 0
         self.tables, self.rules = tables, rules
+        self.lenient = lenient
+        """Whether what fails with ANSI gives NULL, or wraps around."""
 
     def pick(self, items: Iterable[T]) -> T:
         return self._draw(st.sampled_from(list(items)))

@@ -13,6 +13,7 @@ from pyspark.sql.types import VariantVal
 UTC = dt.UTC
 ARRAY, STRUCT, MAP = "array<int>", "struct<x: int, y: string>", "map<string, int>"
 STRUCTS, JSON, VARIANT = "array<struct<x: int, y: string>>", "json", "variant"
+CHAR, VARCHAR, COLLATED, TIME = "char(3)", "varchar(4)", "string collate UTF8_LCASE", "time(6)"
 MONTHS, DURATION = "interval year to month", "interval day to second"
 
 # Doubles are sums of few powers of two, so that any order of adding them gives the same: Spark's order is its own.
@@ -38,6 +39,10 @@ VALUES: dict[str, list[Any]] = {
         dt.datetime(2024, 11, 3, 6, 30, tzinfo=UTC), dt.datetime(2024, 3, 31, 1, 0, tzinfo=UTC), dt.datetime(2024, 10, 27, 0, 59, tzinfo=UTC),
     ],
     "timestamp_ntz": [dt.datetime(2024, 2, 29, 12, 0), dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(2024, 3, 10, 2, 30)],
+    TIME: [dt.time(), dt.time(12, 30), dt.time(23, 59, 59, 999999)],
+    CHAR: ["", "a", "ab", "abc", "B"],
+    VARCHAR: ["", "a", "ab", "a  ", "日本"],
+    COLLATED: ["", "a", "A", "b", "Ab", "Ä", "ä"],
     DURATION: [dt.timedelta(), dt.timedelta(days=1, microseconds=1), dt.timedelta(hours=-36), dt.timedelta(minutes=90)],
     MONTHS: [0, 1, 12, -13],
     "binary": [b"", b"\x00", b"\xff\x01"],
@@ -51,14 +56,16 @@ VALUES: dict[str, list[Any]] = {
 
 SCALARS = (
     "int", "bigint", "smallint", "tinyint", "decimal(10,2)", "decimal(38,4)", "decimal(5,5)", "decimal(38,0)", "double", "float", "string",
-    "boolean", "date", "timestamp", "timestamp_ntz", "binary", DURATION, MONTHS,
+    "boolean", "date", "timestamp", "timestamp_ntz", "binary", DURATION, MONTHS, TIME,
+    CHAR, VARCHAR,
 )  # fmt: skip
 KEYS = ("int", "string", "double", "decimal(10,2)", "date", "boolean", "timestamp", "bigint")
 JOINABLE = (*KEYS, ARRAY, STRUCT)
 KEYABLE = (*SCALARS, ARRAY, STRUCT, STRUCTS)
 """Types that group, and that DISTINCT and set operators compare."""
 NUMBERS = ("int", "bigint", "smallint", "tinyint", "decimal(10,2)", "double", "float")
-NESTED = (ARRAY, STRUCT, MAP, STRUCTS, JSON, VARIANT)
+NESTED = (ARRAY, STRUCT, MAP, STRUCTS, JSON, VARIANT, COLLATED)
+"""Types that are neither compared nor ordered: of two strings that a collation calls equal, groups may show either."""
 
 
 def declared(kind: str) -> str:
