@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Indices = NDArray[np.intp]
+FEW = 4
+"""Columns up to which a product goes column by column."""
+LARGE = 1 << 16
+"""Entries from which on that pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,18 @@ def unit(size: int, at: Indices, dtype: Any) -> Factor:
 def multiply(matrix: Array, factor: Factor) -> Factor:
     """matrix · factor, reading only the columns of the matrix that meet a row of the factor."""
     read = matrix if factor.at is None else matrix[:, factor.at]
-    return Factor(len(matrix), read @ factor.values)
+    return Factor(len(matrix), times(read, factor.values))
+
+
+def times(matrix: Array, vectors: Array) -> Array:
+    """matrix · vectors. A few vectors go one by one: for each, BLAS reads the matrix as fast as memory gives it."""
+    count = vectors.shape[1]
+    if not 1 < count <= FEW or matrix.size < LARGE:
+        return matrix @ vectors
+    result = np.empty((len(matrix), count), dtype=matrix.dtype, order="F")
+    for column in range(count):
+        np.matmul(matrix, vectors[:, column], out=result[:, column])
+    return result
 
 
 def inner(left: Factor, right: Factor) -> Array:

@@ -19,7 +19,7 @@ from viewlet.matrix.compiled import Compiled
 from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
 from viewlet.matrix.evaluate import evaluate, is_view
-from viewlet.matrix.factors import Array
+from viewlet.matrix.factors import Array, times
 from viewlet.matrix.frames import Frame
 from viewlet.matrix.health import Health
 from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, operands, shapes_in
@@ -140,7 +140,7 @@ class Refresh:
 
     def times(self, name: str, vectors: Array) -> Array:
         """The new matrix · vectors, in the common frame, without making the new matrix."""
-        product = self.old(name) @ vectors
+        product = times(self.old(name), vectors)
         match self.change(name):
             case None:
                 return product
