@@ -156,7 +156,7 @@ class Costs:
             case Whole():
                 return self.moving(3 * rows * columns)
             case Spread(rank, r, c):
-                return self.product(r, rank, c) + self.moving(2 * r * c)
+                return self.product(r, rank, c) + self.moving(4 * r * c)  # a block is made, read, and added
             case _:
                 assert_never(kind)
 
@@ -274,10 +274,14 @@ class Costs:
             case _:
                 assert_never(kind)
 
-    def checking(self, name: str, op: Op, probes: int) -> float:
+    def checking(self, name: str, op: Op, probes: int = 2) -> float:
         """The residual of a statement on some vectors."""
         read = (name, *operands(op))
         return sum(self.product(self.extents[n][0], self.extents[n][1], probes) for n in read)
+
+    def credit(self, name: str, kind: Kind) -> float:
+        """What a refresh of a statement gives towards its next check: twice what applying its change costs."""
+        return 2 * (self.machine.call + self.applying(name, kind))
 
     def stored(self, statements: Mapping[str, Op]) -> int:
         """The bytes that results take."""

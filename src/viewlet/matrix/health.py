@@ -58,7 +58,7 @@ class Health:
 
     def is_due(self, name: str, op: Op, costs: Costs, kind: Kind) -> bool:
         """Whether refreshes have cost as much as a check does since the last one."""
-        credit = self._credit.get(name, 0.0) + 2 * (costs.machine.call + costs.applying(name, kind))
+        credit = self._credit.get(name, 0.0) + costs.credit(name, kind)
         due = self.probes > 0 and credit >= costs.checking(name, op, self.probes)
         self._credit[name] = 0.0 if due else credit
         return due

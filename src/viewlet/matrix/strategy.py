@@ -63,14 +63,15 @@ def _reached(statements: Mapping[str, Op], changing: Mapping[str, Kind]) -> dict
 
 
 def _by_delta(name: str, op: Op, kind: Kinds, costs: Costs) -> tuple[float, Kind] | None:
-    """The seconds of a statement's delta and of applying it, and how its result changes."""
+    """The seconds of a statement's delta, of applying it and of its share of checks, and how its result changes."""
     rule = costs.delta(name, op, kind)
     if rule is None or is_view(op):
         return rule
     work, result = rule
     if is_thin(result, costs.extents[name]):
         result = Whole()
-    return costs.machine.rule + work + costs.applying(name, result), result
+    checks = min(costs.checking(name, op), costs.credit(name, result))
+    return costs.machine.rule + work + costs.applying(name, result) + checks, result
 
 
 def _anew(name: str, op: Op, costs: Costs) -> float:
