@@ -37,14 +37,20 @@ class Golden:
         if os.environ.get("VIEWLET_GOLDEN") != "write":
             return False
         self.parts[self.at] = (self.parts[self.at][0], text)
-        self.path.write_text(self.query + "".join(f"{heading}\n{body}" for heading, body in self.parts))
+        written = [f"{heading}\n{body}" if heading else body for heading, body in self.parts]
+        self.path.write_text(self.query + "".join(written))
         return True
 
 
 def read_golden(path: Path, mark: str, version: str) -> Golden:
-    """A golden file, and the part of it for a version of Spark: the last one that is not newer."""
+    """A golden file, and the part of it for a version of Spark: the last one that is not newer.
+
+    Where no mark comes before the first part, the query is elsewhere.
+    """
     query, *rest = re.split(rf"^({re.escape(mark)}.*)\n", path.read_text(), flags=re.MULTILINE)
     parts = list(zip(rest[::2], rest[1::2], strict=True))
+    if mark not in rest[:1]:
+        query, parts = "", [("", query), *parts]
     since = [version_of(_since(heading.removeprefix(mark))) for heading, _ in parts]
     assert since == sorted(since), f"{path.name}: older versions of Spark come first"
     return Golden(path, query, parts, max(i for i, first in enumerate(since) if first <= version_of(version)))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+import pyspark
+
 from tests.kernel_edges import (
     ALL,
     BINARY,
@@ -25,6 +27,7 @@ from tests.kernel_edges import (
     c,
     key_of,
 )
+from viewlet.catalyst.versions import change_of, version_of
 from viewlet.plan.expr import Call, Column, Expr, Literal
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Type, decimal
 
@@ -80,8 +83,24 @@ def sql(expr: Expr) -> str:
                 args[1].value if function in ("get_field", "get_list_field") and isinstance(args[1], Literal) else None
             )
             given = args[0].type if args else None
-            return SQL[function].format(*texts, all=", ".join(texts), type=kind, name=name, given=given)
+            return SQL[function.partition("[")[0]].format(
+                *texts, all=", ".join(texts), type=kind, name=name, given=given
+            )
     raise AssertionError(expr)
+
+
+_CLASSES = {
+    "upper": "Upper", "lower": "Lower", "collation_key": "CollationKey", "ceil": "Ceil", "floor": "Floor", "mode": "Mode",
+    "corr": "Corr", "percentile": "Percentile",
+}  # fmt: skip
+"""Spark's classes of the functions that mean something else since some version."""
+
+
+def as_of(function: str, version: str = pyspark.__version__) -> str:
+    """What a function is called in a version of Spark."""
+    name, _, parameters = function.partition("[")
+    change = change_of(_CLASSES.get(name, ""), version_of(version))
+    return f"{name}[{', '.join(filter(None, [parameters.rstrip(']'), change]))}]" if change else function
 
 
 def _sql_literal(literal: Literal) -> str:

@@ -160,7 +160,7 @@ def test_a_session_that_was_stopped(spark: SparkSession, tmp_path: Path, monkeyp
     own = spark.newSession()
     with viewlet.connect(tmp_path / "w", spark=own) as db:
         db.sql("CREATE TABLE t (id BIGINT)")
-        monkeypatch.setattr("viewlet.catalyst.session.is_alive", lambda _: False)
+        monkeypatch.setattr("viewlet.catalyst.handles.is_alive", lambda _: False)
         with pytest.raises(viewlet.errors.SparkMissing, match="was stopped"):
             db.sql("SELECT 1 AS x FROM t")
 

@@ -8,7 +8,6 @@ and read the difference.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +95,6 @@ def test_golden_workload(fresh: Any, workload: str, name: str) -> None:
     program = compile_view(name, analysis.plan, analysis.columns, ABILITIES, facts=facts)
     assert from_json(to_json(program)) == program
     text = explain_program(program) + "\n"
-    path = WORKLOADS / workload / f"{name}.txt"
-    if os.environ.get("VIEWLET_GOLDEN") == "write":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    else:
-        assert text == path.read_text()
+    golden = read_golden(WORKLOADS / workload / f"{name}.txt", "-- program", fresh.version)
+    if not golden.is_rewritten(text):
+        assert text == golden.expected

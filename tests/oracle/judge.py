@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,11 @@ def _parsed(kind: str) -> DataType:
     return parsed[0].dataType
 
 
+_IN_UTC: Any = (
+    {"timestamp_utc": True} if "timestamp_utc" in signature(to_arrow_type).parameters else {"timezone": "UTC"}
+)
+
+
 def arrow_type(kind: DataType) -> pa.DataType:
     match kind:
         case YearMonthIntervalType():
@@ -176,4 +182,4 @@ def arrow_type(kind: DataType) -> pa.DataType:
         case VariantType():
             parts = [pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")]
             return pa.struct(parts)
-    return to_arrow_type(kind, timestamp_utc=True)
+    return to_arrow_type(kind, **_IN_UTC)

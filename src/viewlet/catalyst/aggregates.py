@@ -14,6 +14,7 @@ from viewlet.catalyst.jvm import class_of, walk
 from viewlet.catalyst.sketches import hll_constants
 from viewlet.catalyst.tree import Tree, fingerprint, mode_of, refuse_collated
 from viewlet.catalyst.users import handlers_of
+from viewlet.catalyst.versions import change_of
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
 from viewlet.plan.types import BINARY, decimal
 
@@ -75,7 +76,7 @@ def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tupl
         args = (*args, Literal(hll_constants(function.jvm), BINARY))
     if function.kind == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
-    return function_name(function), args
+    return function_name(function, expressions.version), args
 
 
 def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:
@@ -88,8 +89,8 @@ def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple
     return f"listagg[{more}]" if order else "listagg", args
 
 
-def function_name(function: Tree) -> str:
-    """Spark's name of an aggregate function, with its mode and its parameters."""
+def function_name(function: Tree, version: tuple[int, int]) -> str:
+    """Spark's name of an aggregate function, with its mode, its parameters, and since when it means what it does."""
     if function.kind in ("PythonUDAF", "PythonUDF", "ScalaAggregator"):
         return f"{function.data.get('name') or function.jvm.prettyName()}[{fingerprint(function)}]"
     name = CANONICAL.get(function.kind) or str(function.jvm.prettyName())
@@ -98,7 +99,7 @@ def function_name(function: Tree) -> str:
     if function.kind in ("Corr", "Skewness", "Kurtosis"):
         name = in_mode(name, _mode_of_division(function))
     more = [f"{key}={value}" for key, value in parameters(function).items()]
-    more.extend(filter(None, [null_treatment(function)]))
+    more.extend(filter(None, [null_treatment(function), change_of(function.kind, version)]))
     return f"{name}[{', '.join(more)}]" if more else name
 
 

@@ -49,7 +49,6 @@ _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE"
 _RULES_LEFT_OUT = (
     "catalyst.optimizer.MergeScalarSubqueries",
     "catalyst.optimizer.MergeSubplans",  # its name in Spark 4.2
-    "execution.planmerging.MergeSubplans",  # and in 4.3
     "catalyst.optimizer.InferWindowGroupLimit",
     "catalyst.optimizer.InjectRuntimeFilter",
     *FAULTY_RULES,

@@ -281,7 +281,9 @@ class Decoder:
         return self._expressions_of(rows.names())
 
     def _expressions_of(self, names: dict[Id, Column]) -> Expressions:
-        return Expressions(names, plain_strings=self.plain_strings, sparks_own=self.sparks_own)
+        return Expressions(
+            names, version=self.jvm.version, plain_strings=self.plain_strings, sparks_own=self.sparks_own
+        )
 
     def _results(self, operator: Operator, decoder: Expressions, name: str) -> tuple[Named, ...]:
         """Named results: a column that is handed on keeps its name, unless it is there twice."""

@@ -15,6 +15,7 @@ from viewlet.catalyst.intervals import decode_time_plus
 from viewlet.catalyst.jvm import items
 from viewlet.catalyst.literals import NoPythonValue, literal_value, python_value
 from viewlet.catalyst.tree import Id, Tree, Undecodable, column_id, fingerprint, mode_of
+from viewlet.catalyst.versions import change_of
 from viewlet.catalyst.windows import decode_over
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Order
 from viewlet.plan.types import BOOLEAN, STRING
@@ -36,9 +37,15 @@ class Expressions:
     """Decodes the expressions of one operator, given the names of the columns it reads."""
 
     def __init__(
-        self, names: Mapping[Id, Column], *, plain_strings: bool = True, sparks_own: frozenset[str] = frozenset()
+        self,
+        names: Mapping[Id, Column],
+        *,
+        version: tuple[int, int],
+        plain_strings: bool = True,
+        sparks_own: frozenset[str] = frozenset(),
     ) -> None:
         self.names = names
+        self.version = version
         self.plain_strings = plain_strings
         """False where a collation other than bytes may be about: then what touches it is left to Spark."""
         self.sparks_own = sparks_own
@@ -76,7 +83,7 @@ class Expressions:
             case "IsNull" | "IsNotNull":
                 return self.known(tree)
             case "CollationKey":
-                return self.call("collation_key", tree)
+                return self.call(self.as_of_now("collation_key", tree), tree)
             case "Cast" | "Collate" if all(
                 kind.name in ("string", "collated") for kind in (tree.type, tree.parts[0].type)
             ):
@@ -122,7 +129,7 @@ class Expressions:
         if name := functions.PREDICATES.get(kind):
             return Call(name, self.decode_all(tree.parts), BOOLEAN)
         if name := functions.PLAIN.get(kind):
-            return self.call(name, tree)
+            return self.call(self.as_of_now(name, tree), tree)
         if name := functions.MODAL.get(kind):
             return self.call(functions.in_mode(name, mode_of(tree)), tree)
         if (name := functions.ONE_ARGUMENT.get(kind)) and len(tree.parts) == 1:
@@ -153,6 +160,11 @@ class Expressions:
             case "InSet":
                 return self.in_set(tree)
         return None
+
+    def as_of_now(self, name: str, tree: Tree) -> str:
+        """A function's name, with the version of Spark since which it means what it does; without ANSI, ceil never fails."""
+        change = None if tree.data.get("failOnError") is False else change_of(tree.kind, self.version)
+        return f"{name}[{change}]" if change else name
 
     def call(self, name: str, tree: Tree) -> Call:
         return Call(name, self.decode_all(tree.parts), tree.type)

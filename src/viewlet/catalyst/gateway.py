@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -28,7 +29,9 @@ def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
         conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": relay.entrance})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
-        yield
+        with warnings.catch_warnings():  # PySpark imports its own tests, which do not know every version of pandas
+            warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+            yield
     except BaseException:
         relay.say()
         raise

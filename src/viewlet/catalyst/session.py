@@ -58,8 +58,8 @@ def _new_session(master: str) -> SparkSession:
 
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
-FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion",)
-"""Rules of Spark's optimizer that fail on plans that are right: this one on correlated subqueries."""
+FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion", "execution.planmerging.MergeSubplans")
+"""Rules of Spark's optimizer that fail on plans that are right: on correlated subqueries, on aggregates in Python."""
 EAGER_RULES = ("catalyst.optimizer.ConvertToLocalRelation",)
 """Rules that compute with the rows of small tables on the way, before others have put conditions in a better order."""
 

@@ -29,6 +29,15 @@ CONSTRUCTORS = {
 }  # fmt: skip
 """The classes whose parameters differ, or have differed, between versions: how many Viewlet gives them."""
 
+CHANGED = {
+    "Upper": (4, 2), "Lower": (4, 2), "CollationKey": (4, 2),  # Unicode 17
+    "Mode": (4, 2),  # -0.0 is 0.0
+    "Ceil": (4, 3), "Floor": (4, 3),  # fail, under ANSI, where no BIGINT is near
+    "Corr": (4, 3),  # NULL where a side does not vary, also under ANSI
+    "Percentile": (4, 3),  # another rounding, and other infinities
+}  # fmt: skip
+"""Functions evaluated in process whose meaning changed, and since when. Each meaning has a name, and an entry, of its own."""
+
 _PROBED: WeakSet[SparkContext] = WeakSet()
 
 
@@ -36,6 +45,12 @@ def version_of(text: str) -> tuple[int, int]:
     """The major and the minor number of a version."""
     major, minor = [*re.findall(r"\d+", text), "0", "0"][:2]
     return int(major), int(minor)
+
+
+def change_of(kind: str, version: tuple[int, int]) -> str | None:
+    """Since when a function means what it does in a version of Spark; None for what it has always meant."""
+    since = CHANGED.get(kind)
+    return None if since is None or version < since else f"since {since[0]}.{since[1]}"
 
 
 def refuse_version(text: str) -> None:

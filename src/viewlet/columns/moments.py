@@ -143,9 +143,13 @@ def _shape(powers: Powers, degree: int, fails: bool) -> Values:
     return values - 3.0, valid
 
 
-def _correlation(powers: Powers, fails: bool) -> Values:
-    spread = np.sqrt(powers.joint(FIRST, FIRST) * powers.joint(SECOND, SECOND))
-    return _divided(powers.joint(FIRST, SECOND), spread, powers.counts > 1, fails, "corr")
+def _correlation(powers: Powers, fails: bool, *, of_constants: bool = False) -> Values:
+    """Where a side does not vary, what a division by zero gives, or NULL if correlations of constants are known."""
+    spreads = powers.joint(FIRST, FIRST), powers.joint(SECOND, SECOND)
+    varies = (spreads[0] != 0) & (spreads[1] != 0) if of_constants else True
+    return _divided(
+        powers.joint(FIRST, SECOND), np.sqrt(spreads[0] * spreads[1]), (powers.counts > 1) & varies, fails, "corr"
+    )
 
 
 def _divided(a: Doubles, b: Doubles, valid: Mask, fails: bool, name: str) -> Values:
@@ -191,6 +195,8 @@ _ANSWERS: dict[str, Callable[[Powers], Values]] = {
     "covar_samp": lambda p: _covariance(p, sample=True),
     "corr": lambda p: _correlation(p, fails=True),
     "wrapping_corr": lambda p: _correlation(p, fails=False),
+    "corr[since 4.3]": lambda p: _correlation(p, fails=True, of_constants=True),
+    "wrapping_corr[since 4.3]": lambda p: _correlation(p, fails=False, of_constants=True),
     "regr_sxx": lambda p: (p.joint(FIRST, FIRST), p.counts > 0),
     "regr_sxy": lambda p: (p.joint(FIRST, SECOND), p.counts > 0),
     "regr_slope": _slope,

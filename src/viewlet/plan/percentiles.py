@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from viewlet.plan.expr import Call, Expr, Literal, Reduce
 
-PERCENTILES = frozenset(f"{name}{way}" for name in ("percentile", "percentile_disc") for way in ("", "[reverse=true]"))
+_REVERSE = ("percentile[reverse=true]", "percentile[reverse=true, since 4.3]", "percentile_disc[reverse=true]")
+PERCENTILES = frozenset(("percentile", "percentile[since 4.3]", "percentile_disc", *_REVERSE))
 
 
 def shares_in(expr: Expr) -> tuple[float, ...]:
@@ -21,4 +22,4 @@ def shares_in(expr: Expr) -> tuple[float, ...]:
 def shares_of(call: Reduce) -> tuple[float, ...]:
     """How far from the least value on, as shares of the group, what a percentile asks for is; none if that is not known."""
     shares = shares_in(call.args[1]) if call.function in PERCENTILES else ()
-    return tuple(1 - share for share in shares) if call.function.endswith("[reverse=true]") else shares
+    return tuple(1 - share for share in shares) if call.function in _REVERSE else shares

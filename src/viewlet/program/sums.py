@@ -23,6 +23,7 @@ POWERS: dict[str, tuple[Power, ...]] = {
     **dict.fromkeys(("covar_pop", "covar_samp", "regr_sxy"), _JOINT),
     **dict.fromkeys(("regr_slope", "regr_intercept"), (*_JOINT, (0, 2))),
     **dict.fromkeys(("corr", "wrapping_corr", "regr_r2"), (*_JOINT, (2, 0), (0, 2))),
+    **dict.fromkeys(("corr[since 4.3]", "wrapping_corr[since 4.3]"), (*_JOINT, (2, 0), (0, 2))),
 }
 """The moments, functions of doubles, and the powers of which they need the sums."""
 

@@ -221,9 +221,9 @@ def _shift(function: Any) -> Rule:
     return rule
 
 
-def _whole(name: str) -> Rule:
-    """Ceiling and floor, as a bigint or a decimal without fraction."""
-    function = np.ceil if name == "ceil" else np.floor
+def _whole(name: str, *, fails: bool = False) -> Rule:
+    """Ceiling and floor, as a bigint or a decimal without fraction; of what no bigint is near, the nearest, or an error."""
+    function, overflow = np.ceil if name == "ceil" else np.floor, f"[ARITHMETIC_OVERFLOW] Overflow in {name}."
 
     def rule(call: Call) -> Kernel | None:
         if len(call.args) != 1:
@@ -233,11 +233,17 @@ def _whole(name: str) -> Rule:
                 return decimals.whole(name, call)
             case "bigint", "bigint":
                 return strict(lambda a: a)
+            case "double", "bigint" if fails:
+                return raising(lambda a: (saturated(function(a)), (Failure(_beyond_bigint(function(a)), overflow),)))
             case "double", "bigint":
                 return strict(lambda a: saturated(function(a)))
         return None
 
     return rule
+
+
+def _beyond_bigint(values: Values) -> Mask:
+    return (values >= 2.0**63) | (values < -(2.0**63))
 
 
 def saturated(values: Values) -> Values:
@@ -288,6 +294,8 @@ RULES: dict[str, Rule] = {
     "sqrt": _sqrt,
     "ceil": _whole("ceil"),
     "floor": _whole("floor"),
+    "ceil[since 4.3]": _whole("ceil", fails=True),
+    "floor[since 4.3]": _whole("floor", fails=True),
     "round": _round,
     "normalize_float": _normalize,
     "bit_and": _bits(operator.and_),

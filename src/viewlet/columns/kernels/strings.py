@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.kernels.kernel import Kernel, Part, Rule, strict
-from viewlet.columns.kernels.lettercase import by_letters, lower, upper
+from viewlet.columns.kernels.lettercase import UNICODE_16, UNICODE_17, by_letters
 from viewlet.columns.kernels.vectors import Evaluate, Vector, both, read_arrow, reader, spread
 from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
@@ -171,8 +171,10 @@ RULES: dict[str, Rule] = {
     "length": _length,
     "substring": _substring,
     "concat": _concat,
-    "upper": _letters(by_letters("ascii_upper", upper)),
-    "lower": _letters(by_letters("ascii_lower", lower)),
+    "upper": _letters(by_letters("ascii_upper", UNICODE_16.upper)),
+    "lower": _letters(by_letters("ascii_lower", UNICODE_16.lower)),
+    "upper[since 4.2]": _letters(by_letters("ascii_upper", UNICODE_17.upper)),
+    "lower[since 4.2]": _letters(by_letters("ascii_lower", UNICODE_17.lower)),
     "trim": _map("utf8_trim", _SPACE),
     "ltrim": _map("utf8_ltrim", _SPACE),
     "rtrim": _map("utf8_rtrim", _SPACE),

@@ -15,7 +15,7 @@ from viewlet.program.sums import POWERS
 
 FUNCTIONS = {
     **{name: name for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "skewness", "kurtosis")},
-    **{name: name for name in ("covar_pop", "covar_samp", "corr")},
+    **{name: name for name in ("covar_pop", "covar_samp", "corr", "corr[since 4.3]")},
     "variance": "var_samp",
     "stddev": "stddev_samp",
     "std": "stddev_samp",

@@ -39,12 +39,24 @@ def refuse(call: Reduce) -> str | None:
     return f"{call.function}({', '.join(str(a.type) for a in call.args)}) is evaluated by Spark alone"
 
 
-def _interpolated(look: Look, sizes: Positions, share: float) -> Doubles:
-    place = (sizes - 1) * share
-    low, high = np.floor(place), np.ceil(place)
-    below, above = look(low.astype(np.int64)), look(high.astype(np.int64))
-    between = (high - place) * below + (place - low) * above
-    return np.where((low == high) | (below == above), below, between)
+def _weighted(look: Look, sizes: Positions, share: float) -> Doubles:
+    """Both neighbours, weighted by how near they are."""
+    place, below, above = _neighbours(look, sizes, share)
+    between = (np.ceil(place) - place) * below + (place - np.floor(place)) * above
+    return np.where((place == np.floor(place)) | (below == above), below, between)
+
+
+def _stepped(look: Look, sizes: Positions, share: float) -> Doubles:
+    """From the neighbour below, a part of the way to the one above."""
+    place, below, above = _neighbours(look, sizes, share)
+    between = below + (above - below) * (place - np.floor(place))
+    return np.where((place == np.floor(place)) | (below == above), below, between)
+
+
+def _neighbours(look: Look, sizes: Positions, share: float) -> tuple[Doubles, Doubles, Doubles]:
+    """A place, and the values of each group below and above it."""
+    place: Doubles = (sizes - 1) * np.float64(share)
+    return place, look(np.floor(place).astype(np.int64)), look(np.ceil(place).astype(np.int64))
 
 
 def _ranked(look: Look, sizes: Positions, share: float) -> Doubles:
@@ -86,8 +98,10 @@ def _results(found: list[Doubles], valid: np.ndarray[Any, np.dtype[np.bool_]], *
 
 
 BUILDERS = {
-    "percentile": _builder(_interpolated, descending=False),
-    "percentile[reverse=true]": _builder(_interpolated, descending=True),
+    "percentile": _builder(_weighted, descending=False),
+    "percentile[reverse=true]": _builder(_weighted, descending=True),
+    "percentile[since 4.3]": _builder(_stepped, descending=False),
+    "percentile[reverse=true, since 4.3]": _builder(_stepped, descending=True),
     "percentile_disc": _builder(_ranked, descending=False),
     "percentile_disc[reverse=true]": _builder(_ranked, descending=True),
 }

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import from_numpy, truth_of
+from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import hash_array
 from viewlet.columns.order import why_not_order
+from viewlet.columns.rows import Rows
 from viewlet.columns.types import arrow_type
 from viewlet.engine import handlers
 from viewlet.engine.local import moments, percentiles, sketches, sums, texts
@@ -31,8 +33,8 @@ from viewlet.engine.local.groups import (
     taken,
     without_nulls,
 )
-from viewlet.plan.expr import Reduce
-from viewlet.plan.types import FRACTIONAL, INTEGRAL
+from viewlet.plan.expr import Call, Column, Reduce
+from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
 
 Reducer = Callable[[Sequence[pa.Array], Groups], pa.Array]
 
@@ -132,12 +134,14 @@ def _extreme(*, largest: bool) -> Callable[[Reduce], Reducer]:
     return build
 
 
-def _mode(*, largest: bool) -> Callable[[Reduce], Reducer]:
-    """The value that a group has most often; of several the smallest, or the largest."""
+def _mode(*, largest: bool, one_zero: bool = False) -> Callable[[Reduce], Reducer]:
+    """The value that a group has most often, −0.0 as 0.0 or by itself; of several the smallest, or the largest."""
 
     def build(call: Reduce) -> Reducer:
+        given = _with_one_zero(call.args[0].type) if one_zero else lambda array: array
+
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
-            (array,), counted = count_each(*without_nulls(args, groups))
+            (array,), counted = count_each(*without_nulls([given(args[0])], groups))
             most = np.zeros(groups.count, dtype=np.int64)
             np.maximum.at(most, counted.of, counted.weights)
             (array,), first = taken([array], counted, np.flatnonzero(counted.weights == most[counted.of]))
@@ -146,6 +150,20 @@ def _mode(*, largest: bool) -> Callable[[Reduce], Reducer]:
         return reduce
 
     return build
+
+
+def _with_one_zero(kind: Type) -> Callable[[pa.Array], pa.Array]:
+    """A column without −0.0; of other types than floating-point numbers, as it is."""
+    if kind.name not in FRACTIONAL:
+        return lambda array: array
+    normalize = compile_expr(Call("normalize_float", (Column("x", kind),), kind))
+    return lambda array: normalize(Rows.of(pa.table({"x": array})))
+
+
+def _nothing_floating_inside(call: Reduce) -> str | None:
+    kind = call.args[0].type
+    nested = kind.has_floats and kind.name not in FRACTIONAL
+    return f"{call.function} of {kind} is evaluated by Spark alone" if nested else why_not_order(kind)
 
 
 def _ends(*, last: bool, ignore_nulls: bool) -> Callable[[Reduce], Reducer]:
@@ -240,6 +258,8 @@ TABLE: dict[str, Entry] = {
     "bit_xor": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_xor, 0)),
     "mode[reverseOpt=true]": Entry(_orderable, _mode(largest=False)),
     "mode[reverseOpt=false]": Entry(_orderable, _mode(largest=True)),
+    "mode[reverseOpt=true, since 4.2]": Entry(_nothing_floating_inside, _mode(largest=False, one_zero=True)),
+    "mode[reverseOpt=false, since 4.2]": Entry(_nothing_floating_inside, _mode(largest=True, one_zero=True)),
     **{name: Entry(percentiles.refuse, build) for name, build in percentiles.BUILDERS.items()},
     **{name: Entry(_only("double"), moments.build_moment) for name in moments.FUNCTIONS},
 }
