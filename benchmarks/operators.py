@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 
 import viewlet
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, run_on_spark, say, spread, timed
-from viewlet.catalyst.session import start_spark
-from viewlet.screen import duration, size
+from viewlet.formatting import duration, size
+from viewlet.spark.session.session import start_spark
 
 GROUPS, EPOCH, RUNS = 1_000, 1_000, 9
 GOAL = 20

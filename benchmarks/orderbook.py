@@ -33,8 +33,8 @@ from workloads.orderbook.generator import Book
 
 import viewlet
 from benchmarks.refresh import timed
-from viewlet.catalyst.session import start_spark
 from viewlet.compile.rules import FIRST_ORDER
+from viewlet.spark.session.session import start_spark
 
 EPOCHS = (1, 10, 1_000)
 THESIS = {

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import viewlet
-from viewlet.catalyst.session import start_spark
+from viewlet.spark.session.session import start_spark
 
 VIEWS = {
     "a": "SELECT item, count(*) AS n, sum(amount) AS total FROM sales GROUP BY item",

@@ -33,8 +33,8 @@ from workloads.tpch.data import Stream, chunks, generate, only, sample_orders, w
 
 import viewlet
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, run_on_spark, say, spread, timed
-from viewlet.catalyst.session import start_spark
-from viewlet.screen import duration, size
+from viewlet.formatting import duration, size
+from viewlet.spark.session.session import start_spark
 
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 RUNS = {1: 30, 20: 10, 200: 20, 5_000: 9}

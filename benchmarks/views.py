@@ -20,8 +20,8 @@ import pyarrow as pa
 
 import viewlet
 from benchmarks.measure import Times, grid, measured, say, spread, timed
-from viewlet.catalyst.session import start_spark
-from viewlet.screen import duration
+from viewlet.formatting import duration
+from viewlet.spark.session.session import start_spark
 
 KINDS = {
     "filter": "SELECT id, cust, total FROM orders WHERE total > {n}00",

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from viewlet.catalyst.versions import version_of
+from viewlet.spark.session.versions import version_of
 
 _FROM = re.compile(r" from Spark (\d+\.\d+): \S.*")
 

@@ -27,9 +27,9 @@ from tests.kernel_edges import (
     c,
     key_of,
 )
-from viewlet.catalyst.versions import change_of, version_of
 from viewlet.plan.expr import Call, Column, Expr, Literal
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Type, decimal
+from viewlet.spark.session.versions import change_of, version_of
 
 MIXED = tuple(decimal(p, s) for p, s in ((4, 2), (18, 4), (19, 0), (38, 18), (38, 37)))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.types import arrow_type
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.plan.expr import Column
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal, parse_type
 

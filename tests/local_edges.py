@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
-from viewlet.engine.local import compile_plan, why_not
+from viewlet.engine.groups import compile_plan, why_not
 from viewlet.plan.expr import Call, Column, Literal
 from viewlet.plan.nodes import Input, Plan
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, Field, parse_type

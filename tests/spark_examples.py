@@ -19,11 +19,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
 from viewlet import Database
-from viewlet.catalyst.jvm import class_of, items, quietly, walk, walk_plan
 from viewlet.errors import EvaluationError, SqlError, UnknownName, UnsupportedQuery, ViewletError
 from viewlet.program.chain import chain
 from viewlet.program.program import Program
-from viewlet.program.terms import Native, Regroup
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.spark.session.jvm import class_of, items, quietly, walk, walk_plan
 
 SPARKS_OWN = (PySparkException, Py4JJavaError)
 INLINE = ("UnresolvedInlineTable", "ResolvedInlineTable", "LocalRelation")
@@ -181,7 +181,7 @@ def _cancelled(wrong: list[dict[str, Any]]) -> bool:
 def where(program: Program) -> str:
     """Whether Spark takes part in keeping a view."""
     parts = [part for step in program.steps for term in step.terms for part in chain(term)]
-    on_spark = any(isinstance(p, Native) or (isinstance(p, Regroup) and p.native is not None) for p in parts)
+    on_spark = any(isinstance(p, SparkRowwise) or (isinstance(p, Regroup) and p.native is not None) for p in parts)
     return "Spark" if on_spark else "in process"
 
 

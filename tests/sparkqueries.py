@@ -27,8 +27,8 @@ from pyspark.sql.types import StructField, StructType
 from tests.conftest import small_session
 from tests.spark_examples import SPARKS_OWN, compare, fails_in_spark
 from viewlet import Database
-from viewlet.catalyst.jvm import quietly
 from viewlet.errors import RejectedEpoch, SqlError, UnknownName, UnsupportedQuery, ViewletError
+from viewlet.spark.session.jvm import quietly
 from viewlet.sql import split
 
 QUERY = re.compile(r"\(|(SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)

@@ -160,7 +160,7 @@ def test_a_session_that_was_stopped(spark: SparkSession, tmp_path: Path, monkeyp
     own = spark.newSession()
     with viewlet.connect(tmp_path / "w", spark=own) as db:
         db.sql("CREATE TABLE t (id BIGINT)")
-        monkeypatch.setattr("viewlet.catalyst.handles.is_alive", lambda _: False)
+        monkeypatch.setattr("viewlet.spark.session.handles.is_alive", lambda _: False)
         with pytest.raises(viewlet.errors.SparkMissing, match="was stopped"):
             db.sql("SELECT 1 AS x FROM t")
 
@@ -191,7 +191,7 @@ def test_spark_of_our_own_starts_and_fails_without_a_word(tmp_path: Path) -> Non
 
 
 def test_what_java_says_while_it_starts_is_held_back(capfd: pytest.CaptureFixture[str]) -> None:
-    from viewlet.catalyst.gateway import Relay
+    from viewlet.spark.session.gateway import Relay
 
     relay, said = Relay(), ""
     os.write(relay.entrance, b"no such heap\n")

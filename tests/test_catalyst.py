@@ -23,7 +23,7 @@ from viewlet.plan.types import Field, Type, parse_type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from viewlet.catalyst.analyse import Analysis
+    from viewlet.spark.analyse import Analysis
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +63,7 @@ TABLES = {
 
 
 def analysed(spark: SparkSession, definition: Any) -> Analysis:
-    from viewlet.catalyst.analyse import analyse
+    from viewlet.spark.analyse import analyse
 
     return analyse(spark, definition, TABLES)
 
@@ -88,8 +88,8 @@ def test_golden_plan(spark: SparkSession, path: Path) -> None:
 @pytest.mark.parametrize("name", ["tpch_q21", "scalar_subqueries", "several_distinct", "windows", "recursive"])
 def test_plan_is_well_formed(spark: SparkSession, name: str) -> None:
     """Names are made once, expressions read only what the inputs have, and origins are Spark's preorder."""
-    from viewlet.catalyst.jvm import walk_plan
     from viewlet.plan.expr import columns_of
+    from viewlet.spark.session.jvm import walk_plan
 
     analysis = analysed(spark, golden(name))
     made: list[str] = []
@@ -127,7 +127,7 @@ def test_dataframe_and_sql_are_one_case(spark: SparkSession) -> None:
 
 def test_tables_with_rows_are_still_only_names(spark: SparkSession) -> None:
     """A session where the tables are registered with real rows gives the same plan as one without."""
-    from viewlet.catalyst.tables import register
+    from viewlet.spark.session.leaves import register
 
     query = "SELECT a.name, b.name AS other FROM customers a JOIN customers b ON a.cust = b.cust + 1"
     bare = analysed(spark, query).plan
@@ -148,7 +148,7 @@ def _equal(left: str, right: str) -> Any:
 
 
 def test_a_table_that_changed_its_columns(spark: SparkSession) -> None:
-    from viewlet.catalyst.analyse import analyse
+    from viewlet.spark.analyse import analyse
 
     before = {"t": fields("a int")}
     analyse(spark, "SELECT a FROM t", before)
@@ -199,12 +199,12 @@ def test_constants(spark: SparkSession) -> None:
     plan = analysed(spark, "SELECT id FROM range(2) UNION ALL SELECT id FROM orders WHERE false").plan
     assert show(plan) == "Values [id] (0), (1)"
     large = analysed(spark, "SELECT id FROM range(5000)").plan
-    assert isinstance(large, nodes.Sealed)
+    assert isinstance(large, nodes.SparkOperator)
     assert large.inputs == ()
 
 
 def test_types_survive_the_way_to_spark_and_back(spark: SparkSession) -> None:
-    from viewlet.catalyst.analyse import analyse
+    from viewlet.spark.analyse import analyse
 
     kinds = [
         "tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date", "timestamp",

@@ -93,7 +93,7 @@ def test_data_from_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_gone(spark: SparkSession) -> None:
-    from viewlet.catalyst.analyse import analyse
+    from viewlet.spark.analyse import analyse
 
     analyse(spark, "SELECT * FROM gone", {**TABLES, "gone": TABLES["region"]})
     with pytest.raises(UnknownName, match="gone"):
@@ -103,7 +103,7 @@ def test_a_table_that_is_gone(spark: SparkSession) -> None:
 def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import SparkSession
 
-    from viewlet.catalyst import session
+    from viewlet.spark.session import session
 
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession, "_instantiatedSession", None)

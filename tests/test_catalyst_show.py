@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from viewlet.catalyst.types import decode_type, encode_type
 from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Opaque, Order, Over, Reduce
 from viewlet.plan.nodes import Aggregate, Input, Join, Plan, Project, Scan, Top, Union, Values, Window
 from viewlet.plan.show import show, show_expr, show_order
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Field, Type, parse_type
+from viewlet.spark.decode.data_types import decode_type, encode_type
 
 A, B = Column("a", BIGINT), Column("b", BIGINT)
 ONE, X = Literal(1, BIGINT), Literal("it's", STRING)

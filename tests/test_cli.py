@@ -16,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet import cli, screen
-from viewlet.cli import main
+from viewlet import formatting as screen
+from viewlet.cli import main as cli
+from viewlet.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Captured = pytest.CaptureFixture[str]

@@ -17,13 +17,13 @@ from workloads import orderbook, tpcds, tpch
 from tests.goldens import read_golden
 from tests.test_catalyst import GOLDEN as PLANS
 from tests.test_catalyst import analysed, golden
-from viewlet.catalyst.analyse import analyse
 from viewlet.compile import Facts, compile_view
-from viewlet.explain import explain_program
+from viewlet.inspect.explain import explain_program
 from viewlet.program.codec import from_json, to_json
 from viewlet.program.program import Program
+from viewlet.spark.analyse import analyse
 from viewlet.sql import CreateTable, parse
-from viewlet.views import ABILITIES
+from viewlet.warehouse.define import ABILITIES
 
 pytestmark = pytest.mark.spark
 

@@ -97,7 +97,7 @@ def test_a_warehouse_opens_again_without_spark(tmp_path: Path, spark: Any, monke
         db.sql(ORDERS)
         db.sql(SPEND)
         filled(db)
-    monkeypatch.setattr("viewlet.catalyst.session.start_spark", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("viewlet.spark.session.session.start_spark", lambda *_: pytest.fail("Spark was started"))
     with viewlet.connect(tmp_path / "w") as db:
         db.insert("orders", [(4, 8, Decimal("4.00"))])
         assert sorted(db.table("spend").rows()) == [(7, Decimal("6.00")), (8, Decimal("5.00"))]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewlet.columns.digits import Doubles
-from viewlet.columns.exact import add_doubles
+from viewlet.columns.exact.digits import Doubles
+from viewlet.columns.exact.double_sums import add_doubles
 
 LARGEST, LEAST = 1.7976931348623157e308, 5e-324
 

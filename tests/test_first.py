@@ -19,10 +19,11 @@ from viewlet.columns import hash as hashing
 from viewlet.columns import rows as bags
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.store import contents, ranges
+from viewlet.store import contents
+from viewlet.store.access import ranges
 from viewlet.store.contents import Contents
-from viewlet.store.layout import Layout
-from viewlet.store.writing import make_map_run
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.write_runs import make_map_run
 
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "bigint": (pa.int64(), [None, -(2**63), -1, 0, 1, 2**63 - 1, *range(2, 12)]),

@@ -76,7 +76,7 @@ def table_rows(name: str, seed: int) -> list[tuple[Any, ...]]:
 
 
 def frame(spark: SparkSession, name: str, rows: list[tuple[Any, ...]], *more: Field) -> DataFrame:
-    from viewlet.catalyst.frames import spark_schema
+    from viewlet.spark.session.arrow_frames import spark_schema
 
     return spark.createDataFrame(rows, spark_schema((*TABLES[name], *more))).coalesce(1)
 
@@ -96,8 +96,8 @@ def plain(found: Any) -> Any:
 
 def expected(spark: SparkSession, query: str) -> Counter[str]:
     """What Spark SQL returns for the user's own text."""
-    from viewlet.catalyst.fragments import whole_inputs
-    from viewlet.catalyst.tables import register
+    from viewlet.spark.fragments.fragments import whole_inputs
+    from viewlet.spark.session.leaves import register
 
     names = set(whole_inputs(analysed(spark, query))[1])
     for name in names:
@@ -107,7 +107,7 @@ def expected(spark: SparkSession, query: str) -> Counter[str]:
 
 def run_whole(spark: SparkSession, query: str, *, order: int = 0) -> Counter[str]:
     """The whole definition as a fragment, on the rows in some order."""
-    from viewlet.catalyst.fragments import make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
     analysis = analysed(spark, query)
     cuts, names = whole_inputs(analysis)
@@ -152,7 +152,7 @@ def test_without_ties_the_answer_is_sparks(spark: SparkSession) -> None:
 @pytest.mark.parametrize("name", KEYED)
 def test_keys_keep_groups_apart(spark: SparkSession, name: str) -> None:
     """Two data sets side by side under two keys give two results side by side."""
-    from viewlet.catalyst.fragments import make_keyed, make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_keyed, make_whole, run, whole_inputs
 
     analysis = analysed(spark, golden(name))
     cuts, names = whole_inputs(analysis)
@@ -169,7 +169,7 @@ def test_keys_keep_groups_apart(spark: SparkSession, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["functions_on_rows", "explode", "unpivot", "opaque_parameters", "nested"])
 def test_weights_pass_through_rows(spark: SparkSession, name: str) -> None:
-    from viewlet.catalyst.fragments import make_rowwise, make_whole, run
+    from viewlet.spark.fragments.fragments import make_rowwise, make_whole, run
 
     queries = {
         "functions_on_rows": "SELECT id, regexp_replace(s, 'a', 'z') AS r, date_trunc('month', ts) AS t FROM orders",
@@ -201,7 +201,7 @@ def _scans(analysis: Any, plan: Any) -> tuple[int, ...]:
 
 def test_a_piece_from_the_middle(spark: SparkSession) -> None:
     """Only the aggregate of a query, over the rows that its join would give."""
-    from viewlet.catalyst.fragments import make_keyed, run
+    from viewlet.spark.fragments.fragments import make_keyed, run
 
     analysis = analysed(spark, "SELECT name, min(total) AS t FROM orders JOIN customers USING (cust) GROUP BY name")
     below = analysis.plan.rows  # type: ignore[union-attr]
@@ -222,7 +222,7 @@ def _order(plan: Any) -> list[str]:
 
 def test_the_result_of_one_fragment_is_the_input_of_another(spark: SparkSession) -> None:
     """Their columns have the same ids in Spark, on both sides of a self-join too."""
-    from viewlet.catalyst.fragments import make_whole, run
+    from viewlet.spark.fragments.fragments import make_whole, run
 
     analysis = analysed(
         spark, "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.cust = b.cust AND a.id < b.id"
@@ -242,7 +242,7 @@ def test_the_result_of_one_fragment_is_the_input_of_another(spark: SparkSession)
 def test_python_functions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import functions as F
 
-    from viewlet.catalyst.fragments import make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
     monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
     add = F.udf(lambda x: None if x is None else x + 1, "bigint")
@@ -259,7 +259,7 @@ def test_python_functions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_drop_duplicates_keeps_a_whole_row(spark: SparkSession) -> None:
-    from viewlet.catalyst.fragments import make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
     analysis = analysed(spark, spark.table("orders").select("cust", "id", "s", "m").dropDuplicates(["cust"]))
     rows = frame(spark, "orders", table_rows("orders", 1))
@@ -270,7 +270,7 @@ def test_drop_duplicates_keeps_a_whole_row(spark: SparkSession) -> None:
 
 
 def test_lists_of_one_group_stay_aligned(spark: SparkSession) -> None:
-    from viewlet.catalyst.fragments import make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
     query = "SELECT collect_list(id) AS a, collect_list(100 - id) AS other, first(id) AS f, first(100 - id) AS g FROM orders"
     analysis = analysed(spark, query)
@@ -283,7 +283,7 @@ def test_lists_of_one_group_stay_aligned(spark: SparkSession) -> None:
 def test_a_partner_too_many(spark: SparkSession) -> None:
     from pyspark.errors import PySparkException
 
-    from viewlet.catalyst.fragments import make_whole, run, whole_inputs
+    from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
     analysis = analysed(spark, "SELECT id, (SELECT name FROM customers c WHERE c.region = o.s) AS n FROM orders o")
     cuts, names = whole_inputs(analysis)
@@ -304,8 +304,8 @@ def test_a_partner_too_many(spark: SparkSession) -> None:
 
 OTHER_PROCESS = """
 import sys, pathlib
-from viewlet.catalyst.session import start_spark
-from viewlet.catalyst.fragments import run
+from viewlet.spark.session.session import start_spark
+from viewlet.spark.fragments.fragments import run
 spark = start_spark(master="local[1]")
 for path in sys.argv[1:]:
     rows = spark.createDataFrame([(1, 5), (2, 5), (3, None)], "id bigint, cust bigint")
@@ -316,8 +316,8 @@ for path in sys.argv[1:]:
 def test_another_process_runs_it(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
-    from viewlet.catalyst.analyse import analyse
-    from viewlet.catalyst.fragments import make_whole, whole_inputs
+    from viewlet.spark.analyse import analyse
+    from viewlet.spark.fragments.fragments import make_whole, whole_inputs
 
     table = {"pairs": (Field("id", Type("bigint")), Field("cust", Type("bigint")))}
     analyse(spark, "SELECT * FROM pairs", table)
@@ -337,7 +337,7 @@ def test_another_process_runs_it(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_fragment_of_another_time(spark: SparkSession) -> None:
-    from viewlet.catalyst.fragments import make_whole, run
+    from viewlet.spark.fragments.fragments import make_whole, run
 
     fragment = make_whole(analysed(spark, "SELECT 1 AS one"), 0, ())
     assert bag(run(spark, fragment, [])) == Counter(["[1]"])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from viewlet.columns.arrow_types import arrow_type, spark_type
 from viewlet.columns.evaluate import compile_condition, compile_expr, why_not
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type, spark_type
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal, parse_type

@@ -21,10 +21,10 @@ from pyspark.sql.types import DataType
 
 from tests.kernel_cases import FAMILIES, WITHOUT_ANSI, as_of, sql
 from tests.kernel_edges import VOID, edge_table
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr, why_not
 from viewlet.columns.kernels import TABLE
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, columns_of
 from viewlet.plan.types import BINARY, STRING, parse_type

@@ -18,22 +18,22 @@ from hypothesis import strategies as st
 
 import viewlet
 from viewlet import EvaluationError
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.compile import compile_view
-from viewlet.engine.leading import compile_leading
-from viewlet.engine.local import compile_plan
+from viewlet.engine.groups import compile_plan
+from viewlet.engine.terms.top_k import compile_top_k
 from viewlet.plan.expr import Call, Column, Named, Order
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Top
 from viewlet.plan.types import BOOLEAN, DOUBLE, INT, STRING, Field
 from viewlet.program.codec import from_json, to_json
 from viewlet.program.program import Program
 from viewlet.program.show import show_term
-from viewlet.program.terms import Leading, Regroup
+from viewlet.program.terms import Regroup, TopK
 from viewlet.store.contents import Contents
-from viewlet.store.layout import Layout
-from viewlet.store.writing import make_map_run
-from viewlet.views import ABILITIES
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.write_runs import make_map_run
+from viewlet.warehouse.define import ABILITIES
 
 Row = tuple[Any, ...]
 
@@ -115,8 +115,8 @@ class Kept:
     """The first rows of a changing bag, as the term keeps them."""
 
     def __init__(self, order: tuple[Order, ...], limit: int, offset: int, kept: int) -> None:
-        self.term = Leading("q", Top(Input(0, FIELDS), order, limit, offset), kept, "r", (*FIELDS, MARK))
-        self.run = compile_leading(self.term)
+        self.term = TopK("q", Top(Input(0, FIELDS), order, limit, offset), kept, "r", (*FIELDS, MARK))
+        self.run = compile_top_k(self.term)
         self.rows: list[Row] = []
         self.epoch = Memory(Bag(bag_of([])), Bag(bag_of([], self.term.columns)))
 
@@ -260,7 +260,7 @@ def terms_of(program: Program) -> list[Any]:
 @pytest.mark.parametrize(("limit", "offset"), [(None, 3), (0, 2), (100_001, 0), (1, 100_000)])
 def test_what_is_not_kept_as_first_rows(limit: int | None, offset: int) -> None:
     program = compiled(top(limit, offset))
-    assert not any(isinstance(t, Leading) for t in terms_of(program))
+    assert not any(isinstance(t, TopK) for t in terms_of(program))
     assert any(isinstance(t, Regroup) for t in terms_of(program))
 
 
@@ -268,7 +268,7 @@ def test_filters_and_projections_above_a_limit_follow_it() -> None:
     condition = Call("not", (Call("is_null", (S,), BOOLEAN),), BOOLEAN)
     plan = Project(Filter(top(5, 2), condition), (Named("y", X),), (Field("y", INT),))
     program = compiled(plan)
-    (leading,) = [t for t in terms_of(program) if isinstance(t, Leading)]
+    (leading,) = [t for t in terms_of(program) if isinstance(t, TopK)]
     assert (leading.needed, leading.kept) == (7, 78)
     assert show_term(leading) == "leading[d DESC, x, s](Δt, 7 + 71)"
     assert [n.tier for n in program.notes] == ["ring", "ring", "recompute", ""]
@@ -335,7 +335,7 @@ class Table:
 
 @pytest.fixture
 def db(request: Any, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[viewlet.Database]:
-    monkeypatch.setattr("viewlet.compile.regroup.RESERVE", 1)
+    monkeypatch.setattr("viewlet.compile.keyed.regroup.RESERVE", 1)
     with viewlet.connect(tmp_path / "w", spark=spark, engine=request.param) as db:
         db.sql(TABLE)
         yield db
@@ -393,7 +393,7 @@ def test_views_equal_spark_sql_on_spark(db: viewlet.Database) -> None:
 
 @pytest.mark.spark
 def test_a_warehouse_that_is_opened_again_goes_on(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viewlet.compile.regroup.RESERVE", 1)
+    monkeypatch.setattr("viewlet.compile.keyed.regroup.RESERVE", 1)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         db.sql(TABLE)
         create(db, ["three", "later"])

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from viewlet.columns import limbs as limbs_module
-from viewlet.columns.limbs import Ints, combine
+from viewlet.columns.exact import limbs as limbs_module
+from viewlet.columns.exact.limbs import Ints, combine
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
+from viewlet.plan.sums import Factor, Monomial
 from viewlet.program.codec import from_json, to_json
-from viewlet.program.sums import Factor, Monomial
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EDGES = sorted(

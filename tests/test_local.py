@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
-from viewlet.engine.local import compile_plan, join, why_not
+from viewlet.engine.groups import compile_plan, join, why_not
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Frame, Literal, Named, Opaque, Order, Over, Reduce
-from viewlet.plan.nodes import Aggregate, Input, Join, Plan, Scan, Sealed, Top, Values, Window
+from viewlet.plan.nodes import Aggregate, Input, Join, Plan, Scan, SparkOperator, Top, Values, Window
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Field, Type, decimal
 
 FIELDS = (Field("g", INT), Field("x", BIGINT), Field("s", STRING), Field("d", DOUBLE))
@@ -256,7 +256,7 @@ REASONS: dict[str, tuple[Plan, str]] = {
         window((), (Order(X),), Over("lag", (X,), BIGINT, Frame("rows", Literal(-1, INT), None), ignore_nulls=True)),
         "lag with IGNORE NULLS is evaluated by Spark alone",
     ),
-    "sealed": (Sealed((SOURCE,), "Map", "a Python function", FIELDS), "a Python function"),
+    "sealed": (SparkOperator((SOURCE,), "Map", "a Python function", FIELDS), "a Python function"),
     "scan": (Scan("orders", FIELDS), "constant rows belong to no group"),
     "constants": (CONSTANT, "constant rows belong to no group"),
     "constants kept": (

@@ -24,10 +24,10 @@ from tests.local_edges import (
     run,
     source,
 )
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
-from viewlet.engine.local import compile_plan
-from viewlet.engine.local.reducers import TABLE, why_not_reduce
+from viewlet.engine.groups import compile_plan
+from viewlet.engine.groups.reducers import TABLE, why_not_reduce
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce
 from viewlet.plan.nodes import Aggregate, Input, Plan

@@ -18,7 +18,7 @@ from tests.local_edges import (
     source,
     weighted,
 )
-from viewlet.engine.local import compile_plan, why_not
+from viewlet.engine.groups import compile_plan, why_not
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named
 from viewlet.plan.nodes import Join, Project
 from viewlet.plan.types import BOOLEAN, INT, STRING, Field

@@ -19,8 +19,8 @@ from tests.local_edges import (
     run,
     source,
 )
-from viewlet.engine.local import why_not
-from viewlet.engine.local.frames import RANKS
+from viewlet.engine.groups import why_not
+from viewlet.engine.groups.window_functions import RANKS
 from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, Reduce
 from viewlet.plan.nodes import Aggregate, Expand, Filter, Project, Top, Union, Values, Window
 from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Field, Type, decimal

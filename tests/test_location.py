@@ -9,7 +9,7 @@ import pytest
 
 import viewlet
 from viewlet import StoreError
-from viewlet.cli import main
+from viewlet.cli.main import main
 
 READING = [["status"], ["check"], ["explain", "v"], ["history", "v"]]
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from viewlet.columns.exact.encoded_sums import decode, encode
 from viewlet.columns.rows import Rows, group
-from viewlet.columns.sums import decode, encode
 from viewlet.errors import EvaluationError
+from viewlet.plan.sums import POWERS, Sum
 from viewlet.plan.types import DOUBLE
-from viewlet.program.sums import POWERS, Sum
 
 Pair = tuple[float | None, float | None]
 TAME = st.one_of(

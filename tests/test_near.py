@@ -17,8 +17,9 @@ import viewlet
 from tests.test_first import histories, made_of
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
-from viewlet.engine import near, regroup
-from viewlet.store.layout import Layout
+from viewlet.engine.terms import regroup_groups as regroup
+from viewlet.engine.terms import window_delta as near
+from viewlet.store.runs.layout import Layout
 
 Row = tuple[int, Any]
 LAYOUT = Layout(("k", "v"), ("k",))
@@ -150,7 +151,7 @@ def made_up(rng: random.Random, orders: list[int | None]) -> tuple[Any, ...]:
 def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """There is no NULL to order by at first, then there is."""
     taken: list[bool] = []
-    compile_near = near.compile_near
+    compile_near = near.compile_window_delta
 
     def spying(*args: Any) -> Any:
         function = compile_near(*args)
@@ -161,7 +162,7 @@ def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytes
 
         return run
 
-    monkeypatch.setattr(regroup, "compile_near", spying)
+    monkeypatch.setattr(regroup, "compile_window_delta", spying)
     monkeypatch.setattr(regroup, "_MANY", float("inf"))
     monkeypatch.setattr(regroup, "_FEW", 0)
     monkeypatch.setattr(regroup, "_SHORT", 0)

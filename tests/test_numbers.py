@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet import check
-from viewlet.engine import regroup
+from viewlet.engine.terms import regroup_groups as regroup
 from viewlet.errors import EvaluationError
+from viewlet.inspect import check
 
 pytestmark = pytest.mark.spark
 

@@ -28,8 +28,8 @@ KINDS = (
 @pytest.fixture
 def ours(spark: SparkSession) -> Iterator[Callable[[str], list[Any]]]:
     """What a query over the temporary view `given` gives with one answer, in Spark."""
-    from viewlet.catalyst.jvm import Jvm
-    from viewlet.catalyst.stabilize import stabilize
+    from viewlet.spark.rewrite.stabilize import stabilize
+    from viewlet.spark.session.jvm import Jvm
 
     jvm = Jvm(spark)
     yield lambda query: jvm.frame(stabilize(jvm, spark.sql(query)._jdf.queryExecution().analyzed())).collect()

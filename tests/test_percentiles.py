@@ -18,7 +18,7 @@ from tests.test_first import histories, made_of
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.order import ascending, sort
 from viewlet.columns.rows import Rows
-from viewlet.store.layout import Layout
+from viewlet.store.runs.layout import Layout
 
 LAYOUT = Layout(("k", "v"), ("k",))
 SHARES = (0.0, 0.1, 0.25, 0.5, 1 / 3, 0.9, 1.0)

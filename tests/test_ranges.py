@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 
 from viewlet.columns import hash as hashing
 from viewlet.columns import rows as bags
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.plan.types import parse_type
-from viewlet.store import Contents, Layout, Limits, Store, contents, ranges
-from viewlet.store.layout import Names
-from viewlet.store.ranges import Bound
-from viewlet.store.writing import make_map_run
+from viewlet.store import Contents, Layout, Limits, Store, contents
+from viewlet.store.access import ranges
+from viewlet.store.access.ranges import Bound
+from viewlet.store.runs.layout import Names
+from viewlet.store.runs.write_runs import make_map_run
 
 COLUMNS = ("k", "j", "o", "s", "t")
 SUMS = ("s", "t")

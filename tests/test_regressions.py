@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet.check import close
 from viewlet.columns.rows import Rows
 from viewlet.errors import (
     EvaluationError,
@@ -21,6 +20,7 @@ from viewlet.errors import (
     StoreError,
     UnsupportedQuery,
 )
+from viewlet.inspect.check import close
 
 pytestmark = pytest.mark.spark
 

@@ -53,10 +53,10 @@ def test_changes_are_kept_for_so_long(db: viewlet.Database, monkeypatch: pytest.
     db.set_retention(age=timedelta(days=7))
     before = insert(db, 3)
     now = db._core.store.state.time
-    monkeypatch.setattr("viewlet.store.writer.time.time", lambda: now + 6 * 86_400)
+    monkeypatch.setattr("viewlet.store.log.writer.time.time", lambda: now + 6 * 86_400)
     after = insert(db, 2)
     assert len(kept(db)) == 5
-    monkeypatch.setattr("viewlet.store.writer.time.time", lambda: now + 8 * 86_400)
+    monkeypatch.setattr("viewlet.store.log.writer.time.time", lambda: now + 8 * 86_400)
     assert kept(db)[0] < before
     insert(db, 1)
     assert kept(db) == [after - 1, after, after + 1]

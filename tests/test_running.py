@@ -16,15 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import viewlet
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
-from viewlet.compile.running import running_sums
-from viewlet.engine.local import compile_plan
+from viewlet.compile.rewrite.running_sums import running_sums
+from viewlet.engine.groups import compile_plan
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Opaque, Reduce, conjunction
 from viewlet.plan.nodes import Aggregate, Filter, Input, Join, Plan, Project, Union, Window, children, column
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Field, Type, decimal
-from viewlet.views import ABILITIES
+from viewlet.warehouse.define import ABILITIES
 
 TINYINT = Type("tinyint")
 LARGE = 2**63 - 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from viewlet.store import search
+from viewlet.store.access import search
 
 MOST = 2**64 - 1
 Rng = np.random.Generator

@@ -19,12 +19,12 @@ import viewlet
 from viewlet.columns import rows as columns_rows
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.engine import gather
+from viewlet.engine.terms import gather_sessions as gather
 from viewlet.plan.types import BIGINT, TIMESTAMP, Field
-from viewlet.program.terms import Gather
+from viewlet.program.terms import Sessionize
 from viewlet.store.contents import Contents
-from viewlet.store.layout import Layout
-from viewlet.store.writing import make_map_run
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.write_runs import make_map_run
 
 Span = tuple[int, int, int]
 """A key, a start and an end."""
@@ -80,7 +80,7 @@ def test_sessions_are_those_of_all_rows(by_key: bool, hashes: int | None, histor
         patch.setattr(gather, "_MANY", float("inf"))
         if hashes is not None:
             patch.setattr(columns_rows, "hash_rows", lambda *given: hash_rows(*given) % np.uint64(hashes))
-        run = gather.compile_gather(Gather("m", keys, ("a", "b"), "t", fields))
+        run = gather.compile_sessionize(Sessionize("m", keys, ("a", "b"), "t", fields))
         epoch, there = OneMap(Layout(NAMES, keys)), Counter[Span]()
         for batch in history:
             columns = zip(*(span for span, _ in batch), strict=True) if batch else [[], [], []]

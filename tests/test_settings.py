@@ -247,7 +247,7 @@ def test_maps_are_shared_under_equal_settings_only(spark: SparkSession, tmp_path
 
 def test_what_spark_records_is_recorded(spark: SparkSession) -> None:
     """Every setting that Spark would record with a view of its own, unless it says nothing of a query's meaning."""
-    from viewlet.catalyst.settings import has_meaning, meaning_of
+    from viewlet.spark.session.settings import has_meaning, meaning_of
 
     changed = {
         "spark.sql.caseSensitive": "true",

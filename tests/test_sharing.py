@@ -13,7 +13,7 @@ from viewlet.columns import rows as bags
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Store
-from viewlet.store.maprun import MapBody
+from viewlet.store.runs.map_run import MapBody
 
 LAYOUT = Layout(("k", "v"), ("k",))
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from viewlet.columns.exact.encoded_sums import decode, encode
 from viewlet.columns.rows import Rows
-from viewlet.columns.sums import decode, encode
-from viewlet.engine.local import compile_plan
+from viewlet.engine.groups import compile_plan
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Column, Frame, Named, Over, Reduce
 from viewlet.plan.nodes import Aggregate, Input, Window
+from viewlet.plan.sums import Sum
 from viewlet.plan.types import Field, decimal
-from viewlet.program.sums import Sum
 
 VIEWS = {
     "grouped": """SELECT g, sum(p) AS p, sum(w) AS w, sum(p) FILTER (WHERE w > 0) AS f, try_sum(w) AS t,

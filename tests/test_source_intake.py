@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import VariantVal
 
-from viewlet.columns.types import arrow_type
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.types import BIGINT, DOUBLE, INT, STRING, Field, Type, decimal, parse_type
 from viewlet.source.intake import to_arrow

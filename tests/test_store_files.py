@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store import Layout, Limits, Store, frames, open_contents, write_runs
+from viewlet.store import Layout, Limits, Store, open_contents, write_runs
 from viewlet.store.files import checksum
-from viewlet.store.mark import Mark, make_mark, read_mark
+from viewlet.store.log import frames
+from viewlet.store.log.mark import Mark, make_mark, read_mark
 
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
 TABLE = Layout(("k", "v"), (), form="table")
@@ -321,7 +322,7 @@ def test_an_interrupted_commit_is_there_or_not_but_whole(tmp_path: Path, monkeyp
     """Ctrl-C after the record was written: nothing may be removed or written before the log is read again."""
     store = fill(tmp_path, close=False)
     with monkeypatch.context() as patch:
-        patch.setattr("viewlet.store.writer.apply", _interrupt)
+        patch.setattr("viewlet.store.log.writer.apply", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             commit(store, "m", make(k=list(range(3000)), v=["z"] * 3000), MAP)
     with pytest.raises(StoreError, match="interrupted"):
@@ -348,7 +349,7 @@ def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> 
 def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path, limits=TINY) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("viewlet.store.logwriter.sync", _no_space_once())
+            patch.setattr("viewlet.store.log.log_writer.sync", _no_space_once())
             for i in range(30):
                 commit(store, "m", make(k=[i], v=["a" * 500]), MAP)
         before = bag(store.snapshot().contents("m").scan())

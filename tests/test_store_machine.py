@@ -20,8 +20,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile
 from viewlet.store import Layout, Limits, Snapshot, Store, open_contents
-from viewlet.store.frames import SEGMENT_HEAD, read_frame
-from viewlet.store.mark import read_mark
+from viewlet.store.log.frames import SEGMENT_HEAD, read_frame
+from viewlet.store.log.mark import read_mark
 
 LAYOUTS = {
     "map": Layout(("k", "v", "s"), ("k",), indexes=(("v",), ("k", "v")), feed=True),

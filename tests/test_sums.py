@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.exact.encoded_sums import decode, encode
 from viewlet.columns.rows import Rows, group
-from viewlet.columns.sums import decode, encode
-from viewlet.columns.types import arrow_type
 from viewlet.errors import EvaluationError
+from viewlet.plan.sums import Sum, sum_columns
 from viewlet.plan.types import BIGINT, DOUBLE, INT, Type, decimal
-from viewlet.program.sums import Sum, sum_columns
 from viewlet.program.terms import SLOT
 
 DOUBLES = st.floats(allow_nan=True, allow_infinity=True)

@@ -19,7 +19,7 @@ from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field, parse_type
 from viewlet.store import Layout, Limits, Store
-from viewlet.tables import Table, TableChanges
+from viewlet.warehouse.tables import Table, TableChanges
 
 FIELDS = (
     Field("k", parse_type("int"), False),
@@ -91,8 +91,8 @@ def test_changes_are_those_of_a_plain_bag(has_key: bool, collide: bool, epochs: 
 
 def index_of(deltas: list[Rows], layout: Layout) -> Any:
     """The index as the store would have it after some epochs."""
-    from viewlet.store.opening import make_contents
-    from viewlet.store.writing import make_map_run
+    from viewlet.store.open_contents import make_contents
+    from viewlet.store.runs.write_runs import make_map_run
 
     types = TYPES if layout.columns == tuple(TYPES) else dict.fromkeys(layout.columns, pa.int64())
     table = KEYED if layout.columns == tuple(TYPES) else PLAIN

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.goldens import read_golden
-from viewlet.catalyst import versions
-from viewlet.catalyst.versions import FIRST, LAST, refuse_version, version_of
 from viewlet.errors import UnsupportedSpark, ViewletError
+from viewlet.spark.session import versions
+from viewlet.spark.session.versions import FIRST, LAST, refuse_version, version_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -36,7 +36,7 @@ def test_another_version_is_refused_in_one_line(version: str) -> None:
 
 
 def test_an_installed_version_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewlet.catalyst import session
+    from viewlet.spark.session import session
 
     monkeypatch.setattr(session, "pyspark", SimpleNamespace(__version__="3.5.6"))
     with pytest.raises(ViewletError, match=r"Spark 3\.5\.6 is not supported"):
@@ -45,7 +45,7 @@ def test_an_installed_version_is_refused_before_it_starts(monkeypatch: pytest.Mo
 
 @pytest.mark.spark
 def test_a_build_with_other_classes_is_refused_by_name(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewlet.catalyst.jvm import Jvm
+    from viewlet.spark.session.jvm import Jvm
 
     for name, count in (("expressions.Alias", 5), ("plans.logical.NoSuchOperator", 2)):
         versions._PROBED.discard(spark.sparkContext)

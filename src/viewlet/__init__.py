@@ -1,9 +1,8 @@
 """Viewlet keeps the results of Spark queries fresh."""
 
 from viewlet.aggregates import Aggregate, ColumnAggregate
-from viewlet.columns.python import Months
+from viewlet.columns.python_values import Months
 from viewlet.database import Database, connect
-from viewlet.epochs import Epoch
 from viewlet.errors import (
     CorruptFile,
     EvaluationError,
@@ -21,8 +20,9 @@ from viewlet.errors import (
     WarehouseBusy,
     WrongArgument,
 )
-from viewlet.reading import Relation
-from viewlet.subscriptions import Subscription
+from viewlet.warehouse.apply import Epoch
+from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.subscriptions import Subscription
 
 __version__ = "0.1.0"
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from viewlet.cli import main
+from viewlet.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from viewlet import arguments
 from viewlet.errors import SqlError, shortened
 from viewlet.plan.types import Field, Type, parse_type
+from viewlet.warehouse import arguments
 
 State = tuple[Any, ...]
 Columns = tuple[Any, ...]
@@ -86,8 +86,8 @@ class Replay:
         self.name, self.aggregate = name, aggregate
 
     def __call__(self, *columns: pa.Array) -> Any:
-        from viewlet.engine.handlers import replay
-        from viewlet.engine.local.groups import Groups
+        from viewlet.engine.groups.grouping import Groups
+        from viewlet.engine.terms.user_aggregates import replay
 
         rows = len(columns[0])
         whole = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
-from viewlet.blame import blaming_changes, blaming_contents
-from viewlet.core import Core, Durability
-from viewlet.defining import drop, fill_table, make_table, with_asides
 from viewlet.engine.choose import EngineName
-from viewlet.epochs import Epoch, apply_epoch, backfill, summary
 from viewlet.errors import SqlError
-from viewlet.expectations import compiled, evaluator
-from viewlet.reading import Relation
-from viewlet.replacing import drop_maps, fill_views, readers_after
-from viewlet.screen import plural
+from viewlet.formatting import plural
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery, Transaction
-from viewlet.store.retention import SETTINGS, Retention, retention_of
-from viewlet.subscriptions import Callback, Subscription
-from viewlet.tables import Table
-from viewlet.watermarks import read_watermark
+from viewlet.store.log.retention import SETTINGS, Retention, retention_of
+from viewlet.warehouse import arguments
+from viewlet.warehouse.apply import Epoch, apply_epoch, backfill, summary
+from viewlet.warehouse.blame import blaming_changes, blaming_contents
+from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
+from viewlet.warehouse.expectations import compiled, evaluator
+from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.replace_view import drop_maps, fill_views, readers_after
+from viewlet.warehouse.subscriptions import Callback, Subscription
+from viewlet.warehouse.tables import Table
+from viewlet.warehouse.warehouse import Durability, Warehouse
+from viewlet.warehouse.watermarks import read_watermark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ class Database:
         read_only: bool = False,
         recover: bool = False,
     ) -> None:
-        self._core = Core(path, arguments.session(spark), engine, durability, read_only, recover)
+        self._core = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover)
 
     def __enter__(self) -> Database:
         return self
@@ -96,7 +96,7 @@ class Database:
         A DataFrame over `db.spark.table("orders")` can define a view; read, it gives the rows that were there
         when `db.spark` was asked for. `db.table("orders").spark()` is quicker where only the rows are wanted.
         """
-        from viewlet.catalyst.children import active
+        from viewlet.spark.session.children import active
 
         with active(self._core.sessions.child) as spark:
             self._core.reading.show(spark, self._core.catalog.names())
@@ -187,8 +187,8 @@ class Database:
 
         Views stay as they are. The table's change feed begins anew there.
         """
-        from viewlet.alter import add_columns
         from viewlet.sql.defaults import default_values
+        from viewlet.warehouse.alter import add_columns
 
         with self._core.writing(), self._core.store.begin() as transaction:
             found = self._core.catalog.table(table)
@@ -204,7 +204,7 @@ class Database:
 
         Views that read the table's other columns are filled again, in the same commit. Change feeds begin anew there.
         """
-        from viewlet.alter import column_named, drop_columns
+        from viewlet.warehouse.alter import column_named, drop_columns
 
         with self._core.writing(), self._core.store.begin() as transaction:
             found = self._core.catalog.table(table)
@@ -220,7 +220,7 @@ class Database:
 
     def rename_column(self, table: str, column: str, to: str) -> int:
         """Give a column of a table that no view reads another name; the number of the epoch that did it."""
-        from viewlet.alter import column_named, rename_column
+        from viewlet.warehouse.alter import column_named, rename_column
 
         with self._core.writing(), self._core.store.begin() as transaction:
             found = self._core.catalog.table(table)
@@ -233,7 +233,7 @@ class Database:
 
         Its change feed begins anew there.
         """
-        from viewlet.alter import rename_table, rename_view
+        from viewlet.warehouse.alter import rename_table, rename_view
 
         with self._core.writing(), self._core.store.begin() as transaction:
             found = self._core.catalog.find(name)
@@ -245,7 +245,7 @@ class Database:
 
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
-        from viewlet.catalyst.users import register_aggregate
+        from viewlet.spark.session.user_functions import register_aggregate
 
         return register_aggregate(self._core.sessions.child, name, aggregate)
 
@@ -373,20 +373,20 @@ class Database:
 
     def explain(self, name: str) -> str:
         """How a view is kept fresh: operators with tiers, maps, statements, sizes, and the reasons."""
-        from viewlet.explain import explain
+        from viewlet.inspect.explain import explain
 
         return explain(self._core, self._core.catalog.view(name))
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
-        from viewlet.check import check
+        from viewlet.inspect.check import check
 
         names = list(self._core.catalog.views) if name is None else [self._core.catalog.view(name).name]
         return check(self._core, names)
 
     def status(self) -> dict[str, Any]:
         """Epochs, sizes, timings, and the engine used."""
-        from viewlet.explain import status
+        from viewlet.inspect.explain import status
 
         return status(self._core)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from viewlet import Database
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program
-from viewlet.program.terms import Gather, Leading, Native, Probe, Reach, Regroup, Term
+from viewlet.program.terms import Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term, TopK
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
 TIERS = ("ring", "keyed", "recompute")
@@ -52,7 +52,7 @@ def _action(term: Term) -> str:
     match term:
         case Probe():
             return "look-up by key"
-        case Reach():
+        case RangeProbe():
             return "look-up by range"
         case Regroup():
             where = "Spark" if term.native is not None else "process"
@@ -63,11 +63,11 @@ def _action(term: Term) -> str:
             if any(i.shares for i in term.inputs):
                 return f"rows that stand for touched groups anew (in {where})"
             return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
-        case Gather():
+        case Sessionize():
             return "the sessions that it meets"
-        case Leading():
+        case TopK():
             return "the first rows and a reserve"
-        case Native():
+        case SparkRowwise():
             return "changed rows through Spark"
     return ""
 

@@ -16,7 +16,7 @@ from tests.oracle.cases import Case, Change, Row, elsewhere
 from tests.oracle.judge import Judge, Unplayable, judge_of
 from tests.oracle.queries import Query
 from viewlet import Database
-from viewlet.engine import regroup
+from viewlet.engine.terms import regroup_groups as regroup
 
 __all__ = ["Unplayable", "play"]
 

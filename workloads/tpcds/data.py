@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from viewlet.columns.types import arrow_type
+from viewlet.columns.arrow_types import arrow_type
 from workloads.tpcds import TABLES
 
 SCHEMAS = {

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.kernels import TABLE
-from viewlet.columns.kernels.kernel import Kernel, Part, truth
+from viewlet.columns.kernels.kernel import Argument, Kernel, truth
 from viewlet.columns.kernels.vectors import Evaluate, Vector, constant, reader, spread, writer
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Over, Reduce, columns_of, inputs
 from viewlet.plan.show import show_expr
@@ -97,26 +97,26 @@ def compile_condition(expr: Expr) -> Callable[[Rows], Mask]:
     return evaluate
 
 
-def _compile(expr: Expr) -> Part:
+def _compile(expr: Expr) -> Argument:
     match expr:
         case Column(name, kind):
             read = reader(kind)
-            return Part(expr, lambda rows: read(rows.columns[name]), (name,), fails=False)
+            return Argument(expr, lambda rows: read(rows.columns[name]), (name,), fails=False)
         case Literal():
-            return Part(expr, constant(expr), (), fails=False)
+            return Argument(expr, constant(expr), (), fails=False)
         case Call():
             return _compile_call(expr)
     raise AssertionError(f"not an expression of single rows that can be compiled: {expr}")
 
 
-def _compile_call(call: Call) -> Part:
+def _compile_call(call: Call) -> Argument:
     kernel = _kernel(call)
     if kernel is None:
         raise AssertionError(_why_not_call(call))
     parts = tuple(map(_compile, call.args))
     fails = kernel.fails or any(part.fails for part in parts)
     run = kernel.build(parts)
-    return Part(call, _known(call, run) if kernel.fails else run, tuple(sorted(columns_of(call))), fails)
+    return Argument(call, _known(call, run) if kernel.fails else run, tuple(sorted(columns_of(call))), fails)
 
 
 @dataclass(frozen=True, slots=True)

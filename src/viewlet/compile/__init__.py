@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder
-from viewlet.compile.closing import with_closing
-from viewlet.compile.distinct import split_distinct
+from viewlet.compile.eviction import with_evictions
+from viewlet.compile.keyed.sessionize import seal_sessions
 from viewlet.compile.lower import lower_view
-from viewlet.compile.notin import split_not_in
+from viewlet.compile.rewrite.running_sums import running_sums
+from viewlet.compile.rewrite.split_distinct import split_distinct
+from viewlet.compile.rewrite.split_not_in import split_not_in
+from viewlet.compile.rewrite.split_sketches import split_sketches
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
-from viewlet.compile.running import running_sums
-from viewlet.compile.sessions import seal_sessions
-from viewlet.compile.sketch import split_sketches
-from viewlet.plan.nodes import Plan, Sealed, leaves, origin_of
+from viewlet.plan.nodes import Plan, SparkOperator, leaves, origin_of
 from viewlet.plan.types import Field
+from viewlet.program.identity import Identity
 from viewlet.program.program import Program, Step, check
-from viewlet.program.same import Identity
 
 Stage = Callable[[Plan, Abilities], Plan]
 
@@ -54,7 +54,9 @@ def compile_view(
     maps of other views, which serve again where they hold what is needed; `taken` are the names of all of them.
     """
     if full:
-        plan = Sealed(leaves(plan), "the whole definition", "REFRESH POLICY FULL", plan.columns, origin=origin_of(plan))
+        plan = SparkOperator(
+            leaves(plan), "the whole definition", "REFRESH POLICY FULL", plan.columns, origin=origin_of(plan)
+        )
     for _, stage in STAGES:
         before = [f.type for f in plan.columns]
         plan = stage(plan, abilities)
@@ -62,7 +64,7 @@ def compile_view(
     build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {}, taken)
     program = lower_view(build, plan, columns)
     check(program)
-    return with_closing(plan, program, abilities, build.facts)
+    return with_evictions(plan, program, abilities, build.facts)
 
 
 __all__ = ["FIRST_ORDER", "STAGES", "Abilities", "Facts", "Rules", "compile_view"]

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from viewlet.compile.abilities import Abilities
-from viewlet.compile.growth import grows
+from viewlet.compile.monoid.growth import grows
 from viewlet.compile.rules import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
 from viewlet.plan.nodes import Plan, Scan, leaves
 from viewlet.plan.show import show_node
+from viewlet.plan.sums import Sum
 from viewlet.plan.types import BIGINT, Field
+from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Map, Note, Step
-from viewlet.program.same import Identity, identity
-from viewlet.program.sums import Sum
-from viewlet.program.terms import Change, Compute, Term
+from viewlet.program.terms import Change, Project, Term
 
 Indexes = tuple[tuple[str, ...], ...]
 
@@ -211,13 +211,13 @@ def change_of(kept: Kept, count: int | None = None) -> Change:
 
 def compute(rows: Term, results: Sequence[tuple[Field, Expr]]) -> Term:
     """Computed columns over a term; one step where two would only pick, and none where nothing changes."""
-    if isinstance(rows, Compute) and (_only_picks(e for _, e in results) or _only_picks(r.expr for r in rows.results)):
+    if isinstance(rows, Project) and (_only_picks(e for _, e in results) or _only_picks(r.expr for r in rows.results)):
         below = {r.name: r.expr for r in rows.results}
         results, rows = [(f, substitute(e, below)) for f, e in results], rows.rows
     fields = tuple(f for f, _ in results)
     if fields == rows.columns and all(isinstance(e, Column) and e.name == f.name for f, e in results):
         return rows
-    return Compute(rows, tuple(Named(f.name, e) for f, e in results), fields)
+    return Project(rows, tuple(Named(f.name, e) for f, e in results), fields)
 
 
 def _only_picks(exprs: Iterable[Expr]) -> bool:

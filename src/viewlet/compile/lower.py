@@ -12,17 +12,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.aggregate import keep_sums, lower_aggregate, why_not_sums
 from viewlet.compile.build import Builder, SumsMap, compute
-from viewlet.compile.calculus import Expansion, in_ring
-from viewlet.compile.fold import lower_fold, why_not_fold
-from viewlet.compile.growth import grows
-from viewlet.compile.join import lower_join
-from viewlet.compile.parts import lower_parts, parts_of
-from viewlet.compile.product import lower_clauses
-from viewlet.compile.regroup import lower_keyed, lower_sealed, lower_top, lower_window, with_inputs
-from viewlet.compile.sessions import lower_sessions
-from viewlet.compile.whole import lower_whole, over_window
+from viewlet.compile.keyed.regroup import lower_keyed, lower_spark_operator, lower_top, lower_window, with_inputs
+from viewlet.compile.keyed.regroup_join import lower_join
+from viewlet.compile.keyed.sessionize import lower_sessions
+from viewlet.compile.keyed.split_aggregate import lower_split, split_aggregate
+from viewlet.compile.monoid.fold import lower_fold, why_not_fold
+from viewlet.compile.monoid.growth import grows
+from viewlet.compile.ring.calculus import Expansion, in_ring
+from viewlet.compile.ring.fuse_window_sum import lower_window_sum, window_sum_below
+from viewlet.compile.ring.product import lower_clauses
+from viewlet.compile.ring.sum_aggregate import keep_sums, lower_aggregate, why_not_sums
 from viewlet.plan.expr import Call, Column, Expr
 from viewlet.plan.nodes import (
     Aggregate,
@@ -34,8 +34,8 @@ from viewlet.plan.nodes import (
     Plan,
     Project,
     Scan,
-    Sealed,
     Sessions,
+    SparkOperator,
     Top,
     Union,
     Values,
@@ -47,27 +47,28 @@ from viewlet.plan.nodes import (
 )
 from viewlet.plan.show import show_expr, show_node
 from viewlet.plan.types import Field
+from viewlet.program import terms
 from viewlet.program.program import Program, Step
-from viewlet.program.terms import KEY, Change, Constant, Native, Regroup, Select, Spread, Term, Unnest
+from viewlet.program.terms import KEY, Term
 
 Terms = tuple[Term, ...]
 
 
 def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Program:
     """The whole program of a view."""
-    terms = lower(build, plan)
+    summands = lower(build, plan)
     names = tuple(f.name for f in plan.columns)
-    if _is_last_map(build, terms, names):
+    if _is_last_map(build, summands, names):
         build.steps[-1] = _as_view(build.steps[-1], build.view)
     else:
-        build.keep(terms, names, meaning="the view", name=build.view)
+        build.keep(summands, names, meaning="the view", name=build.view)
     steps, notes, choices = tuple(build.steps), tuple(build.notes), tuple(build.choices)
     return Program(build.view, columns, names, steps, notes, choices, grows(plan, build.growing))
 
 
-def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
+def _is_last_map(build: Builder, summands: Terms, names: tuple[str, ...]) -> bool:
     """Whether the view is a map that was just made, with nothing on top."""
-    if len(terms) != 1 or not isinstance(term := terms[0], Change) or not build.steps:
+    if len(summands) != 1 or not isinstance(term := summands[0], terms.Change) or not build.steps:
         return False
     last = build.steps[-1]
     return (
@@ -78,7 +79,7 @@ def _is_last_map(build: Builder, terms: Terms, names: tuple[str, ...]) -> bool:
 def _as_view(step: Step, view: str) -> Step:
     """A regrouped operator's map, as the view itself."""
     (term,) = step.terms
-    assert isinstance(term, Regroup)
+    assert isinstance(term, terms.Regroup)
     return Step(replace(step.map, name=view), (replace(term, target=view),))
 
 
@@ -95,10 +96,10 @@ def _lower(build: Builder, plan: Plan) -> Terms:
     match plan:
         case Scan(name, columns):
             build.note(plan, "")
-            return (Change(name, columns),)
+            return (terms.Change(name, columns),)
         case Values(rows, columns):
             build.note(plan, "")
-            return (Constant(rows, columns),)
+            return (terms.Values(rows, columns),)
         case Filter() | Project() if (base := _regrouped_below(build, plan)) is not None:
             return _lower_regrouped(build, base, plan)
         case Filter() | Project() | Union() | Join() if in_ring(build, plan):
@@ -116,8 +117,8 @@ def _lower(build: Builder, plan: Plan) -> Terms:
             return _lower_regrouped(build, plan, plan)
         case Sessions():
             return lower_sessions(build, plan, lower)
-        case Sealed():
-            return lower_sealed(build, plan, lower)
+        case SparkOperator():
+            return lower_spark_operator(build, plan, lower)
         case Union() | Input():
             raise AssertionError(f"{show_node(plan)} stands where it cannot")
         case _:
@@ -132,14 +133,14 @@ def _expansion(build: Builder) -> Expansion:
 
 def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
     """An aggregate as sums, as states, in parts, with the window below it, or group by group."""
-    if (whole := over_window(build, plan)) is not None:
-        return lower_whole(build, plan, whole, top, lower, _sums_of)
+    if (whole := window_sum_below(build, plan)) is not None:
+        return lower_window_sum(build, plan, whole, top, lower, _sums_of)
     if why_not_sums(build, plan) is None:
         return lower_aggregate(build, plan, _expansion(build))
     if (why := why_not_fold(build, plan)) is None:
         return lower_fold(build, plan, lower)
-    if parts := parts_of(build, plan):
-        return lower_parts(build, plan, parts, lower)
+    if parts := split_aggregate(build, plan):
+        return lower_split(build, plan, parts, lower)
     return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), lower, top=top)
 
 
@@ -150,10 +151,10 @@ def _reason(build: Builder, plan: Aggregate, why: str) -> str:
 
 def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
     """Whether an aggregate is kept neither as sums nor as states."""
-    if over_window(build, plan) is not None:
+    if window_sum_below(build, plan) is not None:
         return True
     can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
-    return not can and not parts_of(build, plan)
+    return not can and not split_aggregate(build, plan)
 
 
 def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
@@ -215,7 +216,7 @@ def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) 
     if why is None:
         return tuple(_row_wise(plan, t) for t in build.netted(below, _evaluated(plan)))
     assert plan.origin is not None, f"{show_node(plan)} was made by the compiler and cannot be evaluated: {why}"
-    return tuple(Native(t, plan.origin, show_node(plan), plan.columns) for t in build.added_up(below))
+    return tuple(terms.SparkRowwise(t, plan.origin, show_node(plan), plan.columns) for t in build.added_up(below))
 
 
 _GENERATORS = {"explode": ("array", "map"), "posexplode": ("array", "map"), "inline": ("array",)}
@@ -246,12 +247,12 @@ def _evaluated(plan: Filter | Project | Expand | Generate) -> tuple[Expr, ...]:
 def _row_wise(plan: Plan, term: Term) -> Term:
     match plan:
         case Filter(condition=condition):
-            return Select(term, condition)
+            return terms.Filter(term, condition)
         case Project(results=results, columns=columns):
             return compute(term, [(f, r.expr) for f, r in zip(columns, results, strict=True)])
         case Expand(projections=projections, columns=columns):
-            return Spread(term, projections, columns)
+            return terms.Expand(term, projections, columns)
         case Generate(generator=Call() as generator, outer=outer, columns=columns):
-            return Unnest(term, generator, outer, columns[len(columns) - plan.generated :], columns)
+            return terms.Unnest(term, generator, outer, columns[len(columns) - plan.generated :], columns)
         case _:
             raise AssertionError(f"{show_node(plan)} is not row-wise")

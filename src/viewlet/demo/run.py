@@ -13,9 +13,9 @@ from viewlet.database import connect
 from viewlet.demo.definitions import TABLES, VIEWS
 from viewlet.demo.recompute import recompute_times
 from viewlet.demo.retail import make_retail
-from viewlet.demo.stream import SIZES, Epoch, make_stream
+from viewlet.demo.stream import SIZES, ShopEpoch, make_stream
 from viewlet.errors import StoreError
-from viewlet.screen import aligned, duration, plural, progress
+from viewlet.formatting import aligned, duration, plural, progress
 from viewlet.store.location import locate
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _define(db: Database) -> None:
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
 
 
-def _apply(db: Database, epochs: list[Epoch]) -> Times:
+def _apply(db: Database, epochs: list[ShopEpoch]) -> Times:
     """Apply the stream; the milliseconds that each view and the whole epoch took, by the size of the epoch."""
     times: Times = defaultdict(lambda: defaultdict(list))
     for epoch in progress(epochs, "applying epochs"):

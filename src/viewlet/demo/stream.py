@@ -31,7 +31,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class ShopEpoch:
     """Changes that belong together, and how many rows they were meant to have."""
 
     size: int
@@ -42,7 +42,7 @@ class Epoch:
         return sum(change.rows.num_rows for change in self.changes)
 
 
-def make_stream(retail: Retail, sizes: tuple[int, ...] = SIZES, rounds: int = 3, seed: int = 2) -> list[Epoch]:
+def make_stream(retail: Retail, sizes: tuple[int, ...] = SIZES, rounds: int = 3, seed: int = 2) -> list[ShopEpoch]:
     """Epochs of all sizes in turn, in each round four of the smaller ones for one of the largest."""
     shop = _Shop(retail, np.random.default_rng(seed))
     order = [*(sizes[:-1] * 4), sizes[-1]]
@@ -61,7 +61,7 @@ class _Shop:
         self.withdrawable = iter(rng.permutation(len(returned)).tolist())
         self.next_id = len(self.orders) + 1
 
-    def day(self, size: int) -> Epoch:
+    def day(self, size: int) -> ShopEpoch:
         """Some of everything that happens in a shop, in about `size` rows."""
         share = max(size / 100, 0.1)
         changes = (
@@ -71,7 +71,7 @@ class _Shop:
             *self.take_back(_some(10 * share)),
             *self.withdraw(_some(5 * share)),
         )
-        return Epoch(size, changes)
+        return ShopEpoch(size, changes)
 
     def sell(self, count: int) -> Iterator[Change]:
         """New orders with their lines."""
@@ -123,12 +123,12 @@ class _Shop:
         keys = self.retail.tables["returns"].select(["order_id", "line"])
         yield Change("delete", "returns", _rows(keys, _take(self.withdrawable, count)))
 
-    def recategorize(self) -> Epoch:
+    def recategorize(self) -> ShopEpoch:
         """A few products move to another category: few rows, and all their lines count elsewhere."""
         products = self.retail.tables["products"]
         at = self.rng.choice(len(products), 5, replace=False)
         moved = _set(_rows(products, at), "category", pick(self.rng, CATEGORIES[::-1], len(at)))
-        return Epoch(10, (Change("upsert", "products", moved),))
+        return ShopEpoch(10, (Change("upsert", "products", moved),))
 
 
 def _some(count: float) -> int:

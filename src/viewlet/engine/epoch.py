@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
-from viewlet.engine.ready import ReadyProgram, ReadyStep
-from viewlet.program.terms import Native, Regroup
+from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
 
 
 class OnSpark(Protocol):
     """Runs operators that only Spark can evaluate."""
 
-    def row_wise(self, view: str, term: Native, rows: Rows) -> Rows: ...
+    def row_wise(self, view: str, term: SparkRowwise, rows: Rows) -> Rows: ...
     def regroup(self, view: str, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
 
 
@@ -39,7 +39,7 @@ class OpenEpoch:
         if layout is not None and bag != self._aside:
             self.transaction.append(bag, delta, layout)
 
-    def put(self, step: ReadyStep, rows: Rows) -> None:
+    def put(self, step: PreparedStep, rows: Rows) -> None:
         """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
         name = step.map.name
         if step.map.stored and name != self._aside:
@@ -55,20 +55,20 @@ class OpenEpoch:
         if layout is not None:
             self.transaction.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
 
-    def layout(self, step: ReadyStep) -> Layout | None:
+    def layout(self, step: PreparedStep) -> Layout | None:
         """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""
         if not step.map.stored or step.map.name == self._aside:
             return None
         return self.transaction.layout(step.map.name) or step.layout
 
-    def begin(self, ready: ReadyProgram, *, initial: bool = False) -> None:
+    def begin(self, ready: PreparedProgram, *, initial: bool = False) -> None:
         """The programs' turn passes to a view; in its first epoch its maps are made, empty."""
         self.view, self.initial = ready.program.view, initial
         if initial:
             for step in (s for s in ready.steps if s.map.stored):
                 self._make(step)
 
-    def begin_anew(self, ready: ReadyProgram) -> None:
+    def begin_anew(self, ready: PreparedProgram) -> None:
         """A view is computed from nothing although it is there: its other maps are made again, it is put aside."""
         self.view, self.initial, self._aside = ready.program.view, True, ready.program.view
         for step in (s for s in ready.steps if s.map.stored):
@@ -79,7 +79,7 @@ class OpenEpoch:
                 self.transaction.drop(step.map.name)
                 self._make(step)
 
-    def _make(self, step: ReadyStep) -> None:
+    def _make(self, step: PreparedStep) -> None:
         """An empty map; one that another view keeps already is taken as it is, and all of it as its first delta."""
         name, layout = step.map.name, step.layout
         types = {f.name: arrow_type(f.type) for f in step.map.columns}
@@ -107,7 +107,7 @@ class OpenEpoch:
     def new(self, bag: str) -> Contents:
         return self.transaction.contents(bag)
 
-    def on_spark(self, term: Native, rows: Rows) -> Rows:
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
         return self.spark.row_wise(self.view, term, rows)
 
     def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import OpenEpoch
-from viewlet.engine.ready import ReadyProgram
+from viewlet.engine.prepared import PreparedProgram
 
 
 class InprocEngine:
@@ -15,7 +15,7 @@ class InprocEngine:
 
     name = "inproc"
 
-    def run(self, ready: ReadyProgram, epoch: OpenEpoch) -> None:
+    def run(self, ready: PreparedProgram, epoch: OpenEpoch) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
         for step in ready.steps:
             if step.map.name in epoch.done:

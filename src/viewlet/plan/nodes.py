@@ -188,7 +188,7 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SparkOperator:
     """An operator that only Spark knows how to run; `text` is Spark's own rendering of it."""
 
     inputs: tuple[Plan, ...]
@@ -212,7 +212,7 @@ Plan = (
     | Window
     | Sessions
     | Top
-    | Sealed
+    | SparkOperator
 )
 
 
@@ -225,7 +225,7 @@ def children(plan: Plan) -> tuple[Plan, ...]:
             return (plan.rows,)
         case Join():
             return (plan.left, plan.right)
-        case Union() | Sealed():
+        case Union() | SparkOperator():
             return plan.inputs
 
 
@@ -240,7 +240,7 @@ def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
         case Join():
             left, right = change(plan.left), change(plan.right)
             return plan if left is plan.left and right is plan.right else replace(plan, left=left, right=right)
-        case Union() | Sealed():
+        case Union() | SparkOperator():
             inputs = tuple(change(p) for p in plan.inputs)
             return (
                 plan if all(a is b for a, b in zip(inputs, plan.inputs, strict=True)) else replace(plan, inputs=inputs)
@@ -250,7 +250,7 @@ def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 def expressions(plan: Plan) -> tuple[Expr, ...]:
     """The expressions that a node itself evaluates."""
     match plan:
-        case Scan() | Input() | Values() | Union() | Sealed():
+        case Scan() | Input() | Values() | Union() | SparkOperator():
             return ()
         case Filter():
             return (plan.condition,)

@@ -23,8 +23,8 @@ from viewlet.plan.nodes import (
     Plan,
     Project,
     Scan,
-    Sealed,
     Sessions,
+    SparkOperator,
     Top,
     Union,
     Values,
@@ -118,7 +118,7 @@ def show_node(plan: Plan) -> str:
         case Top(_, order, limit, offset):
             bounds = ("" if limit is None else f" {limit}") + (f" OFFSET {offset}" if offset else "")
             return f"Top{bounds} ORDER BY {_orders(order)}"
-        case Sealed(_, text, reason, columns):
+        case SparkOperator(_, text, reason, columns):
             return f"Sealed {text} [{_names(columns)}]: {reason}"
         case _:
             assert_never(plan)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from viewlet.program.terms import Answer, Change, Fold, Gather, Leading, Probe, Reach, Regroup, Term, Then
+from viewlet.program.terms import (
+    Change,
+    FinalizeSums,
+    Fold,
+    Following,
+    Probe,
+    RangeProbe,
+    Regroup,
+    Sessionize,
+    Term,
+    TopK,
+)
 
 
 def source(term: Term) -> Term:
     """Where a term starts."""
-    while isinstance(term, Then):
+    while isinstance(term, Following):
         term = term.rows
     return term
 
@@ -15,7 +26,7 @@ def source(term: Term) -> Term:
 def chain(term: Term) -> tuple[Term, ...]:
     """A term's steps, from where it starts to the last."""
     steps = [term]
-    while isinstance(term, Then):
+    while isinstance(term, Following):
         term = term.rows
         steps.append(term)
     return tuple(reversed(steps))
@@ -26,7 +37,7 @@ def changes_read(term: Term) -> tuple[str, ...]:
     match source(term):
         case Change(bag):
             return (bag,)
-        case Answer(map=name) | Fold(map=name) | Gather(map=name) | Leading(map=name):
+        case FinalizeSums(map=name) | Fold(map=name) | Sessionize(map=name) | TopK(map=name):
             return (name,)
         case Regroup(inputs):
             return tuple(dict.fromkeys(i.map for i in inputs))
@@ -39,16 +50,16 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for step in chain(term):
         match step:
-            case Probe() | Reach():
+            case Probe() | RangeProbe():
                 found.append((step.map, step.version))
-            case Answer():
+            case FinalizeSums():
                 found.append((step.map, "old"))
-            case Fold() | Gather():
+            case Fold() | Sessionize():
                 found.append((step.target, "old"))
             case Regroup():
                 found += [(i.map, "new") for i in step.inputs]
                 found.append((step.target, "old"))
-            case Leading():
+            case TopK():
                 found += [(step.map, "new"), (step.target, "old")]
             case _:
                 pass

@@ -12,8 +12,8 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from viewlet.plan import expr, nodes, types
-from viewlet.program import program, sums, terms
+from viewlet.plan import expr, nodes, sums, types
+from viewlet.program import program, terms
 
 VERSION = 1
 """Of the stored form; a program of another version is refused, not misread."""

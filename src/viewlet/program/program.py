@@ -51,7 +51,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class Eviction:
     """A map by a key that follows the time of a table's rows: groups that the table's watermark has passed can go."""
 
     map: str
@@ -80,7 +80,7 @@ class Program:
     """What the compiler weighed, for people."""
     grows: bool = False
     """Whether the view only grows, because all that it reads does."""
-    closing: tuple[Closing, ...] = ()
+    closing: tuple[Eviction, ...] = ()
     """The maps that let go of groups which a watermark has passed."""
     keeps: str = ""
     """Why all groups stay, although there is a watermark."""

@@ -11,28 +11,28 @@ from collections.abc import Iterable
 
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr, show_order
+from viewlet.plan.sums import SumColumns
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Map, Program, Step
-from viewlet.program.sums import Part
 from viewlet.program.terms import (
-    Answer,
     Change,
     Combine,
-    Compute,
-    Constant,
+    Expand,
+    Filter,
+    FinalizeSums,
     Fold,
-    Gather,
-    Leading,
-    Native,
+    GroupSums,
     Negate,
     Probe,
-    Reach,
+    Project,
+    RangeProbe,
     Regroup,
-    Select,
-    Spread,
+    Sessionize,
+    SparkRowwise,
     Term,
-    Total,
+    TopK,
     Unnest,
+    Values,
 )
 
 
@@ -41,17 +41,17 @@ def show_term(term: Term) -> str:
     match term:
         case Change(bag):
             return f"Δ{bag}"
-        case Constant(rows):
+        case Values(rows):
             return f"{len(rows)} constant rows"
-        case Select(rows, condition):
+        case Filter(rows, condition):
             return f"σ({show_expr(condition)})({show_term(rows)})"
-        case Compute(rows, results):
+        case Project(rows, results):
             return f"π({_results(results)})({show_term(rows)})"
-        case Spread(rows, projections):
+        case Expand(rows, projections):
             return f"spread×{len(projections)}({show_term(rows)})"
         case Unnest(rows, generator, outer):
             return f"{'outer ' if outer else ''}{show_expr(generator)} of ({show_term(rows)})"
-        case Native(rows, _, label):
+        case SparkRowwise(rows, _, label):
             return f"spark⟨{label}⟩({show_term(rows)})"
         case Negate(rows):
             return f"−({show_term(rows)})"
@@ -59,32 +59,32 @@ def show_term(term: Term) -> str:
             return f"{show_term(term.rows)} ⋈[{_matches(term)}] answer({_read(term)})"
         case Probe():
             return f"{show_term(term.rows)} ⋈[{_matches(term)}] {_read(term)}"
-        case Reach():
+        case RangeProbe():
             return f"{show_term(term.rows)} ⋈[{_range(term)}] {'Sum ' if term.adds else ''}{_read(term)}"
         case Combine(rows, keys, parts):
             made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
             return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
-        case Total(rows, keys, sums):
+        case GroupSums(rows, keys, sums):
             added = ", ".join(f"{s.function}({', '.join(filter(None, (s.column, s.second))) or '*'})" for s in sums)
             return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
-        case Answer(name, keys):
+        case FinalizeSums(name, keys):
             return f"answer[{', '.join(keys)}](Δ{name})"
         case Fold(name, keys, parts):
             absorbed = ", ".join(show_expr(p.call) for p in parts)
             return f"fold[{', '.join(keys)}]({absorbed} · Δ{name})"
         case Regroup():
             return _regroup(term)
-        case Gather(name, keys, (start, end)):
+        case Sessionize(name, keys, (start, end)):
             return f"gather[{', '.join(keys)}]({start} – {end} · Δ{name}, what it meets of {term.target})"
-        case Leading():
+        case TopK():
             by = ", ".join(map(show_order, term.limit.order))
             return f"leading[{by}](Δ{term.map}, {term.needed} + {term.kept - term.needed})"
 
 
 def _inside(rows: Term) -> Term:
     """Without the renaming that only feeds a sum."""
-    plain = isinstance(rows, Compute) and all(isinstance(r.expr, Column) for r in rows.results)
-    return rows.rows if plain and isinstance(rows, Compute) else rows
+    plain = isinstance(rows, Project) and all(isinstance(r.expr, Column) for r in rows.results)
+    return rows.rows if plain and isinstance(rows, Project) else rows
 
 
 def _results(results: tuple[Named, ...]) -> str:
@@ -94,24 +94,24 @@ def _results(results: tuple[Named, ...]) -> str:
     )
 
 
-def _read(term: Probe | Reach) -> str:
+def _read(term: Probe | RangeProbe) -> str:
     return f"{term.map}{'′' if term.version == 'new' else ''}"
 
 
-def _range(term: Reach) -> str:
+def _range(term: RangeProbe) -> str:
     low = "" if term.low is None else f"{term.low[0]} {'≤' if term.low[1] else '<'} "
     high = "" if term.high is None else f" {'≤' if term.high[1] else '<'} {term.high[0]}"
     equal = f"{_matches(term)}, " if term.on else ""
     return f"{equal}{low}{term.order}{high}"
 
 
-def _polynomial(part: Part) -> str:
+def _polynomial(part: SumColumns) -> str:
     return " + ".join(
         "·".join([str(m.coefficient)] * (m.coefficient != 1) + [f.name for f in m.factors]) for m in part.terms
     )
 
 
-def _matches(term: Probe | Reach) -> str:
+def _matches(term: Probe | RangeProbe) -> str:
     equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in term.on]
     return ", ".join(a if a == b else f"{a} {sign} {b}" for a, b, sign in equal) or "×"
 

@@ -5,8 +5,8 @@ changed bag and goes through row-wise steps and look-ups in maps, so that its co
 
     Change → (Select | Compute | Spread | Unnest | Native | Probe | Reach | Negate)* → Total | Combine
 
-`Answer`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
-that this means for a result which is not a sum; so do `Leading`, for an order in place of keys, and `Gather`, for
+`FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
+that this means for a result which is not a sum; so do `TopK`, for an order in place of keys, and `Sessionize`, for
 times that meet. A look-up says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
 the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 """
@@ -18,8 +18,8 @@ from typing import Any
 
 from viewlet.plan.expr import Call, Column, Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
+from viewlet.plan.sums import Sum, SumColumns
 from viewlet.plan.types import Field
-from viewlet.program.sums import Part, Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Values:
     """Rows that are there from a view's first epoch on, and never change."""
 
     rows: tuple[tuple[Any, ...], ...]
@@ -43,7 +43,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Filter:
     """The rows for which the condition is true."""
 
     rows: Term
@@ -55,7 +55,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class Project:
     """One computed row for each row."""
 
     rows: Term
@@ -64,7 +64,7 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Expand:
     """Several computed rows for each row, one for each projection."""
 
     rows: Term
@@ -84,7 +84,7 @@ class Unnest:
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class SparkRowwise:
     """A row-wise operator that Spark itself runs; `origin` names the operator of its plan."""
 
     rows: Term
@@ -134,7 +134,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RangeProbe:
     """Each row with the rows of a map that match it and whose `order` lies within bounds that the row gives.
 
     A bound is a column of the rows and whether it is itself within. With `adds`, it is met as one row: weights and
@@ -160,12 +160,12 @@ class Combine:
 
     rows: Term
     keys: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[SumColumns, ...]
     columns: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class GroupSums:
     """Sum[keys]: the rows added up for each key, as integers that can be added and taken away again."""
 
     rows: Term
@@ -175,7 +175,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FinalizeSums:
     """For each key that a map of sums touches: the row it stood for is taken away, the new one put in."""
 
     map: str
@@ -185,7 +185,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Absorb:
+class FoldedAggregate:
     """An aggregate of a fold: the call over columns of the map, and the columns of its state and of its value.
 
     Without a state of its own, the value is the state: f(f(A) ∪ B) = f(A ∪ B), as for min and max.
@@ -205,7 +205,7 @@ class Fold:
 
     map: str
     keys: tuple[str, ...]
-    parts: tuple[Absorb, ...]
+    parts: tuple[FoldedAggregate, ...]
     target: str
     columns: tuple[Field, ...]
 
@@ -235,7 +235,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class FrameReach:
     """What lets a window read no more than the rows that see a change.
 
     `order` is the column that its rows are ordered by first, `result` what the result calls it; `back` and `ahead` say
@@ -262,7 +262,7 @@ class Regroup:
     target: str
     columns: tuple[Field, ...]
     native: tuple[int, tuple[int, ...]] | None = None
-    near: Near | None = None
+    near: FrameReach | None = None
 
     @property
     def is_keyed(self) -> bool:
@@ -270,7 +270,7 @@ class Regroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class Sessionize:
     """The rows of a map gathered into sessions, as the target: those with equal keys whose spans meet are in one.
 
     `span` are the columns where a row's span starts and ends. The target has the map's columns, then two for where the
@@ -285,7 +285,7 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True)
-class Leading:
+class TopK:
     """The first rows of a map in the order of a LIMIT, as the target: those that the LIMIT needs and some in reserve.
 
     The target is always all that does not sort after its own last row, so that what changes behind that row does not
@@ -314,24 +314,24 @@ class Leading:
 
 Term = (
     Change
-    | Constant
-    | Select
-    | Compute
-    | Spread
+    | Values
+    | Filter
+    | Project
+    | Expand
     | Unnest
-    | Native
+    | SparkRowwise
     | Negate
     | Probe
-    | Reach
+    | RangeProbe
     | Combine
-    | Total
-    | Answer
+    | GroupSums
+    | FinalizeSums
     | Fold
     | Regroup
-    | Gather
-    | Leading
+    | Sessionize
+    | TopK
 )
-Then = Select | Compute | Spread | Unnest | Native | Negate | Probe | Reach | Combine | Total
+Following = Filter | Project | Expand | Unnest | SparkRowwise | Negate | Probe | RangeProbe | Combine | GroupSums
 """Steps that follow another."""
 
 KEY = "_key"

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import columns_of
-from viewlet.columns.types import arrow_type
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.errors import RejectedEpoch, shortened
 from viewlet.plan.types import INTEGRAL, Field, Type
-from viewlet.source.arrays import checked, from_arrow, from_values, in_range
-from viewlet.source.names import named_values
+from viewlet.source.from_arrow import checked, from_arrow, from_values, in_range
+from viewlet.source.named_rows import named_values
 from viewlet.source.refusal import place_columns, refuse_row
 
 _ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts or tuples"
@@ -72,7 +72,7 @@ def _streamed(data: Any) -> pa.Table | None:
 
 
 def _from_spark(table: str, data: Any) -> pa.Table:
-    from viewlet.catalyst.frames import collected, without_months
+    from viewlet.spark.session.arrow_frames import collected, without_months
 
     if data.isStreaming:
         raise RejectedEpoch(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from viewlet import arguments
+from viewlet.columns.arrow_types import spark_type
 from viewlet.columns.kernels.collate import folding
-from viewlet.columns.types import spark_type
 from viewlet.errors import SqlError
-from viewlet.expectations import Constraint, read_constraints
 from viewlet.plan.types import MONTHS, Field, Type, parse_type
+from viewlet.warehouse import arguments
+from viewlet.warehouse.expectations import Constraint, read_constraints
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _can_be_key(kind: Type) -> bool:
 
 def declared_field(data: dict[str, Any]) -> Field:
     """A column of a StructType, given as its JSON, if tables hold its type."""
-    from viewlet.catalyst.types import decode_declared
+    from viewlet.spark.decode.data_types import decode_declared
 
     found = decode_declared(data)
     return Field(found.name, parse_type(str(found.type)), found.nullable)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
@@ -35,6 +34,7 @@ from viewlet.sql.statements import (
     Statement,
     Update,
 )
+from viewlet.warehouse import arguments
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -136,6 +136,6 @@ def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) ->
 
 
 def _explain_only(db: Database, s: CreateView) -> str:
-    from viewlet.explain import explain_program
+    from viewlet.inspect.explain import explain_program
 
     return explain_program(db._core.define(s.name, s.query, policy=s.policy).program)

@@ -12,7 +12,7 @@ from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import DeleteFrom, InsertInto, Update
 from viewlet.sql.values import complete_values, written
 from viewlet.sql.words import quoted
-from viewlet.tables import Table
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> Data
     """A query's columns, by position, as those of a table; the others get their defaults."""
     from pyspark.sql import functions as F
 
-    from viewlet.catalyst.children import active
+    from viewlet.spark.session.children import active
 
     if len(frame.columns) != len(given):
         raise SqlError(f"table {table.name}: the query gives {len(frame.columns)} columns for {len(given)}")

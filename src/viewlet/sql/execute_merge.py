@@ -21,7 +21,7 @@ from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import Merge, MergeClause
 from viewlet.sql.values import written
 from viewlet.sql.words import quoted
-from viewlet.tables import Table
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.database import Database

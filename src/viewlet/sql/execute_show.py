@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from viewlet.catalog import View
 from viewlet.errors import SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.sql.statements import Describe, Show, ShowCreate
 from viewlet.sql.words import quoted
-from viewlet.tables import Table
+from viewlet.warehouse.catalog import View
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -40,7 +40,7 @@ def collect(frame: DataFrame, fields: tuple[Field, ...] | None = None) -> pa.Tab
     """A query's rows; where it fails on the data, that is the query's fault."""
     from pyspark.errors import PySparkException
 
-    from viewlet.catalyst.frames import to_arrow
+    from viewlet.spark.session.arrow_frames import to_arrow
 
     try:
         return to_arrow(frame, fields_of(frame) if fields is None else fields)

@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
-from viewlet.columns.exact import ExactSums
+from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
-from viewlet.store.adding import add_together
-from viewlet.store.layout import Layout, Names
-from viewlet.store.maprun import Span, to_rows
-from viewlet.store.near import Places, nearest
-from viewlet.store.pieces import pieces_met
-from viewlet.store.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
-from viewlet.store.ranked import around_shares
-from viewlet.store.runs import Run, RunRef, Types
-from viewlet.store.stretches import Stretches, around
+from viewlet.store.access.affected_ranges import AffectedRanges, around
+from viewlet.store.access.nearest import Places, nearest
+from viewlet.store.access.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
+from viewlet.store.access.ranked import around_shares
+from viewlet.store.access.session_intervals import sessions_met
+from viewlet.store.runs.add_rows import add_together
+from viewlet.store.runs.layout import Layout, Names
+from viewlet.store.runs.map_run import Span, to_rows
+from viewlet.store.runs.runs import Run, RunRef, Types
 
 _Pairs = Sequence[tuple[pa.RecordBatch, tuple[Positions, Positions] | None]]
 """Rows of each run, and which probes match which of them; None if none does."""
@@ -191,7 +191,7 @@ class Contents:
 
     def stretches(
         self, columns: Names, order: str, changes: Rows, before: int | None, after: int | None
-    ) -> Stretches | None:
+    ) -> AffectedRanges | None:
         """How far changes reach in the order of a column: so many rows before each and after it, or all (None).
 
         None if that cannot be told, as groups share a hash.
@@ -199,21 +199,21 @@ class Contents:
         indexes = self._ranges(columns, order, changes.hashes(columns))
         return around(indexes, columns, order, changes, before, after)
 
-    def pieces(self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]) -> Stretches | None:
+    def pieces(self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]) -> AffectedRanges | None:
         """How far spans reach in groups that fall into pieces: each with all pieces that it meets.
 
         The rows are in the order of the first of `own`. None if it cannot be told, as groups share a hash.
         """
         indexes = self._ranges(columns, own[0], spans.hashes(columns))
-        return pieces_met(indexes, columns, ends, spans, own)
+        return sessions_met(indexes, columns, ends, spans, own)
 
-    def inside(self, columns: Names, order: str, stretches: Stretches) -> tuple[Positions, Rows]:
+    def inside(self, columns: Names, order: str, stretches: AffectedRanges) -> tuple[Positions, Rows]:
         """The rows of stretches, and of which each is."""
         indexes = self._ranges(columns, order, stretches.hashes)
         return self._take([(index.batch, index.pairs(index.find(stretches.probes))) for index in indexes])
 
     def beside(
-        self, columns: Names, order: str, stretches: Stretches, count: int, *, before: bool
+        self, columns: Names, order: str, stretches: AffectedRanges, count: int, *, before: bool
     ) -> tuple[Positions, Rows]:
         """The `count` rows next to stretches, before or after them, with those that tie with the last."""
         indexes = self._ranges(columns, order, stretches.hashes)
@@ -221,7 +221,7 @@ class Contents:
         return (_NOWHERE, self.nothing()) if found is None else (found.which, found.rows)
 
     def count_outside(
-        self, columns: Names, order: str, stretches: Stretches, keys: Sequence[pa.Array], *, before: bool
+        self, columns: Names, order: str, stretches: AffectedRanges, keys: Sequence[pa.Array], *, before: bool
     ) -> Weights:
         """How many rows of its group are before each stretch, or after it."""
         indexes = self._ranges(columns, order, stretches.hashes)
@@ -232,7 +232,7 @@ class Contents:
         self,
         columns: Names,
         order: str,
-        stretches: Stretches,
+        stretches: AffectedRanges,
         name: Hashable,
         running: Callable[[Rows], ExactSums],
         *,

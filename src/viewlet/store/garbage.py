@@ -11,15 +11,15 @@ from pathlib import Path
 
 from viewlet.errors import CorruptFile
 from viewlet.store.files import DATA, LOG, read_checked, remove
-from viewlet.store.log import is_whole, segment_name, segments
-from viewlet.store.mark import Mark
-from viewlet.store.runs import Handles
-from viewlet.store.state import State
+from viewlet.store.log.mark import Mark
+from viewlet.store.log.segments import is_whole, segment_name, segment_numbers
+from viewlet.store.log.state import State
+from viewlet.store.runs.runs import Handles
 
 
 def idle_files(root: Path, state: State, handles: Handles) -> list[Path]:
     """The files of the warehouse that nobody needs."""
-    needed = state.files() | handles.files() | {segment_name(number) for number in segments(root)[-1:]}
+    needed = state.files() | handles.files() | {segment_name(number) for number in segment_numbers(root)[-1:]}
     present = [path for folder in (LOG, DATA) for path in (root / folder).iterdir()]
     return sorted(path for path in present if f"{path.parent.name}/{path.name}" not in needed)
 
@@ -45,7 +45,7 @@ def bad_files(root: Path, state: State, mark: Mark) -> list[str]:
     bad: dict[str, None] = {}
     refs = set(state.refs())
     for file in sorted(
-        {segment_name(segments(root)[-1])} | {ref.file for ref in refs if ref.file.startswith(f"{LOG}/")}
+        {segment_name(segment_numbers(root)[-1])} | {ref.file for ref in refs if ref.file.startswith(f"{LOG}/")}
     ):
         if not (root / file).exists() or not is_whole(root, int(Path(file).stem), mark):
             bad[str(root / file)] = None

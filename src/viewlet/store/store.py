@@ -22,17 +22,17 @@ from viewlet.store.files import DATA, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.location import check_free, check_there, locate
-from viewlet.store.lock import WriterLock
-from viewlet.store.log import Tail, read_log
-from viewlet.store.mark import read_mark
-from viewlet.store.opening import make_contents
-from viewlet.store.records import replay
-from viewlet.store.recovery import Known, Recovery, error_of, what_is_known
-from viewlet.store.recovery import recover as recover_log
-from viewlet.store.runs import Handles
-from viewlet.store.state import State
+from viewlet.store.log.lock import WriterLock
+from viewlet.store.log.mark import read_mark
+from viewlet.store.log.records import replay
+from viewlet.store.log.recovery import Known, Recovery, error_of, what_is_known
+from viewlet.store.log.recovery import recover as recover_log
+from viewlet.store.log.segments import Tail, read_log
+from viewlet.store.log.state import State
+from viewlet.store.log.writer import Writer, make_warehouse
+from viewlet.store.open_contents import make_contents
+from viewlet.store.runs.runs import Handles
 from viewlet.store.transaction import Transaction, contents_of
-from viewlet.store.writer import Writer, make_warehouse
 
 T = TypeVar("T")
 _read_record = lru_cache(4_096)(json.loads)

@@ -21,15 +21,15 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
 from viewlet.store.contents import Contents
 from viewlet.store.files import remove
-from viewlet.store.layout import Layout
-from viewlet.store.maprun import MapBody, build
-from viewlet.store.opening import make_contents
-from viewlet.store.runs import Run, RunRef, Types, encode
-from viewlet.store.state import State
-from viewlet.store.writing import are_many, make_runs, save, write_durably
+from viewlet.store.log.state import State
+from viewlet.store.open_contents import make_contents
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.map_run import MapBody, build
+from viewlet.store.runs.runs import Run, RunRef, Types, encode
+from viewlet.store.runs.write_runs import are_many, make_runs, save, write_durably
 
 if TYPE_CHECKING:
-    from viewlet.store.writer import Writer
+    from viewlet.store.log.writer import Writer
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 
 from viewlet.columns.arrays import Mask
-from viewlet.columns.kernels import casttext
+from viewlet.columns.kernels import cast_text as casttext
 from viewlet.columns.kernels.dates import DAY, SECOND
 from viewlet.columns.kernels.decimals import always_fits, fitted, from_integers, rescale, scaled_up
 from viewlet.columns.kernels.kernel import (

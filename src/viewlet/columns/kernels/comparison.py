@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, truth_of
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, merge, strict
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, merge, strict
 from viewlet.columns.kernels.vectors import DTYPES, Evaluate, Values, Vector, anywhere, both, literal_vector, spread
 from viewlet.columns.rows import Rows
 from viewlet.plan.expr import Call, Literal
@@ -165,7 +165,7 @@ def _extreme(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _best(parts, beats, call.type))
 
 
-def _best(parts: tuple[Part, ...], beats: Compare, kind: Type) -> Evaluate:
+def _best(parts: tuple[Argument, ...], beats: Compare, kind: Type) -> Evaluate:
     """The first of the best values, passing over NULL."""
 
     def evaluate(rows: Rows) -> Vector:

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewlet.columns.arrays import Mask
 from viewlet.columns.kernels.comparison import Compare, compare_by, is_comparable
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, merge, nulls, on_rows, truth, where_known
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, merge, nulls, on_rows, truth, where_known
 from viewlet.columns.kernels.vectors import Evaluate, Vector, anywhere, spread
 from viewlet.columns.rows import Rows
 from viewlet.plan.expr import Call, Expr
@@ -33,7 +33,7 @@ def _if(call: Call) -> Kernel | None:
     return _case(call) if len(call.args) == 3 else None
 
 
-def _choose(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+def _choose(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
     branches = tuple(zip(parts[0::2], parts[1::2], strict=False))
     otherwise = parts[-1] if len(parts) % 2 else None
 
@@ -50,8 +50,8 @@ def _choose(parts: tuple[Part, ...], kind: Type) -> Evaluate:
 
 
 def _reached(
-    branches: tuple[tuple[Part, Part], ...], otherwise: Part | None, rows: Rows
-) -> Iterator[tuple[Mask, Part]]:
+    branches: tuple[tuple[Argument, Argument], ...], otherwise: Argument | None, rows: Rows
+) -> Iterator[tuple[Mask, Argument]]:
     """The branches that any row takes, with their rows; each condition is asked where none before it held."""
     left = np.ones(len(rows), dtype=np.bool_)
     for condition, value in branches:
@@ -71,7 +71,7 @@ def _coalesce(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _first_present(parts, call.type))
 
 
-def _first_present(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+def _first_present(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
     def evaluate(rows: Rows) -> Vector:
         values, valid = parts[0].run(rows)
         if valid is None:
@@ -99,7 +99,7 @@ def _nullif(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _unless_equal(parts[0], parts[1], compare_by("eq", kind), kind))
 
 
-def _unless_equal(left: Part, right: Part, equal: Compare, kind: Type) -> Evaluate:
+def _unless_equal(left: Argument, right: Argument, equal: Compare, kind: Type) -> Evaluate:
     """The first value, NULL where the second equals it."""
 
     def evaluate(rows: Rows) -> Vector:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.kernels.vectors import (
     DTYPES,
     NO_ROWS,
@@ -28,14 +29,13 @@ from viewlet.columns.kernels.vectors import (
     spread,
 )
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Expr
 from viewlet.plan.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Argument:
     """A compiled expression: how to evaluate it, the columns it reads, and whether it can fail."""
 
     expr: Expr
@@ -52,7 +52,7 @@ class Part:
 class Kernel:
     """How a call is evaluated, given its compiled arguments, and whether it can fail by itself."""
 
-    build: Callable[[tuple[Part, ...]], Evaluate]
+    build: Callable[[tuple[Argument, ...]], Evaluate]
     fails: bool = False
 
 
@@ -118,7 +118,7 @@ def stop_at(failing: Mask, valid: Mask | None, error: str) -> None:
         raise EvaluationError(error)
 
 
-def _strict(parts: tuple[Part, ...], apply: Callable[..., Vector], right_first: bool) -> Evaluate:
+def _strict(parts: tuple[Argument, ...], apply: Callable[..., Vector], right_first: bool) -> Evaluate:
     if len(parts) == 1:
         only = parts[0].run
         return lambda rows: _apply_one(apply, only(rows))
@@ -141,7 +141,7 @@ def _apply_one(apply: Callable[..., Vector], vector: Vector) -> Vector:
     return apply(vector[1], vector[0])
 
 
-def _strict_two(left: Part, right: Part, apply: Callable[..., Vector], right_first: bool) -> Evaluate:
+def _strict_two(left: Argument, right: Argument, apply: Callable[..., Vector], right_first: bool) -> Evaluate:
     first, second = (right, left) if right_first else (left, right)
     run_first, run_second, lazy = first.run, second.run, second.fails
 
@@ -154,7 +154,7 @@ def _strict_two(left: Part, right: Part, apply: Callable[..., Vector], right_fir
     return evaluate
 
 
-def where_known(part: Part, rows: Rows, known: Mask | None) -> Vector:
+def where_known(part: Argument, rows: Rows, known: Mask | None) -> Vector:
     """A part of which only the rows matter where others are not NULL: all rows, or if that fails, those."""
     if known is None:
         return part.run(rows)
@@ -164,7 +164,7 @@ def where_known(part: Part, rows: Rows, known: Mask | None) -> Vector:
         return on_rows(part, rows, known)
 
 
-def on_rows(part: Part, rows: Rows, wanted: Mask) -> Vector:
+def on_rows(part: Argument, rows: Rows, wanted: Mask) -> Vector:
     """A part evaluated on some of the rows only, NULL on the others."""
     length = len(rows)
     wanted = spread(wanted, length)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from viewlet.columns.arrays import Mask
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, on_rows, strict
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, on_rows, strict
 from viewlet.columns.kernels.vectors import ALL_ROWS, NO_ROWS, Evaluate, Vector
 from viewlet.columns.rows import Rows
 from viewlet.plan.expr import Call
@@ -26,7 +26,7 @@ def _or(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _connect(parts[0], parts[1], decided_by=True)) if _are_booleans(call) else None
 
 
-def _connect(left: Part, right: Part, *, decided_by: bool) -> Evaluate:
+def _connect(left: Argument, right: Argument, *, decided_by: bool) -> Evaluate:
     """AND is decided by false, OR by true."""
     run_left, run_right, lazy = left.run, right.run, right.fails
 
@@ -78,7 +78,7 @@ def _is_nan(call: Call) -> Kernel | None:
     if call.args[0].type.name not in ("float", "double"):
         return None
 
-    def build(parts: tuple[Part, ...]) -> Evaluate:
+    def build(parts: tuple[Argument, ...]) -> Evaluate:
         run = parts[0].run
 
         def evaluate(rows: Rows) -> Vector:

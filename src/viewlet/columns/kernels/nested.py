@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Positions, offsets_of, valid_mask
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule
 from viewlet.columns.kernels.vectors import Evaluate, Vector, read_arrow, reader, writer
 from viewlet.columns.order import ascending, sort, why_not_order
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.plan.expr import Call, Literal
 from viewlet.plan.types import Type
 
@@ -40,7 +40,7 @@ def _named_struct(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _struct(parts[1::2], call.type))
 
 
-def _struct(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+def _struct(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
     fields = list(arrow_type(kind))
     columns = tuple((part.run, writer(part.type)) for part in parts)
 
@@ -57,7 +57,7 @@ def _array(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _list(parts, call.type))
 
 
-def _list(parts: tuple[Part, ...], kind: Type) -> Evaluate:
+def _list(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
     """One array for each row, of the values of all parts."""
     arrow, write, count = arrow_type(kind), writer(kind.args[0]), len(parts)
 

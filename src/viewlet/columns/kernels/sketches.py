@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, strict
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, strict
 from viewlet.columns.kernels.vectors import Evaluate, Values, Vector, spread
 from viewlet.columns.rows import Rows
 from viewlet.columns.xxhash import Words, hash_bytes, hash_ints, hash_longs
@@ -31,7 +31,7 @@ def _xxhash64(call: Call) -> Kernel | None:
     return Kernel(lambda parts: _hash(parts, known)) if known and len(known) == len(hashers) else None
 
 
-def _hash(parts: tuple[Part, ...], hashers: list[Callable[[Values, Words], Words]]) -> Evaluate:
+def _hash(parts: tuple[Argument, ...], hashers: list[Callable[[Values, Words], Words]]) -> Evaluate:
     """The hash of each row: that of a column is the seed of the next, and NULL passes it on."""
 
     def evaluate(rows: Rows) -> Vector:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, truth_of
-from viewlet.columns.kernels.kernel import Kernel, Part, Rule, strict
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, strict
 from viewlet.columns.kernels.lettercase import UNICODE_16, UNICODE_17, by_letters
 from viewlet.columns.kernels.vectors import Evaluate, Vector, both, read_arrow, reader, spread
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.plan.expr import Call, Expr, Literal
 from viewlet.plan.types import Type
 
@@ -113,7 +113,7 @@ def _concat(call: Call) -> Kernel | None:
     options = pc.JoinOptions(null_handling="emit_null")
     join = pc.get_function("binary_join_element_wise").call
 
-    def build(parts: tuple[Part, ...]) -> Evaluate:
+    def build(parts: tuple[Argument, ...]) -> Evaluate:
         return lambda rows: read_arrow(join([*(part.run(rows)[0] for part in parts), empty], options))
 
     return Kernel(build) if call.args else None
@@ -139,7 +139,7 @@ def _sliced(texts: pa.Array, position: int, length: int) -> pa.Array:
     return pc.utf8_slice_codeunits(texts, start, stop)
 
 
-def _substring_by_rows(parts: tuple[Part, ...]) -> Evaluate:
+def _substring_by_rows(parts: tuple[Argument, ...]) -> Evaluate:
     text, position, length = parts
 
     def evaluate(rows: Rows) -> Vector:

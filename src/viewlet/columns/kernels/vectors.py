@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, truth_of, valid_mask
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.columns.types import arrow_type
 from viewlet.plan.expr import Literal
 from viewlet.plan.types import Type
 

@@ -1,0 +1,206 @@
+"""The command line: `viewlet run FILE.sql | explain | check | status | history | recover | demo | bench`.
+
+Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
+130 interrupted. This module and the demonstration are the only ones that print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from viewlet import __version__
+from viewlet.database import connect
+from viewlet.errors import SqlError, StoreError, ViewletError
+from viewlet.formatting import aligned, duration, plural, size, table_text
+from viewlet.sql import CreateTable, CreateView, Drop, Refresh, Statement, parse, split
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+ENGINES = ("auto", "inproc", "spark")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    arguments = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    try:
+        return command(arguments)
+    except ViewletError as error:
+        print(f"viewlet: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("viewlet: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has seen enough; say nothing more
+        return 0
+
+
+def _shared(warehouse: Any, engine: Any) -> argparse.ArgumentParser:
+    """The options that may stand before and after the command."""
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--warehouse", metavar="DIR", default=warehouse, help="default: ./warehouse")
+    shared.add_argument("--engine", choices=ENGINES, default=engine, help="default: auto, by cost")
+    return shared
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="viewlet",
+        parents=[_shared("warehouse", "auto")],
+        description="Keeps the results of Spark queries fresh.",
+    )
+    parser.add_argument("--version", action="version", version=f"viewlet {__version__}")
+    # A command's own default would undo what was said before the command, so it has none.
+    shared = _shared(argparse.SUPPRESS, argparse.SUPPRESS)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, parents=[shared], help=text, description=text)
+        added.set_defaults(command=command)
+        return added
+
+    add("run", _run, "run the statements of a file").add_argument("file", type=Path, metavar="FILE.sql")
+    add("explain", _explain, "how a view is kept fresh").add_argument("view", metavar="VIEW")
+    add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
+    add("status", _status, "tables, views and the latest epochs")
+    add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
+    add("recover", _recover, "go on from the last whole epoch of a warehouse whose log was damaged")
+    add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
+    add("bench", _bench, "run the benchmarks of a source checkout")
+    return parser
+
+
+def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
+    """The warehouse that the user named: `run` writes to it, and may make a new one; the others only read."""
+    return connect(arguments.warehouse, engine=arguments.engine, read_only=not write)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    script = _read(arguments.file)
+    statements = split(script)
+    with _open(arguments, write=True) as db:
+        for line, text in statements:
+            _run_one(db, f"{arguments.file}:{line}", "\n" * (line - 1) + text)
+    return 0
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SqlError(f"cannot read `{file}`: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SqlError(f"`{file}` is not UTF-8 text", hint="save it as UTF-8") from error
+
+
+def _run_one(db: Database, where: str, text: str) -> None:
+    """Run one statement; the text is padded so that its lines count as in the file."""
+    try:
+        statement, before = parse(text), db.status()["epoch"]
+        shown = _outcome(db, statement, db.sql(text), before)
+    except ViewletError as error:
+        place = where.rpartition(":")[0] if isinstance(error, SqlError) else where
+        raise type(error)(f"{place}: {error.args[0]}", hint=error.hint) from error
+    if shown:
+        print(shown)
+
+
+def _outcome(db: Database, statement: Statement, result: Any, before: int) -> str:
+    """What a statement did after epoch `before`, in one line, or what it found."""
+    match statement, result:
+        case _, str():
+            return result
+        case _, pa.Table():
+            return table_text(result)
+        case ((CreateTable(name) | CreateView(name)), _) if db.status()["epoch"] == before:
+            return f"{name} is there already"
+        case CreateTable(name), _:
+            return f"table {name}: {plural(len(db.table(name)), 'row')}"
+        case CreateView(name), _:
+            return f"view {name}: {plural(len(db.table(name)), 'row')}"
+        case Drop(kind, name), is_gone:
+            return f"{kind} {name} dropped" if is_gone else f"there is no {kind} {name}"
+        case Refresh(name), _:
+            return f"view {name} refreshed"
+    latest = db.history()[-1:]
+    return epoch_line(latest[0]) if latest and latest[0]["epoch"] > before else "nothing changed"
+
+
+def epoch_line(record: dict[str, Any]) -> str:
+    """One epoch: the rows that came in, the time that each view took, and the time in all."""
+    number, kind = f"epoch {record['epoch']}: ", record.get("kind", "epoch")
+    if kind != "epoch":
+        return f"{number}{kind} {record.get('name', '')}".rstrip()
+    tables = ", ".join(f"{name} +{t['inserted']:,} −{t['deleted']:,}" for name, t in record["tables"].items())
+    views = ", ".join(f"{name} {duration(v['ms'])}" for name, v in record["views"].items())
+    return f"{number}{tables}{f' → {views}' if views else ''}; {duration(record['ms'])} on {record['engine']}"
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as db:
+        print(db.explain(arguments.view))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    wrong = 0
+    with _open(arguments) as db:
+        for name in arguments.views or list(db.status()["views"]):
+            found = db.check(name)
+            wrong += found.num_rows > 0
+            print(f"{name}: " + (f"differs from Spark SQL\n{table_text(found)}" if found.num_rows else "equal"))
+    return 1 if wrong else 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as db:
+        status = db.status()
+    for kind in ("tables", "views"):
+        rows = [[name, f"{s['rows']:,}", size(s["bytes"])] for name, s in status[kind].items()]
+        print(aligned([kind, "rows", "size"], rows, right=(1, 2)), end="\n\n")
+    for record in status["epochs"][-10:]:
+        print(epoch_line(record))
+    return 0
+
+
+def _history(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as db:
+        for record in db.history(arguments.name):
+            when = datetime.fromtimestamp(record["timestamp"], UTC)
+            print(f"{when:%Y-%m-%d %H:%M:%S}  {epoch_line(record)}")
+    return 0
+
+
+def _recover(arguments: argparse.Namespace) -> int:
+    with connect(arguments.warehouse, engine=arguments.engine, recover=True) as db:
+        print(db.recovery or f"nothing to recover: the log is whole, up to epoch {db._core.store.epoch}")
+        damaged = db._core.store.verify()
+    for file in damaged:
+        print(f"{file} is missing or damaged: what reads it fails until it is restored from a backup")
+    return 1 if damaged else 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from viewlet.demo.run import run_demo
+
+    return 0 if run_demo(arguments.warehouse) else 1
+
+
+def _bench(_: argparse.Namespace) -> int:
+    sys.path.insert(0, str(Path.cwd()))
+    if importlib.util.find_spec("benchmarks") is None:
+        raise StoreError("there are no benchmarks here", hint="run it in a source checkout, or use make bench")
+    sys.argv = ["benchmarks"]
+    runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
+    return 0

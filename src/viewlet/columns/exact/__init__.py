@@ -1,0 +1,1 @@
+"""Exact numbers: sums, products and moments of doubles and decimals as integers."""

@@ -1,0 +1,155 @@
+"""Products of sums, exactly: polynomials in the whole numbers that joined rows carry.
+
+A number is Σ limb_i · 2^(32·i), its limbs int64 columns that sums have made as large as they like. Two ways lead to
+the limbs of a polynomial, and both give the value that Python's integers give:
+
+- *linear*: where each monomial is one number of limbs times int64 columns, every limb is multiplied as it is. What
+  comes out is linear in the limbs, so what is taken away later leaves zeros behind.
+- *exact*: numbers become balanced digits, −2³¹ ≤ d < 2³¹, whose products fit in an int64; these are split into low
+  and high halves, added, and carried at the end.
+
+Inside, a number of each row is a table of *columns*, least first, far from overflowing; the last column is left zero
+until a carry reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import prod
+from operator import mul
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import values_of
+from viewlet.columns.rows import Rows
+from viewlet.errors import EvaluationError
+from viewlet.plan.sums import Factor, Monomial
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Limbs = list[Ints]
+Numbers = Mapping[Factor, Limbs]
+
+_BITS, _MASK, _HALF = 32, 0xFFFFFFFF, 1 << 31
+_LINEAR = 1 << 62
+"""Limbs that stay below this need no carry."""
+_BLOCK = 4096
+"""Rows that are worked on together: few enough for the cache, and for memory that is not fetched anew each time."""
+
+
+def combine(rows: Rows, terms: Sequence[Monomial], limbs: int) -> list[Ints]:
+    """Σ coefficient · Π factors for each row, as `limbs` 32-bit limbs (the last one signed); limbs == 0: one int64 array.
+
+    The last limb may use all 64 bits of its column, as a sum's does. What needs more is an EvaluationError.
+    """
+    numbers = {factor: _read(rows, factor) for term in terms for factor in term.factors}
+    found = _linear(numbers, terms, limbs)
+    return _exact(numbers, terms, limbs, len(rows)) if found is None else found
+
+
+def _read(rows: Rows, factor: Factor) -> Limbs:
+    """The limbs of a factor, or its one column."""
+    names = [f"{factor.name}_{i}" for i in range(factor.limbs)] or [factor.name]
+    columns = [rows[name] for name in names]
+    assert all(c.type == pa.int64() and not c.null_count for c in columns), f"{factor} is no whole number"
+    return [values_of(c, "i8") for c in columns]
+
+
+def _linear(numbers: Numbers, terms: Sequence[Monomial], limbs: int) -> Limbs | None:
+    """Limb by limb, without a carry; None where a monomial has another shape, or a limb might grow too large."""
+    shape = [limbs] if limbs > 1 else []
+    total: Limbs = []
+    room = _LINEAR
+    for term in terms:
+        if not term.factors or [f.limbs for f in term.factors if f.limbs > 1] != shape:
+            return None
+        if limbs > 1 and abs(term.coefficient) != 1:
+            return None  # the sum of 2³¹ such limbs would not fit
+        *single, whole = sorted((numbers[f] for f in term.factors), key=len)
+        room -= abs(term.coefficient) * prod(map(_peak, (*single, whole)))
+        if room <= 0:
+            return None
+        multiplier: Any = reduce(mul, (column for (column,) in single), term.coefficient)
+        more = [limb * multiplier for limb in whole]
+        total = [a + b for a, b in zip(total, more, strict=True)] if total else more
+    return total or None
+
+
+def _peak(limbs: Limbs) -> int:
+    """No limb is larger than this, which is at least one."""
+    return max(max(int(limb.max(initial=1)), -int(limb.min(initial=-1))) for limb in limbs)
+
+
+def _exact(numbers: Numbers, terms: Sequence[Monomial], limbs: int, length: int) -> Limbs:
+    """The limbs of any polynomial, all but the last one from 0 to 2³² − 1."""
+    blocks = []
+    for start in range(0, max(length, 1), _BLOCK):
+        block = {factor: [limb[start : start + _BLOCK] for limb in whole] for factor, whole in numbers.items()}
+        products = [_product(block, term, min(length - start, _BLOCK)) for term in terms]
+        blocks.append(_added(products, limbs, min(length - start, _BLOCK)))
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+
+
+def _added(products: list[Ints], limbs: int, length: int) -> Limbs:
+    """The limbs of the sum of some numbers."""
+    last = max(limbs, 1) - 1
+    total = np.zeros((max([last + 2, *map(len, products)]), length), dtype=np.int64)
+    for columns in products:
+        total[: len(columns)] += columns
+    _carry(total, unsigned=last + 1)
+    if total[last + 2 :].any():  # the two columns before these are one signed number of 64 bits
+        raise EvaluationError(f"ARITHMETIC_OVERFLOW: a product of sums does not fit in {64 + last * _BITS} bits")
+    return [*total[:last], total[last] + (total[last + 1] << _BITS)]
+
+
+def _product(numbers: Numbers, term: Monomial, length: int) -> Ints:
+    """One monomial, as columns."""
+    parts = [numbers[factor] for factor in term.factors]
+    if term.coefficient != 1 or not parts:
+        parts.append(_constant(term.coefficient, length))
+    return reduce(lambda a, b: _times(_digits(a), _digits(b)), map(_columns, parts))
+
+
+def _constant(number: int, length: int) -> Limbs:
+    """The limbs of a constant, the last one signed."""
+    last = number.bit_length() // _BITS
+    limbs = [number >> _BITS * i & _MASK for i in range(last)] + [number >> _BITS * last]
+    return [np.full(length, limb, dtype=np.int64) for limb in limbs]
+
+
+def _columns(limbs: Limbs) -> Ints:
+    """Limbs of any size as columns below 2³³: the high half of each goes to the next."""
+    columns = np.zeros((len(limbs) + 2, len(limbs[0])), dtype=np.int64)
+    for i, limb in enumerate(limbs):
+        columns[i] += limb & _MASK
+        columns[i + 1] += limb >> _BITS
+    return columns
+
+
+def _digits(columns: Ints) -> Ints:
+    """The same numbers as balanced digits, without those at the top that are zero in every row; uses up its argument."""
+    _carry(columns, unsigned=0)
+    width = len(columns)
+    while width > 1 and not columns[width - 1].any():
+        width -= 1
+    return columns[:width]
+
+
+def _carry(columns: Ints, unsigned: int) -> None:
+    """Make digits of columns, in place: the first `unsigned` 0 ≤ d < 2³², the others −2³¹ ≤ d < 2³¹."""
+    for i in range(len(columns) - 1):
+        carry = (columns[i] if i < unsigned else columns[i] + _HALF) >> _BITS
+        columns[i + 1] += carry
+        columns[i] -= carry << _BITS
+
+
+def _times(a: Ints, b: Ints) -> Ints:
+    """The product of balanced digits, as columns: no product of two exceeds 2⁶²."""
+    columns = np.zeros((len(a) + len(b) + 1, a.shape[1]), dtype=np.int64)
+    for i, digit in enumerate(a):
+        products = digit * b
+        columns[i : i + len(b)] += products & _MASK
+        columns[i + 1 : i + 1 + len(b)] += products >> _BITS
+    return columns

@@ -1,0 +1,125 @@
+"""Which maps can let go of groups that a table's watermark has passed.
+
+The law: where a key is e(t), with t the time of a row and e a function that never goes back, rows from the watermark w
+on have keys of e(w) at least. So no row reaches a group with a smaller key any more, and what is kept for it, other than
+the view's own rows, can go. A row of a sliding window has several keys, e₁(t), e₂(t) …: then the least of the eᵢ(w) counts.
+A session that starts at e(t) for the first of its rows goes on while rows meet it, so its end is what counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from viewlet.compile.abilities import Abilities
+from viewlet.compile.rules import Facts
+from viewlet.plan.expr import Call, Column, Expr, columns_of, substitute, walk
+from viewlet.plan.nodes import Aggregate, Expand, Filter, Plan, Project, Scan, Sessions, column, leaves
+from viewlet.program.program import Eviction, Program
+from viewlet.program.terms import Sessionize
+
+
+def with_evictions(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> Program:
+    """A program that knows which of its maps let go of closed groups, or why they keep them."""
+    marked = [leaf for leaf in leaves(plan) if isinstance(leaf, Scan) and leaf.name in facts.watermarks]
+    if not marked:
+        return program
+    found = evictions_of(plan, program, abilities, facts)
+    if isinstance(found, str):
+        return replace(program, keeps=found)
+    return replace(program, closing=found)
+
+
+def evictions_of(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> tuple[Eviction, ...] | str:
+    """The maps of aggregates of one table by its time, or the reason why groups stay."""
+    chain = _chain(plan)
+    scan = chain[-1]
+    if not isinstance(scan, Scan) or not any(isinstance(node, Aggregate) for node in chain):
+        return "it is not an aggregate of one table by time"
+    field = scan.columns[facts.watermarks[scan.name]]
+    time = Column(field.name, field.type)
+    by_time = (
+        _by_session(chain, program, time) if any(isinstance(n, Sessions) for n in chain) else _by_time(chain, time)
+    )
+    maps = [m for m in program.maps if m.stored and m.name != program.view]
+    ends = _ends(program)
+    columns = [next((n for n in (*m.key, ends.get(m.name, "")) if n in by_time), "") for m in maps]
+    if not all(columns):
+        return f"it is not grouped by the time `{time.name}`, or by a window of it"
+    if (why := abilities.expressions(e for column in columns for e in by_time[column])) is not None:
+        return why
+    return tuple(
+        Eviction(m.name, c, by_time[c], scan.name, time, at_end=bool(ends)) for m, c in zip(maps, columns, strict=True)
+    )
+
+
+def _by_time(chain: list[Plan], time: Column) -> dict[str, tuple[Expr, ...]]:
+    """The columns that are e(t) for an e that never goes back, and what they can be."""
+    keys = {c.name: _origins(node, column(c)) for node in chain for c in node.columns}
+    return {name: found for name, found in keys.items() if all(_never_goes_back(e, time) for e in found)}
+
+
+def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, tuple[Expr, ...]]:
+    """The columns that hold sessions, or where they end, and where sessions start that a row can be in."""
+    at = next(i for i, node in enumerate(chain) if isinstance(node, Sessions))
+    sessions, below = chain[at], chain[at + 1 :]
+    assert isinstance(sessions, Sessions)
+    starts = tuple(_start_of(e) for e in _origins(sessions.rows, sessions.span))
+    if any(isinstance(n, Aggregate) for n in below) or not all(_never_goes_back(e, time) for e in starts):
+        return {}
+    above = [c.name for node in chain[:at] for c in node.columns if _origins(node, column(c)) == (sessions.span,)]
+    return dict.fromkeys((sessions.span.name, *above, *_ends(program).values()), starts)
+
+
+def _ends(program: Program) -> dict[str, str]:
+    """The maps of rows gathered into sessions, and the column where each session ends."""
+    return {t.target: t.columns[-1].name for step in program.steps for t in step.terms if isinstance(t, Sessionize)}
+
+
+def _start_of(span: Expr) -> Expr:
+    """Where a span starts, which is its first field."""
+    return span.args[1] if isinstance(span, Call) and span.function == "named_struct" else span
+
+
+def _chain(plan: Plan) -> list[Plan]:
+    """A plan's operators from the top down, as long as each has one input and works by rows or by groups."""
+    chain = [plan]
+    while isinstance(plan, Project | Filter | Expand | Aggregate | Sessions):
+        plan = plan.rows
+        chain.append(plan)
+    return chain
+
+
+def _origins(plan: Plan, expr: Expr) -> tuple[Expr, ...]:
+    """An expression over an operator's columns in terms of the table's; there are several where rows are multiplied."""
+    match plan:
+        case Filter():
+            return _origins(plan.rows, expr)
+        case Project() | Aggregate():
+            return _origins(plan.rows, substitute(expr, {r.name: r.expr for r in plan.results}))
+        case Expand():
+            named = [dict(zip([c.name for c in plan.columns], p, strict=True)) for p in plan.projections]
+            return tuple(e for values in named for e in _origins(plan.rows, substitute(expr, values)))
+        case _:
+            return (expr,)
+
+
+def _never_goes_back(key: Expr, time: Column) -> bool:
+    """Whether a later time never has a smaller key."""
+    match key:
+        case Column():
+            return key == time
+        case Call("cast", (inner,)) if key.type.name in ("date", "timestamp", "timestamp_ntz"):
+            return _never_goes_back(inner, time)
+        case Call("precise_time", (inner,)):
+            return _never_goes_back(inner, time)
+        case Call("get_field", (inner, _)):
+            return _is_window(inner, time)
+        case _:
+            return _is_window(key, time)
+
+
+def _is_window(key: Expr, time: Column) -> bool:
+    """Whether this is what Spark makes of `window(time, …)`; nothing else turns times into numbers in this way."""
+    if not isinstance(key, Call) or key.function != "named_struct" or columns_of(key) != {time.name}:
+        return False
+    return any(isinstance(part, Call) and part.function == "precise_time" for part in walk(key))

@@ -1,0 +1,1 @@
+"""Aggregates kept as a mergeable state for each key, without rows."""

@@ -1,0 +1,1 @@
+"""Plan to plan: forms that the tiers below know how to maintain."""

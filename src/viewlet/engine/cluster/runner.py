@@ -1,0 +1,233 @@
+"""The Spark engine: the same programs, run by tasks on partitions of the state.
+
+State is never moved: a task opens the runs it needs where they are. What is shuffled are deltas, as rows of
+(partition, Arrow bytes), so that a row of any type costs the same. A step is one Spark job:
+
+    the deltas, cut up → { exchange by the look-up's key → row-wise steps and look-up }* → exchange by the map's
+    key → add up, write a run of this attempt's own name
+
+The tasks run the very closures of `block.py`. They hand back the delta and the names of the runs; the driver
+commits them with the epoch. What a failed attempt wrote is garbage that no record names.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
+from viewlet.engine.cluster.task import Lookups, Task
+from viewlet.engine.epoch import OpenEpoch
+from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.engine.terms.compile_term import compile_term
+from viewlet.engine.terms.regroup_groups import touched_groups
+from viewlet.errors import CorruptFile, EvaluationError, SparkMissing
+from viewlet.program.chain import chain, maps_read
+from viewlet.program.terms import FinalizeSums, Fold, Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term
+from viewlet.store import RunRef
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PIECES = "part int, data binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps of a term that one task can run on its partition: from one exchange to the next."""
+
+    steps: tuple[Term, ...]
+    where: Target
+    """How the rows reach the task."""
+
+
+class SparkEngine:
+    """Runs the steps of a program as Spark jobs."""
+
+    name = "spark"
+
+    def __init__(self, session: Callable[[], SparkSession], root: Path) -> None:
+        self.session = session
+        self.root = root
+
+    def run(self, ready: PreparedProgram, epoch: OpenEpoch) -> None:
+        """Bring the maps of a program up to date with the epoch's changes."""
+        from viewlet.spark.session.children import active
+
+        with active(self.session()) as spark:
+            self._run(spark, ready, epoch)
+
+    def _run(self, spark: SparkSession, ready: PreparedProgram, epoch: OpenEpoch) -> None:
+        parts = partitions_for(spark.sparkContext.defaultParallelism)
+        for step, kept in zip(ready.program.steps, ready.steps, strict=True):
+            if step.map.name in epoch.done:
+                continue
+            epoch.done.add(step.map.name)
+            frames = [
+                f for term in step.terms if (f := _Pipeline(spark, self.root, parts, epoch).of(term, kept)) is not None
+            ]
+            if frames:
+                self._finish(spark, reduce(lambda a, b: a.unionAll(b), frames), parts, kept, epoch)
+
+    def _finish(self, spark: SparkSession, frame: DataFrame, parts: int, step: PreparedStep, epoch: OpenEpoch) -> None:
+        """Add up the contributions to a map, write its runs, and take the delta back."""
+        layout = epoch.layout(step)
+        task = Task.finishing(self.root, parts, layout, step.map.sums)
+        with _tasks_errors():
+            done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
+        refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
+        deltas = [rows for row in done if len(rows := unpack(row["data"]))]
+        if deltas:
+            epoch.adopt(step.map.name, Rows.concat(deltas), refs, layout)
+
+
+def partitions_for(cores: int) -> int:
+    """Into how many partitions the work is cut: a power of two, at least the cores."""
+    return 1 << max(1, (cores - 1).bit_length())
+
+
+class _Pipeline:
+    """Builds the job for one term."""
+
+    def __init__(self, spark: SparkSession, root: Path, parts: int, epoch: OpenEpoch) -> None:
+        self.spark, self.root, self.parts, self.epoch = spark, root, parts, epoch
+
+    def of(self, term: Term, kept: PreparedStep) -> DataFrame | None:
+        """The pieces that a term contributes to its map, ready for the last exchange; None for nothing."""
+        steps: tuple[Any, ...] = chain(term)
+        while True:
+            at = next((i for i, s in enumerate(steps) if isinstance(s, SparkRowwise)), None)
+            frame = self._segments(steps[:at], _target(kept) if at is None else Target())
+            if at is None or frame is None:
+                return frame
+            rows = _collected(frame)
+            native = steps[at]
+            assert isinstance(native, SparkRowwise)
+            if not len(rows) or not len(rows := self.epoch.on_spark(native, rows)):
+                return None
+            steps = (rows, *steps[at + 1 :])
+
+    def _segments(self, steps: Sequence[Any], last: Target) -> DataFrame | None:
+        first, *rest = steps
+        segments = _cut_at_probes(rest)
+        pieces = self._start(first, segments[0].where if segments else last)
+        if pieces is None:
+            return None
+        frame = self.spark.createDataFrame(_piece_table(pieces), PIECES)
+        if _runs_in_tasks(first):
+            segments = [Segment((first,), Target()), *segments]
+        targets = [*(s.where for s in segments[1:]), last]
+        for segment, target in zip(segments, targets, strict=False):
+            task = Task.running(
+                self.root, self.parts, segment.steps, self._lookups(segment.steps), target, self.epoch.initial
+            )
+            frame = _each_partition(frame, self.parts, task, PIECES)
+        return frame
+
+    def _start(self, first: Term | Rows, target: Target) -> list[Piece] | None:
+        """The driver's part: the delta that a term starts from, cut up."""
+        match first:
+            case Rows():
+                return by_partition(first, target, self.parts)
+            case FinalizeSums() | Fold() | Sessionize():
+                delta = self.epoch.change(first.map)
+                if delta is None and not (self.epoch.initial and not first.keys):
+                    return None
+                return (
+                    by_partition(delta, Target(first.keys, keyed=True), self.parts) if delta is not None else [(0, b"")]
+                )
+            case Regroup() if _runs_in_tasks(first):
+                return self._start_regroup(first)
+        rows = compile_term(first)(self.epoch)
+        return None if rows is None else by_partition(rows, target, self.parts)
+
+    def _start_regroup(self, term: Regroup) -> list[Piece] | None:
+        touched = touched_groups(term, self.epoch)
+        if touched is None:
+            return None
+        groups = Rows({"touched": pa.array(touched.view(np.int64))}, np.ones(len(touched), dtype=np.int64))
+        return [(part, pack(rows)) for part, rows in cut(groups, partition_of(touched, self.parts))]
+
+    def _lookups(self, steps: Sequence[Term]) -> dict[tuple[str, str], Lookups]:
+        """Where the maps that some steps read are."""
+        found: dict[tuple[str, str], Lookups] = {}
+        for step in steps:
+            for name, version in (
+                maps_read(step) if isinstance(step, FinalizeSums | Fold | Sessionize | Regroup) else _probed(step)
+            ):
+                contents = self.epoch.new(name) if version == "new" else self.epoch.old(name)
+                found[name, version] = Lookups(contents.refs(), contents.layout, dict(contents.types))
+        return found
+
+
+def _runs_in_tasks(first: Term | Rows) -> bool:
+    """Whether a term's start is itself work for the partitions; what only Spark evaluates is driven from here."""
+    return isinstance(first, FinalizeSums | Fold | Sessionize) or (isinstance(first, Regroup) and first.native is None)
+
+
+def _probed(step: Term) -> list[tuple[str, str]]:
+    return [(step.map, step.version)] if isinstance(step, Probe | RangeProbe) else []
+
+
+def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
+    """A look-up needs its rows on the partition of its key; what follows it can go along."""
+    segments: list[Segment] = []
+    current: list[Term] = []
+    where = Target()
+    for step in steps:
+        if isinstance(step, Probe | RangeProbe):
+            if current:
+                segments.append(Segment(tuple(current), where))
+            current, where = [], Target(tuple(m.column for m in step.on), everywhere=not step.on)
+        current.append(step)
+    return [*segments, Segment(tuple(current), where)] if current else segments
+
+
+def _target(step: PreparedStep) -> Target:
+    return Target(step.layout.key, keyed=True)
+
+
+def _each_partition(frame: DataFrame, parts: int, task: Task, schema: str) -> DataFrame:
+    """Exchange the pieces, and run the task on each partition."""
+    return frame.repartitionById(parts, "part").mapInArrow(task, schema)
+
+
+@contextmanager
+def _tasks_errors() -> Iterator[None]:
+    """An error that a task raised, as the error that it is."""
+    from pyspark.errors import PythonException
+
+    try:
+        yield
+    except PythonException as error:
+        if found := re.search(r"EvaluationError: (.+)", str(error)):
+            raise EvaluationError(found[1].strip()) from None
+        if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
+            raise CorruptFile(found[1].strip()) from None
+        if "No module named" in str(error):
+            hint = f"set PYSPARK_PYTHON={sys.executable}, or install viewlet where the workers run"
+            raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
+        raise
+
+
+def _collected(frame: DataFrame) -> Rows:
+    with _tasks_errors():
+        table = frame.toArrow()
+    pieces = [rows for data in table["data"].to_pylist() if len(rows := unpack(data))]
+    return Rows.concat(pieces) if pieces else Rows({}, np.zeros(0, dtype=np.int64))
+
+
+def _piece_table(pieces: Sequence[Piece]) -> pa.Table:
+    parts, data = [p for p, _ in pieces], [d for _, d in pieces]
+    return pa.table({"part": pa.array(parts, pa.int32()), "data": pa.array(data, pa.binary())})

@@ -1,0 +1,47 @@
+"""Programs made ready to run: each map with its layout, each term compiled, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewlet.engine.terms.compile_term import TermFn, compile_term
+from viewlet.program.program import Map, Program, Step
+from viewlet.program.terms import FinalizeSums, Fold, GroupSums, Regroup, Sessionize
+from viewlet.store import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """A step with its terms compiled."""
+
+    map: Map
+    layout: Layout
+    runs: tuple[TermFn, ...]
+    is_netted: bool
+    """Whether a single term gives each row once already."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedProgram:
+    """A program that can be run."""
+
+    program: Program
+    steps: tuple[PreparedStep, ...]
+
+
+def layout_of(kept: Map, *, is_view: bool) -> Layout:
+    """How a map is stored."""
+    return Layout(
+        columns=tuple(f.name for f in kept.columns), key=kept.key, indexes=kept.indexes, sums=kept.sums, feed=is_view
+    )
+
+
+def prepare(program: Program) -> PreparedProgram:
+    """Compile the terms of a program."""
+    return PreparedProgram(program, tuple(_ready_step(step, program.view) for step in program.steps))
+
+
+def _ready_step(step: Step, view: str) -> PreparedStep:
+    netted = len(step.terms) == 1 and isinstance(step.terms[0], GroupSums | FinalizeSums | Fold | Sessionize | Regroup)
+    runs = tuple(compile_term(t) for t in step.terms)
+    return PreparedStep(step.map, layout_of(step.map, is_view=step.map.name == view), runs, netted)

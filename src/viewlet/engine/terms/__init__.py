@@ -1,0 +1,1 @@
+"""Terms as functions over columns: what both engines run."""

@@ -1,0 +1,265 @@
+"""Terms as functions: the code that both engines run, in the driver's process or in a task.
+
+A term is compiled once into a closure over Arrow and NumPy columns; running it costs look-ups, arithmetic
+and group sums on the delta. What it reads it gets from an `EpochReader`: deltas, and maps before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.evaluate import compile_condition, compile_expr
+from viewlet.columns.exact.encoded_sums import encode
+from viewlet.columns.exact.limbs import combine
+from viewlet.columns.hash import hash_rows
+from viewlet.columns.rows import Rows, Weights, same
+from viewlet.engine.terms.finalize_sums import compile_finalize, decode_matches, decode_rows
+from viewlet.engine.terms.fold_states import compile_fold
+from viewlet.engine.terms.gather_sessions import compile_sessionize
+from viewlet.engine.terms.regroup_groups import compile_regroup
+from viewlet.engine.terms.top_k import compile_top_k
+from viewlet.engine.terms.unnest import compile_unnest
+from viewlet.program.terms import (
+    Change,
+    Combine,
+    Expand,
+    Filter,
+    FinalizeSums,
+    Fold,
+    Following,
+    GroupSums,
+    Match,
+    Negate,
+    Probe,
+    Project,
+    RangeProbe,
+    Regroup,
+    Sessionize,
+    SparkRowwise,
+    Term,
+    TopK,
+    Unnest,
+    Values,
+)
+from viewlet.store import Bound, Contents
+
+
+class EpochReader(Protocol):
+    """What a running term can read."""
+
+    initial: bool
+    """Whether this is the view's first epoch, which puts in what is there without any data."""
+
+    def change(self, bag: str) -> Rows | None: ...
+    def old(self, bag: str) -> Contents: ...
+    def new(self, bag: str) -> Contents: ...
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows: ...
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
+
+
+TermFn = Callable[[EpochReader], Rows | None]
+
+
+def compile_term(term: Term) -> TermFn:
+    """The function that a term denotes; it gives None for no rows."""
+    match term:
+        case Change():
+            return _change(term)
+        case Values():
+            return _constant(term)
+        case FinalizeSums():
+            return compile_finalize(term)
+        case Fold():
+            return compile_fold(term)
+        case Regroup():
+            return compile_regroup(term)
+        case Sessionize():
+            return compile_sessionize(term)
+        case TopK():
+            return compile_top_k(term)
+        case (
+            Filter()
+            | Project()
+            | Expand()
+            | Unnest()
+            | SparkRowwise()
+            | Negate()
+            | Probe()
+            | RangeProbe()
+            | Combine()
+            | GroupSums()
+        ):
+            return _then(compile_term(term.rows), compile_step(term))
+        case _:
+            assert_never(term)
+
+
+def compile_step(term: Following) -> Callable[[EpochReader, Rows], Rows]:
+    """The last step of a term, as a function of the rows before it."""
+    match term:
+        case Filter(condition=condition):
+            test = compile_condition(condition)
+            return lambda epoch, rows: rows.filter(test(rows))
+        case Project(results=results):
+            makers = [(r.name, compile_expr(r.expr)) for r in results]
+            return lambda epoch, rows: rows.replaced({name: make(rows) for name, make in makers})
+        case Expand():
+            return _spread(term)
+        case Unnest():
+            unnest = compile_unnest(term)
+            return lambda epoch, rows: unnest(rows)
+        case SparkRowwise():
+            return lambda epoch, rows: epoch.on_spark(term, rows)
+        case Negate():
+            return lambda epoch, rows: rows.negated()
+        case Probe():
+            return _probe(term)
+        case RangeProbe():
+            return _reach(term)
+        case Combine():
+            return _combine(term)
+        case GroupSums(keys=keys, sums=sums):
+            return lambda epoch, rows: encode(rows, keys, sums)
+        case _:
+            assert_never(term)
+
+
+def _then(first: TermFn, step: Callable[[EpochReader, Rows], Rows]) -> TermFn:
+    def run(epoch: EpochReader) -> Rows | None:
+        rows = first(epoch)
+        if rows is None:
+            return None
+        result = step(epoch, rows)
+        return result if len(result) else None
+
+    return run
+
+
+def _change(term: Change) -> TermFn:
+    names = [f.name for f in term.columns]
+
+    def run(epoch: EpochReader) -> Rows | None:
+        rows = epoch.change(term.bag)
+        if rows is None or not len(rows):
+            return None
+        columns = dict(zip(names, rows.columns.values(), strict=False))
+        return rows.replaced(_weighed(columns, term.weight, rows.weights))
+
+    return run
+
+
+def _weighed(columns: dict[str, pa.Array], name: str | None, weights: Weights) -> dict[str, pa.Array]:
+    """Columns with the weights as a last one, where that is wanted."""
+    return columns if name is None else {**columns, name: from_numpy(weights, pa.int64())}
+
+
+def _constant(term: Values) -> TermFn:
+    values = list(zip(*term.rows, strict=True)) if term.rows else [()] * len(term.columns)
+    columns = {f.name: pa.array(list(v), type=arrow_type(f.type)) for f, v in zip(term.columns, values, strict=True)}
+    rows = Rows(columns, np.ones(len(term.rows), dtype=np.int64))
+    return lambda epoch: rows if epoch.initial and len(rows) else None
+
+
+def _spread(term: Expand) -> Callable[[EpochReader, Rows], Rows]:
+    names = [f.name for f in term.columns]
+    makers = [[compile_expr(e) for e in projection] for projection in term.projections]
+
+    def step(epoch: EpochReader, rows: Rows) -> Rows:
+        parts = [Rows({n: make(rows) for n, make in zip(names, made, strict=True)}, rows.weights) for made in makers]
+        return Rows.concat(parts)
+
+    return step
+
+
+def _probe(term: Probe) -> Callable[[EpochReader, Rows], Rows]:
+    index = tuple(m.map_column for m in term.on)
+
+    def step(epoch: EpochReader, rows: Rows) -> Rows:
+        contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
+        rows = _with_keys(rows, term.on)
+        if not index:
+            found = contents.scan() if term.sums is None else decode_rows(term.sums, contents.scan())
+            at, found = _all_pairs(len(rows), found)
+        else:
+            keys = [rows[m.column] for m in term.on]
+            at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
+            if term.sums is not None:
+                at, found = decode_matches(term.sums, at, found)
+        return _netted(term, _paired(term, rows.take(at), found), found)
+
+    return step
+
+
+def _with_own_keys(
+    keys: Sequence[pa.Array], index: Sequence[str], at: Positions, found: Rows
+) -> tuple[Positions, Rows]:
+    """Of what was found by hash, the rows whose keys are those that were looked for."""
+    equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
+    return (at, found) if equal.all() else (at[equal], found.filter(equal))
+
+
+def _paired(term: Probe | RangeProbe, decode_matches: Rows, found: Rows) -> Rows:
+    """Rows beside what they met; weights multiply."""
+    taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
+    return Rows({**decode_matches.columns, **taken}, decode_matches.weights * found.weights)
+
+
+def _netted(term: Probe | RangeProbe, pairs: Rows, found: Rows) -> Rows:
+    """Without the pairs of what left the map; sums that are carried on net by themselves."""
+    return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
+
+
+def _reach(term: RangeProbe) -> Callable[[EpochReader, Rows], Rows]:
+    index = tuple(m.map_column for m in term.on)
+
+    def step(epoch: EpochReader, rows: Rows) -> Rows:
+        contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
+        rows = _with_keys(rows, term.on)
+        keys = [rows[m.column] for m in term.on]
+        low, high = (None if b is None else Bound(rows[b[0]], b[1]) for b in (term.low, term.high))
+        if term.adds:
+            found = contents.add_within(index, term.order, keys, low, high, len(rows))
+            return _paired(term, rows, found).filter(_says_something(found))
+        within = contents.within(index, term.order, hash_rows(keys, len(rows)), low, high)
+        at, found = _with_own_keys(keys, index, *within)
+        return _netted(term, _paired(term, rows.take(at), found), found)
+
+    return step
+
+
+def _says_something(found: Rows) -> Mask:
+    there = found.weights != 0
+    for column in found.columns.values():
+        there |= values_of(column, "i8") != 0
+    return there
+
+
+def _combine(term: Combine) -> Callable[[EpochReader, Rows], Rows]:
+    def step(epoch: EpochReader, rows: Rows) -> Rows:
+        made: dict[str, pa.Array] = {}
+        for part in term.parts:
+            values = combine(rows, part.terms, part.limbs)
+            made |= {name: from_numpy(v, pa.int64()) for name, v in zip(part.columns, values, strict=True)}
+        return Rows({**{k: rows[k] for k in term.keys}, **made}, rows.weights)
+
+    return step
+
+
+def _with_keys(rows: Rows, on: tuple[Match, ...]) -> Rows:
+    """The rows that can have a partner: NULL equals nothing."""
+    keep = np.ones(len(rows), dtype=np.bool_)
+    for match in on:
+        if not match.null_safe and rows[match.column].null_count:
+            keep &= valid_mask(rows[match.column])
+    return rows.filter(keep)
+
+
+def _all_pairs(count: int, others: Rows) -> tuple[Positions, Rows]:
+    at = np.repeat(np.arange(count), len(others))
+    return at, others.take(np.tile(np.arange(len(others)), count))

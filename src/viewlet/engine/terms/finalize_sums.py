@@ -1,0 +1,87 @@
+"""What maps of sums stand for: for the keys that a change touches, or for what a look-up finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy
+from viewlet.columns.exact.encoded_sums import decode
+from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.rows import Rows, alike, group
+from viewlet.plan.sums import Sum, sum_columns
+from viewlet.program.terms import SLOT, FinalizeSums
+
+if TYPE_CHECKING:
+    from viewlet.engine.terms.compile_term import EpochReader, TermFn
+
+
+def compile_finalize(term: FinalizeSums) -> TermFn:
+    """Take away what the touched keys stood for, put in what they stand for now."""
+    names = [f.name for f in term.columns]
+
+    def run(epoch: EpochReader) -> Rows | None:
+        delta = epoch.change(term.map)
+        first_time = epoch.initial and not term.keys
+        if delta is None and not first_time:
+            return None
+        old = epoch.old(term.map)
+        _, before = old.lookup(term.keys, _touched(delta, term.keys))
+        state = before if delta is None else Rows.concat([before, delta])
+        first, groups = group([state[k] for k in term.keys], len(state), state.hashes(term.keys))
+        count = len(first) if term.keys else 1
+        keys = state.select(term.keys).take(first)
+        there, was = _answers(
+            term, names, before, groups[: len(before)], count, keys, not term.keys and not epoch.initial
+        )
+        now_there, now = _answers(term, names, state, groups, count, keys, not term.keys)
+        stays = there & now_there & alike(was, now)
+        changed = Rows.concat([was.filter(there & ~stays).negated(), now.filter(now_there & ~stays)])
+        return changed if len(changed) else None
+
+    return run
+
+
+def _answers(
+    term: FinalizeSums, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
+) -> tuple[Mask, Rows]:
+    """A row for each group, and whether it exists; `always`: it exists even without rows."""
+    counts, values = decode(term.sums, state, groups, count)
+    columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
+    there = np.ones(count, dtype=np.bool_) if always else counts > 0
+    return there, Rows(columns, np.ones(count, dtype=np.int64))
+
+
+def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:
+    """The hashes of the keys that a delta touches; without keys, the one there is."""
+    if delta is None or not keys:
+        return hash_rows([], 1)
+    return np.unique(delta.hashes(keys))
+
+
+def decode_rows(sums: tuple[Sum, ...], state: Rows) -> Rows:
+    """The rows that the contents of a map of sums stand for; without keys there always is one."""
+    keys = _keys_beside(sums, state)
+    if keys:
+        return decode_matches(sums, np.zeros(len(state), dtype=np.int64), state)[1]
+    _, values = decode(sums, state, np.zeros(len(state), dtype=np.int64), 1)
+    return Rows({s.name: v for s, v in zip(sums, values, strict=True)}, np.ones(1, dtype=np.int64))
+
+
+def decode_matches(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[Positions, Rows]:
+    """The rows that looked-up contents of a map of sums stand for, and which probe found each."""
+    keys = _keys_beside(sums, state)
+    first, groups = group([from_numpy(at, pa.int64()), *(state[k] for k in keys)], len(state))
+    counts, values = decode(sums, state, groups, len(first))
+    columns = {**state.select(keys).take(first).columns, **{s.name: v for s, v in zip(sums, values, strict=True)}}
+    there = counts > 0
+    return at[first][there], Rows(columns, np.ones(len(first), dtype=np.int64)).filter(there)
+
+
+def _keys_beside(sums: tuple[Sum, ...], state: Rows) -> list[str]:
+    """The columns of a map of sums that are its keys."""
+    skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
+    return [n for n in state.names if n not in skipped]

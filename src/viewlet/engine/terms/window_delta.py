@@ -1,0 +1,159 @@
+"""Windows by stretches: only rows that see a change are computed again.
+
+    stretch = the rows that see a change,    context = the rows that a stretch sees besides itself
+
+Where rows see so many others, the function runs over stretches and contexts, and what it gives for the contexts is left
+out. Where they see all rows before them, it runs over the stretches alone, and goes on from the row before each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.exact.digits import doubles_of
+from viewlet.columns.exact.double_sums import ExactSums, running_doubles
+from viewlet.columns.hash import hash_rows
+from viewlet.columns.order import place_of
+from viewlet.columns.rows import Rows
+from viewlet.engine.groups import compile_plan
+from viewlet.engine.terms.resume_window import compile_resume, double_sums
+from viewlet.errors import EvaluationError
+from viewlet.plan.expr import Expr
+from viewlet.program.terms import KEY, FrameReach, Regroup
+from viewlet.store import AffectedRanges, Contents
+
+if TYPE_CHECKING:
+    from viewlet.engine.terms.compile_term import EpochReader
+
+Nearby = Callable[["EpochReader", Rows], tuple[Rows, Mask] | None]
+
+
+def compile_window_delta(term: Regroup, near: FrameReach) -> Nearby:
+    """The function from changes to what they mean for the result, with which of them it saw to; None if it cannot tell.
+
+    Changes in partitions that have NULL to be ordered by are left to others.
+    """
+    evaluate = _compile_limited(term, near) if near.back is not None else _compile_running(term, near)
+    before, after = _by_value(near, near.ahead, near.back)
+    names = [f.name for f in term.columns]
+
+    def run(epoch: EpochReader, changes: Rows) -> tuple[Rows, Mask] | None:
+        ordered = Ordered.of(epoch.new(term.inputs[0].map), term, near)
+        seen = ordered.have_values(changes)
+        changes = changes.filter(seen)
+        stretches = ordered.stretches(changes, before, after) if len(changes) else None
+        if stretches is None:
+            return None
+        groups = stretches.hashes.view(np.int64) if term.is_keyed else np.zeros(len(stretches), dtype=np.int64)
+        target, there = epoch.old(term.target), stretches.of(hash_rows([from_numpy(groups, pa.int64())], len(groups)))
+        try:
+            now = evaluate(ordered, stretches, changes, target, there)
+        except (EvaluationError, pa.ArrowInvalid):
+            return None  # it may come of what the context lacks: whole partitions will tell
+        if now is None:
+            return None
+        now = now.with_columns({KEY: from_numpy(groups[values_of(now[KEY], "i8")], pa.int64())})
+        _, was = target.inside((KEY,), near.result, there)
+        return Rows.concat([was.select(names).negated(), now.select(names)]).consolidate(), seen
+
+    return run
+
+
+def _by_value(near: FrameReach, before: int | None, after: int | None) -> tuple[int | None, int | None]:
+    """Numbers of rows before and after in a window's order, as below and above by value."""
+    return (after, before) if near.descending else (before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The input of a window, by partition and in the order of a column."""
+
+    contents: Contents
+    key: tuple[str, ...]
+    order: str
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(contents: Contents, term: Regroup, near: FrameReach) -> Ordered:
+        names = tuple(f.name for f in term.inputs[0].columns)
+        return Ordered(contents, term.inputs[0].key, contents.layout.columns[names.index(near.order)], names)
+
+    def have_values(self, changes: Rows) -> Mask:
+        """Which changes are in partitions where no row has NULL to be ordered by."""
+        hashes = changes.hashes(self.key)
+        without, _ = self.contents.without_value(self.key, self.order, hashes)
+        gone = hashes[~valid_mask(changes[self.order])]
+        return np.isin(hashes, np.concatenate([hashes[without], gone]), invert=True)
+
+    def stretches(self, changes: Rows, before: int | None, after: int | None) -> AffectedRanges | None:
+        return self.contents.stretches(self.key, self.order, changes, before, after)
+
+    def inside(self, stretches: AffectedRanges) -> Rows:
+        """The rows of stretches, numbered by these."""
+        return self._numbered(*self.contents.inside(self.key, self.order, stretches)).consolidate()
+
+    def beside(self, stretches: AffectedRanges, count: int, *, before: bool) -> Rows:
+        """The rows next to stretches, numbered by these."""
+        return self._numbered(*self.contents.beside(self.key, self.order, stretches, count, before=before))
+
+    def count_outside(self, stretches: AffectedRanges, changes: Rows, *, before: bool) -> Positions:
+        """How many rows of its partition are before each stretch, or after it."""
+        keys = [changes[name].take(from_numpy(stretches.example, pa.int64())) for name in self.key]
+        return self.contents.count_outside(self.key, self.order, stretches, keys, before=before)
+
+    def sums_outside(self, stretches: AffectedRanges, argument: Expr, *, before: bool) -> ExactSums:
+        """What the rows of its partition before each stretch, or after it, add up to."""
+        values = compile_expr(argument)
+
+        def running(rows: Rows) -> ExactSums:
+            named = Rows(dict(zip(self.names, rows.columns.values(), strict=False)), rows.weights)
+            return running_doubles(doubles_of(values(named)), rows.weights)
+
+        name = (self.names, argument)
+        return self.contents.sums_outside(self.key, self.order, stretches, name, running, before=before)
+
+    def _numbered(self, which: Positions, rows: Rows) -> Rows:
+        columns = dict(zip(self.names, rows.columns.values(), strict=False))
+        return Rows({**columns, KEY: from_numpy(which, pa.int64())}, rows.weights)
+
+
+Evaluate = Callable[[Ordered, AffectedRanges, Rows, Contents, AffectedRanges], Rows | None]
+
+
+def _compile_limited(term: Regroup, near: FrameReach) -> Evaluate:
+    """The results of the rows of stretches that see so many others; the context is read with them."""
+    function = compile_plan(term.function)
+    before, after = _by_value(near, near.back, near.ahead)
+    assert before is not None and after is not None
+
+    def evaluate(
+        rows: Ordered, stretches: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
+    ) -> Rows:
+        context = [rows.beside(stretches, n, before=b) for n, b in ((before, True), (after, False)) if n]
+        now = function([Rows.concat([rows.inside(stretches), *context])])
+        return now.filter(stretches.hold(values_of(now[KEY], "i8"), place_of(now[near.result])))
+
+    return evaluate
+
+
+def _compile_running(term: Regroup, near: FrameReach) -> Evaluate:
+    """The results of the rows of stretches that see all rows before them."""
+    function, go_on = compile_plan(term.function), compile_resume(term.function)
+    sums, first = double_sums(term.function), not near.descending
+
+    def evaluate(
+        rows: Ordered, stretches: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
+    ) -> Rows | None:
+        now = function([rows.inside(stretches)])
+        counts = rows.count_outside(stretches, changes, before=first)
+        ahead = {name: rows.sums_outside(stretches, call.args[0], before=first) for name, call in sums}
+        return go_on(now, counts, ahead, *target.beside((KEY,), near.result, there, 1, before=first))
+
+    return evaluate

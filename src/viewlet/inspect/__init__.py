@@ -1,0 +1,1 @@
+"""Looking at a warehouse: how views are maintained, what they hold, and whether they are right."""

@@ -1,0 +1,204 @@
+"""`explain` and `status`: how a view is kept, what it holds, and what it costs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from viewlet.formatting import size
+from viewlet.program.program import Map, Note, Program
+from viewlet.program.show import at_first, show_map, statements
+from viewlet.spark.session.settings import PLAIN
+from viewlet.store import Snapshot
+from viewlet.warehouse.catalog import View
+from viewlet.warehouse.clocks import mark_of
+from viewlet.warehouse.tables import Table
+from viewlet.warehouse.watermarks import shown_time
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+_WIDTH = 76
+_EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
+
+
+def explain(database: Warehouse, view: View) -> str:
+    """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
+    snapshot = database.store.snapshot()
+    program = view.program
+    head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
+    lines = [head, *_operators(program), *_settled(view), *_under(view), "maps"]
+    sharers = _sharers(database, view)
+    lines += [
+        f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
+        for m in program.maps
+        if m.stored and m.name != view.name
+    ]
+    if len(program.maps) == 1:
+        lines.append("  none but the view itself")
+    lines += _statements(program, database.history(view.name), database.catalog.static())
+    lines += _letting_go(program, set(database.catalog.own_maps(view)))
+    lines += _weighed(program)
+    lines += _costs(view, database.history(view.name))
+    return "\n".join(lines)
+
+
+def explain_program(program: Program) -> str:
+    """The same for a view that does not exist yet: without sizes and costs."""
+    lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
+    lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
+    own = {m.name for m in program.maps}
+    return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
+
+
+_VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_k")
+"""Sketches that are not the same when they are made in another order."""
+
+
+def _settled(view: View) -> list[str]:
+    """That the operators say more than the query did, or that even they do not say all."""
+    settled = [
+        "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
+    ]
+    labels = [note.label for note in view.program.notes]
+    varying = [
+        f"what {name} gives depends on how the rows happen to be laid out, in Spark itself too"
+        for name in _VARYING
+        if any(f"{name}(" in label for label in labels)
+    ]
+    return settled * view.is_stabilized + varying
+
+
+def _under(view: View) -> list[str]:
+    """The settings that the definition depends on, other than those of a session that Viewlet starts."""
+    own = [f"{name} = {value}" for name, value in view.settings.items() if PLAIN.get(name) != value]
+    return [f"under {', '.join(own)}"] if own else []
+
+
+def _sharers(database: Warehouse, view: View) -> dict[str, str]:
+    """Which other views use a view's maps too."""
+    found: dict[str, list[str]] = {}
+    for other in database.catalog.views.values():
+        if other.name != view.name:
+            for kept in other.program.maps:
+                found.setdefault(kept.name, []).append(other.name)
+    return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
+
+
+def _letting_go(program: Program, own: Collection[str]) -> list[str]:
+    """What a watermark means for the maps."""
+    if program.keeps:
+        return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
+    return [
+        f"{c.map} lets go of {'sessions' if c.at_end else f'groups by `{c.column}`'} that the watermark of {c.table} has passed"
+        if c.map in own
+        else f"{c.map} keeps all groups, since other views read it"
+        for c in program.closing
+    ]
+
+
+def _weighed(program: Program) -> list[str]:
+    return ["weighed", *(f"  {line}" for line in program.choices)] if program.choices else []
+
+
+def _heading(program: Program) -> str:
+    return f"→ {', '.join(f.name for f in program.columns)}"
+
+
+def _operators(program: Program) -> list[str]:
+    return [_operator(note) for note in program.notes]
+
+
+def _operator(note: Note) -> str:
+    line = _padded("  " * note.depth + note.label, note.tier)
+    return f"{line}  ({note.reason})" if note.reason else line
+
+
+def _padded(left: str, right: str, margin: int = 0) -> str:
+    return f"{left:<{_WIDTH - margin}}  {right}".rstrip()
+
+
+def _map_size(kept: Map, snapshot: Snapshot) -> str:
+    contents = snapshot.contents(kept.name)
+    return f"{contents.rows:,} rows  {size(contents.bytes)}"
+
+
+def _statements(program: Program, records: list[dict[str, Any]], static: frozenset[str] = frozenset()) -> list[str]:
+    lines: list[str] = []
+    if constants := at_first(program.steps):
+        lines += ["at first", *(f"  {line}" for line in constants)]
+    for table in program.reads:
+        if table in static:
+            lines.append(f"on {table}: nothing, it is static")
+            continue
+        lines.append(_padded(f"on {table}", _last_epoch(program.view, table, records)))
+        lines += [f"  {line}" for line in statements(program, table)]
+    return lines
+
+
+def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
+    """What the last epoch that changed a table meant for a view."""
+    for record in reversed(records):
+        done = record.get("views", {}).get(view)
+        if record["kind"] == "epoch" and done and table in done["rows_in"]:
+            out = done["inserted"] + done["deleted"]
+            return (
+                f"last epoch: {done['rows_in'][table]:,} rows in, {out:,} out, {done['ms']:.1f} ms, {record['engine']}"
+            )
+    return ""
+
+
+def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
+    taken = {
+        kind: [r["views"][view.name]["ms"] for r in records if r["kind"] in kind and view.name in r["views"]]
+        for kind in (_EPOCH, _FILLED)
+    }
+    lines = []
+    if taken[_EPOCH]:
+        last = taken[_EPOCH][-30:]
+        lines.append(f"an epoch costs {statistics.median(last):.1f} ms (median of {len(last)})")
+    if taken[_FILLED]:
+        lines.append(f"computing it from nothing took {taken[_FILLED][-1]:,.1f} ms")
+    epochs = [r["views"][view.name] for r in records if r["kind"] in _EPOCH and view.name in r["views"]]
+    if epochs and "weighed" in epochs[-1]:
+        weighed = epochs[-1]["weighed"]
+        lines.append(
+            f"last epoch, in rows handled: {weighed['increment']:,} to increment, {weighed['recompute']:,} to recompute"
+        )
+    return lines
+
+
+def status(database: Warehouse) -> dict[str, Any]:
+    """Epochs, sizes and timings, as plain values."""
+    snapshot = database.store.snapshot()
+    catalog = database.catalog
+    return {
+        "epoch": snapshot.epoch,
+        "engine": database.engine,
+        "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
+        "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
+        "epochs": [r for r in database.store.history() if r.get("kind") == "epoch"],
+    }
+
+
+def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+    contents = snapshot.contents(table.name)
+    index = snapshot.contents(table.index).bytes if table.index else 0
+    size: dict[str, Any] = {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
+    if table.late is not None:
+        mark = mark_of(table, snapshot)
+        size["watermark"] = None if mark is None else shown_time(mark)
+        size["late"] = snapshot.contents(table.late.name).total()
+    if table.rejected is not None:
+        size["rejected"] = snapshot.contents(table.rejected.name).total()
+    if table.dropped is not None:
+        counted = snapshot.contents(table.dropped).consolidated()
+        size["dropped"] = dict(zip(counted["constraint"].to_pylist(), counted.weights.tolist(), strict=True))
+    return size
+
+
+def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:
+    maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.stored and m.name != view.name]
+    contents = snapshot.contents(view.name)
+    return {"rows": contents.total(), "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}

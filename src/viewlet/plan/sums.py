@@ -1,0 +1,134 @@
+"""Additive aggregates, and the integers that hold them: what a map of sums looks like.
+
+How the integers are made and read is `columns/exact/encoded_sums.py`'s; which columns there are is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viewlet.plan.types import DOUBLE, Type
+
+Power = tuple[int, int]
+"""(i, j) stands for xⁱ·yʲ, x being the first argument and y the second."""
+
+_SPREAD: tuple[Power, ...] = ((1, 0), (2, 0))
+_JOINT: tuple[Power, ...] = ((1, 0), (0, 1), (1, 1))
+
+POWERS: dict[str, tuple[Power, ...]] = {
+    **dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp", "regr_sxx"), _SPREAD),
+    **dict.fromkeys(("skewness", "wrapping_skewness"), (*_SPREAD, (3, 0))),
+    **dict.fromkeys(("kurtosis", "wrapping_kurtosis"), (*_SPREAD, (3, 0), (4, 0))),
+    **dict.fromkeys(("covar_pop", "covar_samp", "regr_sxy"), _JOINT),
+    **dict.fromkeys(("regr_slope", "regr_intercept"), (*_JOINT, (0, 2))),
+    **dict.fromkeys(("corr", "wrapping_corr", "regr_r2"), (*_JOINT, (2, 0), (0, 2))),
+    **dict.fromkeys(("corr[since 4.3]", "wrapping_corr[since 4.3]"), (*_JOINT, (2, 0), (0, 2))),
+}
+"""The moments, functions of doubles, and the powers of which they need the sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """count, sum, avg or a moment of a column (or two), over the rows where `where` (a column) is true.
+
+    A moment is read off sums of `powers`, which several moments of the same columns may share: `held` names them.
+    """
+
+    name: str
+    function: str
+    column: str | None
+    where: str | None
+    argument: Type | None
+    type: Type
+    second: str | None = None
+    powers: tuple[Power, ...] = ()
+    held: str | None = None
+
+
+def is_sum(function: str, arguments: Sequence[Type]) -> bool:
+    """Whether an aggregate is one of those that are kept as sums."""
+    if function in POWERS:
+        return all(kind == DOUBLE for kind in arguments)
+    return function == "count" or (function in ("sum", "avg") and arguments[0].is_numeric)
+
+
+def places(sums: Sequence[Sum]) -> list[int]:
+    """Where the digits of each sum have their place among the slots of a map, from 1 on."""
+    found: dict[str, int] = {}
+    free = 1
+    for total in sums:
+        if found.setdefault(holder(total), free) == free:
+            free += sum(map(sum, total.powers)) or 1
+    return [found[holder(total)] for total in sums]
+
+
+def holder(total: Sum) -> str:
+    """The name under which a map holds a sum."""
+    return total.held or total.name
+
+
+def uses_slots(total: Sum) -> bool:
+    """Whether a sum's limbs are rows: doubles, and the average of BIGINT, which Spark takes over doubles."""
+    if total.function == "count" or total.argument is None:
+        return False
+    return total.argument.name in ("float", "double") or (total.function == "avg" and total.argument.name == "bigint")
+
+
+def limbs(total: Sum) -> int:
+    """How many columns hold the number itself."""
+    if total.function == "count" or total.argument is None or uses_slots(total):
+        return 0
+    if total.argument.name == "decimal":
+        return limbs_for(total.argument.args[0])
+    return 2 if total.argument.name == "bigint" else 1
+
+
+def limbs_for(digits: int) -> int:
+    """How many limbs hold a sum of whole numbers of so many decimal digits."""
+    return 1 if digits <= 9 else 2 if digits <= 18 else 3 if digits <= 28 else 4
+
+
+def counts_rows(total: Sum) -> bool:
+    """Whether the weight alone is the answer: count(*)."""
+    return total.function == "count" and total.column is None and total.where is None
+
+
+def sum_columns(total: Sum) -> tuple[str, ...]:
+    """The integer columns of a map that hold a sum: its limbs, and how many values went in."""
+    if counts_rows(total):
+        return ()
+    return (*(f"{holder(total)}_{i}" for i in range(limbs(total))), f"{holder(total)}_n")
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A whole number of each row: `limbs` columns `name_0`, `name_1`, …; without limbs, the int64 column `name` itself."""
+
+    name: str
+    limbs: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}_{i}" for i in range(self.limbs)) or (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    """A product of whole numbers of each row, times a constant of any size."""
+
+    coefficient: int
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SumColumns:
+    """A polynomial, as `limbs` columns `name_0`, `name_1`, …; without limbs, as the column `name` itself."""
+
+    name: str
+    limbs: int
+    terms: tuple[Monomial, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}_{i}" for i in range(self.limbs)) or (self.name,)

@@ -1,0 +1,193 @@
+"""A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
+
+    analysed by Spark → refused or accepted → grouped by collation keys → stabilized → separated → optimized by Spark
+    → joined by collation keys → lifted → normalized → decoded
+
+A stage takes one of Spark's plans and gives one with the same columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from viewlet.errors import SqlError, UnknownName, UnsupportedQuery
+from viewlet.plan.nodes import Plan, children
+from viewlet.plan.types import MONTHS, Field, Type
+from viewlet.spark.decode.data_types import decode_declared
+from viewlet.spark.decode.expressions import USERS_FUNCTIONS
+from viewlet.spark.decode.functions import sparks_own
+from viewlet.spark.decode.operators import Decoder
+from viewlet.spark.rewrite.collation_keys import group_by_keys, join_by_keys, speaks_of_collations
+from viewlet.spark.rewrite.guard_failures import ask_harmless_first
+from viewlet.spark.rewrite.lift_subqueries import count_instead, lift
+from viewlet.spark.rewrite.normalize import normalize
+from viewlet.spark.rewrite.pivot import spread_pivots
+from viewlet.spark.rewrite.refuse import refuse, refuse_command
+from viewlet.spark.rewrite.separate_users import separate_users
+from viewlet.spark.rewrite.stabilize import stabilize
+from viewlet.spark.session.children import active
+from viewlet.spark.session.handles import plan_of
+from viewlet.spark.session.jvm import Jvm, Node, quietly
+from viewlet.spark.session.leaves import Fields, Tables, register_mentioned, replace_tables
+from viewlet.spark.session.session import FAULTY_RULES, leave_out
+from viewlet.spark.session.settings import meaning_of
+
+_OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.logical\.View)"')
+_UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
+
+
+_RULES_LEFT_OUT = (
+    "catalyst.optimizer.MergeScalarSubqueries",
+    "catalyst.optimizer.MergeSubplans",  # its name in Spark 4.2
+    "catalyst.optimizer.InferWindowGroupLimit",
+    "catalyst.optimizer.InjectRuntimeFilter",
+    *FAULTY_RULES,
+)
+
+
+@dataclass
+class Analysis:
+    """What a definition means: its plan, its columns under the user's names, and Spark's own plan of it."""
+
+    plan: Plan
+    columns: tuple[Field, ...]
+    text: str | None
+    is_stabilized: bool
+    """Whether Spark left the answer open, and the plan decides it."""
+    is_session_bound: bool
+    """Whether functions of users are called, or views of the session read: a text says no more of them than the name."""
+    settings: Mapping[str, str]
+    """The settings of the session that the definition depends on."""
+    jvm: Jvm = field(repr=False)
+    operators: list[Node] = field(repr=False)
+    """Spark's operators, by `origin`."""
+
+    @cached_property
+    def by_origin(self) -> dict[int, Plan]:
+        """The node that each of Spark's operators became."""
+        found: dict[int, Plan] = {}
+        todo: list[Any] = [self.plan]
+        while todo:
+            node = todo.pop()
+            found[node.origin] = node
+            todo.extend(children(node))
+        return found
+
+
+def analyse(
+    spark: SparkSession, definition: str | DataFrame, fields: Mapping[str, Fields], warehouse: str = ""
+) -> Analysis:
+    """The meaning of a definition over the warehouse's tables and views, given by name.
+
+    The session is one of ours, and active: names of tables are registered in it, and its optimizer is curtailed.
+    """
+    jvm, tables, settings = Jvm(spark), Tables(fields, warehouse), meaning_of(spark)
+    if isinstance(definition, str):
+        register_mentioned(spark, tables, definition)
+        analysed = _analysed_text(jvm, definition)
+    else:
+        analysed = plan_of(definition)
+    analysed = replace_tables(jvm, analysed, tables)
+    refuse(analysed, tables)
+    columns = tuple(map(decode_declared, json.loads(analysed.schema().json())["fields"]))
+    _refuse_duplicates(columns)
+    _refuse_types(columns)
+    stable = stabilize(jvm, group_by_keys(jvm, analysed))
+    prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
+    optimized = ask_harmless_first(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))
+    final = normalize(jvm, lift(jvm, normalize(jvm, optimized)))
+    decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final), sparks_own=sparks_own(settings))
+    plan = decoder.decode(final).plan
+    text = definition if isinstance(definition, str) else None
+    is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))
+    is_stabilized = not stable.fastEquals(analysed)
+    return Analysis(plan, columns, text, is_stabilized, is_session_bound, settings, jvm, decoder.operators)
+
+
+def _analysed_text(jvm: Jvm, text: str) -> Node:
+    """What Spark makes of a query's text; nothing is executed, whatever the text says."""
+    try:
+        with quietly():
+            parsed = jvm.parsed(text)
+            refuse_command(jvm, parsed, text)
+            return jvm.analysed(parsed)
+    except (PySparkException, Py4JJavaError) as error:
+        raise _as_user_error(error) from None
+
+
+def _optimized(jvm: Jvm, plan: Node) -> Node:
+    """Spark's optimizer, without the rules that only serve one execution."""
+    leave_out(jvm.spark, _RULES_LEFT_OUT)
+    try:
+        with quietly(), active(jvm.spark):  # whose settings the optimizer goes by
+            return jvm.optimized(plan)
+    except (PySparkException, Py4JJavaError) as error:
+        raise _as_user_error(error) from None
+
+
+def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | UnknownName:
+    """Spark's complaint about a definition, in one line."""
+    text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error).strip()
+    line = " ".join(text.split("\n")[0].split())
+    line = re.sub(r" SQLSTATE: \w+", "", line).rstrip(";")
+    if isinstance(error, Py4JJavaError) and not line.startswith("["):
+        return SqlError(f"Spark itself fails on the query: {line}")
+    return UnknownName(line) if any(name in line for name in _UNKNOWN) else SqlError(line)
+
+
+def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
+    counts = Counter(f.name.lower() for f in columns)
+    twice = next((f.name for f in columns if counts[f.name.lower()] > 1), None)
+    if twice is not None:
+        raise UnsupportedQuery(
+            f"the result has two columns named `{twice}`", hint="give one of them another name with AS"
+        )
+    for column in columns:
+        if (name := _field_twice(column.type)) is not None:
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds a struct with two fields named `{name}`",
+                hint="name the fields: named_struct('a', …, 'b', …)",
+            )
+
+
+def _refuse_types(columns: tuple[Field, ...]) -> None:
+    """What neither Arrow nor Spark's exchange with it can hold."""
+    for column in columns:
+        for name in ("geometry", "geography"):
+            if column.type.holds(name):
+                hint = "give its WKB, with st_asbinary, and make it again where it is used"
+                raise UnsupportedQuery(
+                    f"column `{column.name}` holds a {name.upper()}, which views do not keep", hint=hint
+                )
+        if column.type.holds("interval"):
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds an interval of months, days and seconds together, which has no Arrow type",
+                hint="make_ym_interval and make_dt_interval give intervals that have",
+            )
+        if column.type.name not in MONTHS and column.type.holds(*MONTHS):
+            raise UnsupportedQuery(
+                f"column `{column.name}` holds intervals of months inside of an array, a map or a struct",
+                hint="give them columns of their own, or keep numbers of months",
+            )
+
+
+def _field_twice(kind: Type) -> str | None:
+    """A name that two fields of one struct have, anywhere in a type: Arrow has no such structs."""
+    if kind.name == "struct":
+        counts = Counter(name for name, _ in kind.args)
+        twice = next((name for name, n in counts.items() if n > 1), None)
+        return twice or next(filter(None, (_field_twice(part) for _, part in kind.args)), None)
+    return next(filter(None, map(_field_twice, kind.parts)), None)
+
+
+__all__ = ["Analysis", "analyse"]

@@ -1,0 +1,1 @@
+"""Spark's plans and expressions, decoded into the algebra."""

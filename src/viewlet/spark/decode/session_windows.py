@@ -1,0 +1,29 @@
+"""Session windows: in Spark's plan a struct (start, end) for each row, whose meeting spans an Aggregate makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from viewlet.plan.expr import Column, Expr
+from viewlet.plan.nodes import Plan, Sessions, origin_of
+from viewlet.spark.decode.tree import Undecodable
+from viewlet.spark.session.jvm import Node, class_of
+
+MARK = "spark.sessionWindow"
+"""What Spark marks a key with whose groups it merges while it runs."""
+
+
+def in_sessions(rows: Plan, keys: tuple[Expr, ...], grouping: Sequence[Node]) -> Plan:
+    """The rows of an aggregate by some keys, each in its session where one of the keys is a session window."""
+    at = [i for i, key in enumerate(grouping) if _is_marked(key)]
+    if not at:
+        return rows
+    span, nullable = keys[at[0]], {f.name for f in rows.columns if f.nullable}
+    if len(at) > 1 or not isinstance(span, Column) or span.name in nullable:
+        raise Undecodable("session windows that may be NULL are merged by Spark alone")
+    others = tuple(key for i, key in enumerate(keys) if i != at[0])
+    return Sessions(rows, others, span, origin=origin_of(rows))
+
+
+def _is_marked(key: Node) -> bool:
+    return class_of(key) == "AttributeReference" and bool(key.metadata().contains(MARK))

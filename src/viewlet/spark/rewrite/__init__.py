@@ -1,0 +1,1 @@
+"""Rewrites of Spark's own plans, before Viewlet reads them."""

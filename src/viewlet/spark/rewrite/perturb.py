@@ -1,0 +1,76 @@
+"""A query whose sums and moments of doubles are taken of slightly other values: how much do its results move?
+
+Sums of doubles round, in Spark in an order of its own; where large values cancel, what is left may be rounding alone.
+How much, only the query itself can tell: every argument is multiplied by a number near 1, another one for each row, and
+the query is run again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viewlet.spark.session.handles import plan_of
+from viewlet.spark.session.jvm import Jvm, Node, children, class_of, copy_with, items, walk
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROUNDING = frozenset(
+    ("Sum", "Average", "StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "Skewness", "Kurtosis", "Corr",
+     "CovPopulation", "CovSample", "RegrSXX", "RegrSYY", "RegrSXY", "RegrSlope", "RegrIntercept", "RegrR2", "RegrAvgX",
+     "RegrAvgY", "RegrReplacement")
+)  # fmt: skip
+CALLS_AT = {"Aggregate": 1, "Window": 0}
+"""Which argument of an operator's constructor holds its calls."""
+
+
+def perturbed(frame: DataFrame, size: float, seed: int) -> DataFrame | None:
+    """The query with such arguments changed by up to `size`, relatively; None where it has none."""
+    jvm = Jvm(frame.sparkSession)
+    plan = plan_of(frame)
+    shake = _Shake(jvm, size, seed)
+    result = plan.transformUpWithSubqueries(jvm.rule(shake.operator))
+    return jvm.frame(result) if shake.drawn else None
+
+
+class _Shake:
+    def __init__(self, jvm: Jvm, size: float, seed: int) -> None:
+        self.jvm, self.size, self.seed = jvm, size, seed
+        self.drawn = 0
+
+    def operator(self, node: Node) -> Node | None:
+        """An operator over rows that also have random numbers, one for each argument; its own columns stay."""
+        at = CALLS_AT.get(class_of(node))
+        calls = [] if at is None else items(node.productElement(at))
+        if not any(rounds(e) for c in calls for e in walk(c)):
+            return None
+        columns: list[Node] = []
+        changed = [c.transformUp(self.jvm.rule(lambda e: self._call(e, columns))) for c in calls]
+        below = self.jvm.project([*items(node.child().output()), *columns], node.child())
+        above = copy_with(self.jvm, node, {at or 0: self.jvm.seq(changed)}).withNewChildren(self.jvm.seq([below]))
+        return self.jvm.project(items(node.output()), above)
+
+    def _call(self, expr: Node, columns: list[Node]) -> Node | None:
+        if not rounds(expr):
+            return None
+        return expr.withNewChildren(self.jvm.seq([self._argument(c, columns) for c in children(expr)]))
+
+    def _argument(self, argument: Node, columns: list[Node]) -> Node:
+        """argument · (1 − size + 2·size·random)."""
+        if not is_double(argument):
+            return argument
+        self.drawn += 1
+        e, number = self.jvm.expressions, self.jvm.literal
+        random = self.jvm.alias(e.Rand(number(1000 * self.seed + self.drawn), False), "random")
+        columns.append(random)
+        spread = e.Multiply(number(2 * self.size), random.toAttribute())
+        return e.Multiply(argument, e.Add(number(1.0 - self.size), spread))
+
+
+def rounds(expr: Node) -> bool:
+    """Whether an expression is a function of many doubles, whose result depends on their order."""
+    return class_of(expr) in ROUNDING and any(map(is_double, children(expr)))
+
+
+def is_double(expr: Node) -> bool:
+    return bool(expr.dataType().typeName() == "double")

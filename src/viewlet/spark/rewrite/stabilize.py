@@ -1,0 +1,108 @@
+"""One answer where Spark leaves it open, and always one that Spark could have given.
+
+LIMIT among ties, the row that DISTINCT ON keeps, the order inside `collect_list`, `row_number` of equal rows:
+Spark's own result depends on how the data happen to be laid out. Here the analysed plan is made to say which
+rows come first, by all their columns, so that every run and both engines agree. The rewritten plan has the
+same output columns (the same ids) as the original one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from viewlet.spark.rewrite.stabilize_aggregates import OPEN_AGGREGATES, choose_rows, settle_aggregate
+from viewlet.spark.rewrite.stabilize_percentiles import settle_percentiles
+from viewlet.spark.rewrite.stabilize_windows import settle_window
+from viewlet.spark.rewrite.ties import tie_breakers
+from viewlet.spark.session.jvm import Jvm, Node, class_of, copy_with, items, same_expr
+
+LIMITS = ("GlobalLimit", "LocalLimit", "Offset")
+KEEP_ORDER = ("Project", "Filter", "SubqueryAlias", "View", "ResolvedHint")
+"""Operators that hand rows on in the order they get them."""
+
+_CONCERNED = re.compile(rf'"[\w.]+\.({"|".join((*LIMITS, *OPEN_AGGREGATES, "Deduplicate", "Window"))})"')
+
+
+def stabilize(jvm: Jvm, plan: Node) -> Node:
+    """An analysed plan with one answer."""
+    text = plan.toJSON()
+    if '.ApproximatePercentile"' in text:
+        plan = settle_percentiles(jvm, plan)
+    if not _CONCERNED.search(text):
+        return plan
+    return plan.transformUpWithSubqueries(jvm.rule(lambda node: settle(jvm, node)))
+
+
+def settle(jvm: Jvm, node: Node) -> Node | None:
+    """One operator with one answer; None where it has one anyway."""
+    match class_of(node):
+        case "GlobalLimit" | "LocalLimit" | "Offset":
+            return settle_limit(jvm, node)
+        case "Deduplicate":
+            return settle_duplicates(jvm, node)
+        case "Aggregate":
+            return settle_aggregate(jvm, node)
+        case "Window":
+            return settle_window(jvm, node)
+    return None
+
+
+def settle_limit(jvm: Jvm, node: Node) -> Node | None:
+    """LIMIT and OFFSET of rows in a total order: the query's own, then all columns."""
+    if class_of(node.child()) in LIMITS:
+        return None
+    if _hides_order(node.child()):
+        lower = node.withNewChildren(node.child().children())
+        return node.child().withNewChildren(jvm.seq([settle_limit(jvm, lower) or lower]))
+    return node.withNewChildren(jvm.seq([total_order(jvm, node.child())]))
+
+
+def _hides_order(plan: Node) -> bool:
+    """Whether a projection stands between LIMIT and its order in a correlated subquery.
+
+    Spark turns that LIMIT into a `row_number`, and takes the order from the operator right below it or has none.
+    """
+    return class_of(plan) == "Project" and is_sorted(plan) and "OuterReference" in plan.toJSON()
+
+
+def total_order(jvm: Jvm, plan: Node) -> Node:
+    """The same rows, sorted so that no two different ones are tied."""
+    kind = class_of(plan)
+    if is_global_sort(plan):
+        order = items(plan.order())
+        return copy_with(
+            jvm, plan, {0: jvm.seq([*order, *tie_breakers(jvm, plan.child(), [o.child() for o in order])])}
+        )
+    if kind in KEEP_ORDER and is_sorted(plan):
+        return plan.withNewChildren(jvm.seq([total_order(jvm, plan.child())]))
+    if kind in LIMITS:
+        return plan
+    return jvm.sort(tie_breakers(jvm, plan, []), plan)
+
+
+def is_sorted(plan: Node) -> bool:
+    """Whether a plan's rows come in an order that the query asked for."""
+    while class_of(plan) in KEEP_ORDER:
+        plan = plan.child()
+    return is_global_sort(plan) or class_of(plan) in LIMITS
+
+
+def is_global_sort(plan: Node) -> bool:
+    """Whether a plan is an ORDER BY, not a sort within Spark's partitions."""
+    return class_of(plan) == "Sort" and bool(getattr(plan, "global")())
+
+
+def settle_duplicates(jvm: Jvm, node: Node) -> Node | None:
+    """dropDuplicates: for each key the first row by its other columns, all from one row."""
+    keys, child = items(node.keys()), node.child()
+    output = items(child.output())
+    others = [c for c in output if not any(same_expr(c, k) for k in keys)]
+    if not others:
+        return None
+    chosen = dict(zip(map(_id, others), choose_rows(jvm, others), strict=True))
+    results = [jvm.alias(chosen[_id(c)], c.name(), c.exprId()) if _id(c) in chosen else c for c in output]
+    return jvm.aggregate_by(keys or [jvm.literal(1)], results, child)
+
+
+def _id(attribute: Node) -> str:
+    return str(attribute.exprId())

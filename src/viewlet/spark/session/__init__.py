@@ -1,0 +1,1 @@
+"""Sessions of Spark and the JVM behind them."""

@@ -1,0 +1,98 @@
+"""Arrow tables as Spark DataFrames, and back, with every type as Viewlet stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.plan.types import INT, MONTHS, Field, Type
+from viewlet.spark.decode.data_types import encode_fields
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+VARIANT_TYPE = Type("variant")
+
+
+def spark_schema(fields: Sequence[Field]) -> StructType:
+    """The Spark schema of some columns."""
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(encode_fields(tuple(fields)))
+
+
+def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
+    """The Arrow schema of some columns."""
+    return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in fields])
+
+
+def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) -> DataFrame:
+    """A DataFrame of an Arrow table's rows; columns by position."""
+    named = table.rename_columns([f.name for f in fields])
+    for i, f in enumerate(fields):
+        if f.type == VARIANT_TYPE:
+            named = named.set_column(i, f.name, _filled(named.column(i)))
+    sent = [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
+    frame = spark.createDataFrame(named, spark_schema(sent))
+    return _recast(frame, sent, fields, "CAST(make_ym_interval(0, {}) AS {})")
+
+
+def _filled(variants: pa.ChunkedArray) -> pa.Array:
+    """Variants whose parts are never NULL, as Spark wants them; a variant itself may be."""
+    array = pa.concat_arrays(variants.chunks) if variants.num_chunks else pa.array([], variants.type)
+    parts = [array.field(i).fill_null(b"") for i in range(array.type.num_fields)]
+    fields = [f.with_nullable(False) for f in array.type]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=array.is_null())
+
+
+def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
+    """The rows of a DataFrame in Viewlet's Arrow types; columns by position."""
+    wanted = arrow_schema(fields)
+    named = without_months(frame.toDF(*[f"c{i}" for i in range(len(fields))]))
+    table = collected(named).rename_columns(wanted.names)
+    return table if table.schema.equals(wanted) else table.cast(wanted)
+
+
+def collected(frame: Any) -> pa.Table:
+    """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
+    from viewlet.spark.session.jvm import quietly
+
+    try:
+        with quietly():
+            return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+    except Py4JJavaError as error:
+        raise PySparkException(_cause(error)) from None
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """What a task raised, which PySpark hides where it happens while rows are sent."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.toString())
+
+
+def without_months(frame: DataFrame) -> DataFrame:
+    """The same rows with intervals of months as their numbers: Spark's own exchange with Arrow has no such type."""
+    there = [Field(f.name, Type(f.dataType.simpleString())) for f in frame.schema.fields]
+    sent = [Field(f.name, INT) if f.type.name in MONTHS else f for f in there]
+    whole = "CAST({0} AS INTERVAL YEAR TO MONTH)"
+    return _recast(frame, there, sent, f"CAST(12 * extract(YEAR FROM {whole}) + extract(MONTH FROM {whole}) AS {{1}})")
+
+
+def _recast(frame: DataFrame, there: Sequence[Field], wanted: Sequence[Field], form: str) -> DataFrame:
+    """The columns whose types change, through an expression in their names and new types."""
+    if all(a.type == b.type for a, b in zip(there, wanted, strict=True)):
+        return frame
+    quoted = ["`" + f.name.replace("`", "``") + "`" for f in there]
+    recast = [
+        name if a.type == b.type else f"{form.format(name, b.type)} AS {name}"
+        for name, a, b in zip(quoted, there, wanted, strict=True)
+    ]
+    return frame.selectExpr(*recast)

@@ -1,0 +1,96 @@
+"""A session that learns what another one learns: settings, temporary views, functions.
+
+What is set or registered in the follower itself stays, until its leader has something newer under that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from viewlet.spark.session.children import clone
+from viewlet.spark.session.handles import functions_of, state_of
+from viewlet.spark.session.jvm import Jvm, Node, items
+from viewlet.spark.session.settings import settings_of
+
+
+@dataclass
+class _Knowledge:
+    """What a session knows, by name: values of settings, and objects of the JVM that are equal while unchanged."""
+
+    settings: dict[str, str]
+    views: dict[str, Node]
+    functions: dict[str, Node]
+
+
+class Follower:
+    """A child of a session, brought up to date by `follow`."""
+
+    def __init__(self, leader: SparkSession) -> None:
+        self.leader, self.spark = leader, clone(leader)
+        self._seen = _knowledge(leader)
+        self._own: frozenset[str] = frozenset()
+
+    def follow(self, own: Collection[str] = ()) -> dict[str, str | None]:
+        """Learn what the leader has learnt, but for temporary views under names of the follower's own.
+
+        The settings that changed are returned, those that were unset as None.
+        """
+        now, before, self._own = _knowledge(self.leader), self._own, frozenset(name.lower() for name in own)
+        now.views = {name: view for name, view in now.views.items() if name.lower() not in self._own}
+        self._take_views((name, None) for name in before - self._own)
+        settings = dict(_changes(self._seen.settings, now.settings))
+        self._take_settings(settings)
+        self._take_views(_changes(self._seen.views, now.views))
+        self._take_functions(now.functions)
+        self._seen = now
+        return settings
+
+    def _take_settings(self, changes: Mapping[str, str | None]) -> None:
+        conf = state_of(self.spark).conf()
+        for name, value in changes.items():
+            conf.unsetConf(name) if value is None else conf.setConfString(name, value)
+
+    def _take_views(self, changes: Iterator[tuple[str, Node | None]]) -> None:
+        catalog = state_of(self.spark).catalog()
+        for name, view in changes:
+            catalog.dropTempView(name) if view is None else catalog.createTempView(name, view, True)
+
+    def _take_functions(self, functions: Mapping[str, Node]) -> None:
+        theirs, ours = (state_of(spark).functionRegistry() for spark in (self.leader, self.spark))
+        names = functions_of(self.leader)
+        for name, builder in _changes(self._seen.functions, functions):
+            if builder is None:
+                state_of(self.spark).catalog().dropTempFunction(name, True)
+            else:
+                ours.registerFunction(names[name], theirs.lookupFunction(names[name]).get(), builder)
+
+
+def share_variables(given: SparkSession, to: SparkSession, text: str) -> None:
+    """Give a session those variables of another one that a text may mention; Spark lists none, and clones none."""
+    theirs, ours = (state_of(spark).catalogManager().tempVariableManager() for spark in (given, to))
+    jvm = Jvm(to)
+    for word in () if theirs.isEmpty() else set(re.findall(r"\w+", text.lower())):
+        if (found := theirs.get(jvm.seq([word]))).isDefined():
+            ours.create(jvm.seq([word]), found.get(), True)
+
+
+def _knowledge(spark: SparkSession) -> _Knowledge:
+    state = state_of(spark)
+    catalog, registry = state.catalog(), state.functionRegistry()
+    views = {str(name): catalog.getRawTempView(name).get() for name in items(catalog.getTempViewNames())}
+    functions = {name: registry.lookupFunctionBuilder(at).get() for name, at in functions_of(spark).items()}
+    return _Knowledge(settings_of(spark), views, functions)
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is new or other than before, and None for what is gone."""
+    for name in before.keys() - now.keys():
+        yield name, None
+    for name, value in now.items():
+        if name not in before or before[name] != value:
+            yield name, value

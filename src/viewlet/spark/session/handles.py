@@ -1,0 +1,64 @@
+"""The JVM's objects behind PySpark's: nothing else reads what PySpark keeps to itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from viewlet.spark.session.versions import version_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def java_of(spark: SparkSession) -> Any:
+    """The packages of a session's JVM."""
+    return spark._jvm
+
+
+def gateway_of(spark: SparkSession) -> Any:
+    """What PySpark speaks with the JVM through."""
+    return spark.sparkContext._gateway
+
+
+def context_of(spark: SparkSession) -> Any:
+    return spark.sparkContext._jsc
+
+
+def is_alive(spark: SparkSession) -> bool:
+    """Whether a session has not been stopped."""
+    return context_of(spark) is not None
+
+
+def session_of(spark: SparkSession) -> Any:
+    return spark._jsparkSession
+
+
+def state_of(spark: SparkSession) -> Any:
+    """A session's parser, optimizer, catalog, settings and functions."""
+    return session_of(spark).sessionState()
+
+
+def plan_of(frame: DataFrame) -> Any:
+    """The analysed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def has_plan(frame: Any) -> TypeGuard[DataFrame]:
+    """Whether a DataFrame is one of this process, and not of Spark Connect."""
+    return hasattr(frame, "_jdf")
+
+
+def functions_of(spark: SparkSession) -> dict[str, Any]:
+    """The names of a session's temporary functions, each with what the registry of functions knows it by."""
+    found = state_of(spark).catalog().listTemporaryFunctions()
+    known = [found.apply(i) for i in range(found.length())]
+    if version_of(spark.version) >= (4, 2):  # there the catalog names them shorter than the registry
+        some, identifier = java_of(spark).scala.Option, java_of(spark).org.apache.spark.sql.catalyst.FunctionIdentifier
+        known = [identifier(name.funcName(), some.apply("session"), some.apply("system")) for name in known]
+    return {str(name.funcName()): name for name in known}
+
+
+def config_entry(spark: SparkSession, name: str) -> Any:
+    """What Spark declares of a setting; None for one that it does not know."""
+    settings = getattr(java_of(spark).org.apache.spark.sql.internal, "SQLConf$")
+    return getattr(settings, "MODULE$").getConfigEntry(name)

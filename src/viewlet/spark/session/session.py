@@ -1,0 +1,78 @@
+"""Spark, started on first need. A session of the caller's is taken as it is, and left as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+
+import pyspark
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from viewlet.errors import SparkMissing
+from viewlet.spark.session.gateway import quiet_start
+from viewlet.spark.session.handles import is_alive
+from viewlet.spark.session.settings import PLAIN
+from viewlet.spark.session.versions import refuse_version
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+    **PLAIN,
+}
+SMALL_SHUFFLE = 8
+"""Partitions of a shuffle on one machine: Spark's 200 are made for a cluster."""
+
+
+def start_spark(*, master: str = "local[*]") -> SparkSession:
+    """The running session, or a new one on this machine."""
+    for running in (SparkSession.getActiveSession(), SparkSession._instantiatedSession):
+        if running is not None and is_alive(running):
+            return running
+    return _new_session(master)
+
+
+def _new_session(master: str) -> SparkSession:
+    refuse_version(pyspark.__version__)
+    if not has_java():
+        raise SparkMissing("Spark is needed and Java was not found", hint="install Java 17 or set JAVA_HOME")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {"spark.master": master, "spark.app.name": "viewlet", **SETTINGS}
+    if master.startswith("local"):
+        settings["spark.sql.shuffle.partitions"] = str(min(SMALL_SHUFFLE, 2 * (os.cpu_count() or 1)))
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        with quiet_start(settings):
+            return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise SparkMissing(f"Spark could not be started: {reason}", hint="check Java with `java -version`") from error
+
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion", "execution.planmerging.MergeSubplans")
+"""Rules of Spark's optimizer that fail on plans that are right: on correlated subqueries, on aggregates in Python."""
+EAGER_RULES = ("catalyst.optimizer.ConvertToLocalRelation",)
+"""Rules that compute with the rows of small tables on the way, before others have put conditions in a better order."""
+
+
+def leave_out(spark: SparkSession, rules: Iterable[str]) -> None:
+    """Let the optimizer of a session of ours do without some of its rules."""
+    before = spark.conf.get(_EXCLUDED, None)
+    spark.conf.set(_EXCLUDED, ",".join([*filter(None, [before]), *(f"org.apache.spark.sql.{r}" for r in rules)]))
+
+
+def has_java() -> bool:
+    """Whether a Java runtime is where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    if home and os.access(os.path.join(home, "bin", "java"), os.X_OK):
+        return True
+    return shutil.which("java") is not None

@@ -1,0 +1,1 @@
+"""Access paths: look-ups by key, by range, by rank and by neighbourhood."""

@@ -1,0 +1,114 @@
+"""Stretches: pieces of groups in the order of a column, as far as some changes reach.
+
+A change at v concerns the rows near it: so many before it and so many after, or all. Stretches that overlap are one, so
+that no row is in two of them, and between the last change below a stretch and the stretch itself nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions
+from viewlet.columns.hash import Hashes
+from viewlet.columns.intervals import join_up
+from viewlet.columns.order import place_of
+from viewlet.columns.rows import Rows, add_up, same
+from viewlet.store.access.nearest import Places, nearest
+from viewlet.store.access.ranges import Edge, Probes, RangeIndex, Values
+from viewlet.store.runs.layout import Names
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedRanges:
+    """The rows of a group from `low` to `high`, both included."""
+
+    hashes: Hashes
+    low: Values
+    high: Values
+    example: Positions
+    """A change within each."""
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def probes(self) -> Probes:
+        return Probes(self.hashes, Edge(self.low, "left"), Edge(self.high, "right"), None)
+
+    def outside(self, *, before: bool) -> Places:
+        """The places where the stretches begin, or end."""
+        edge = Edge(self.low, "left") if before else Edge(self.high, "right")
+        return Places(self.hashes, edge, before)
+
+    def hold(self, which: Positions, values: Values) -> Mask:
+        """Whether values are within the stretches of these numbers."""
+        return (values >= self.low[which]) & (values <= self.high[which])
+
+    def of(self, hashes: Hashes) -> AffectedRanges:
+        """The same stretches of groups that have other hashes elsewhere."""
+        return replace(self, hashes=hashes)
+
+
+def around(
+    indexes: Sequence[RangeIndex],
+    columns: Names,
+    order: str,
+    changes: Rows,
+    before: int | None,
+    after: int | None,
+) -> AffectedRanges | None:
+    """The stretches that some changes reach; None if they cannot be told, as groups share a hash."""
+    hashes, values = changes.hashes(columns), place_of(changes[order])
+    if share_hashes(indexes, hashes, [changes[name] for name in columns]):
+        return None
+    low = _reach(indexes, columns, Places(hashes, Edge(values, "left"), before=True), before)
+    high = _reach(indexes, columns, Places(hashes, Edge(values, "right"), before=False), after)
+    return merged(hashes, low, high)
+
+
+def share_hashes(indexes: Sequence[RangeIndex], hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
+    """Whether a run has different groups with one hash, or one with the hash of a key that is not its own."""
+    return any(index.is_mixed or not _are_own(index, hashes, keys) for index in indexes)
+
+
+def _are_own(index: RangeIndex, hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
+    """Whether the groups of a run that have some hashes have also the keys."""
+    hits = index.find(Probes(hashes, None, None, None))
+    if hits is None or not keys:
+        return True
+    return bool(same(keys, hits.which, index.keys_of(hits), np.arange(len(hits.which))).all())
+
+
+def _reach(indexes: Sequence[RangeIndex], columns: Names, places: Places, count: int | None) -> Values:
+    """The value of the row that is so far from each place; the end of all values where there are not so many rows."""
+    assert places.edge is not None
+    values = places.edge.values
+    if count == 0:
+        return values
+    result = np.full(len(values), _end(values.dtype, least=places.before), dtype=values.dtype)
+    found = None if count is None else nearest(indexes, columns, places, count)
+    if found is not None and count is not None:
+        reached = add_up(found.rows.weights, found.which, len(values)) >= count
+        last = np.zeros(len(values), dtype=np.int64)
+        np.maximum.at(last, found.which, np.arange(len(found.which)))
+        result[reached] = found.values[last[reached]]
+    return result
+
+
+def _end(dtype: np.dtype[Any], *, least: bool) -> Any:
+    """A value that none is less than, or greater."""
+    if dtype.kind == "S":
+        return b"" if least else b"\xff" * dtype.itemsize
+    return np.iinfo(dtype).min if least else np.iinfo(dtype).max
+
+
+def merged(hashes: Hashes, low: Values, high: Values) -> AffectedRanges:
+    """Stretches without overlaps."""
+    _, groups = np.unique(hashes, return_inverse=True)
+    joined = join_up(groups, low, high)
+    return AffectedRanges(hashes[joined.part], joined.low, joined.high, joined.part)

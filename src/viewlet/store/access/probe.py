@@ -1,0 +1,87 @@
+"""Looking rows up by the hash of their key, run by run, and no more of them than is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions, from_numpy, values_of
+from viewlet.columns.hash import Hashes, order_of
+from viewlet.columns.rows import Rows
+from viewlet.store.access.search import find
+from viewlet.store.contents import Contents
+from viewlet.store.runs.layout import Names
+
+Pairs = tuple[Positions, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Rows as they came, and the order in which the hashes of their key ascend."""
+
+    rows: Rows
+    key: Names
+    order: Positions
+    hashes: Hashes
+
+    @staticmethod
+    def by(key: Names, rows: Rows) -> Sorted:
+        hashes = rows.hashes(key)
+        order = order_of(hashes)
+        return Sorted(rows, key, order, hashes[order])
+
+    @staticmethod
+    def as_given(rows: Rows) -> Sorted:
+        """Rows that nobody looks up, all alike."""
+        return Sorted(rows, (), np.arange(len(rows)), np.zeros(len(rows), dtype=np.uint64))
+
+    @staticmethod
+    def concat(parts: Sequence[Sorted]) -> Sorted:
+        """All rows of some parts; since each is sorted, sorting them together is mere merging."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+        hashes = np.concatenate([part.hashes for part in parts])
+        order = np.concatenate([part.order + start for part, start in zip(parts, starts, strict=True)])
+        merged = np.argsort(hashes, kind="stable")
+        return Sorted(Rows.concat([part.rows for part in parts]), parts[0].key, order[merged], hashes[merged])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def negated(self) -> Sorted:
+        return replace(self, rows=self.rows.negated())
+
+    def are_distinct(self) -> bool:
+        """Whether no two rows share a hash."""
+        return bool((self.hashes[1:] != self.hashes[:-1]).all())
+
+    def find_in_map(self, contents: Contents, wanted: Names) -> Iterator[Pairs]:
+        """From each run of a map the rows, some columns of them, that share a hash with ours, and with which of ours."""
+        assert contents.part is None and contents.layout.key == self.key, f"{contents} is not looked up by {self.key}"
+        columns = contents.layout.columns
+        picked = [*map(columns.index, wanted), len(columns)]
+        for body in (run.map for run in contents.runs):
+            pairs = find(body.hashes[0], self.hashes)
+            if pairs is not None:
+                which, at = self._in_our_order(*pairs)
+                *found, weights = body.rows.select(picked).take(from_numpy(at, pa.int64())).columns
+                yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
+
+    def find_in(self, others: Sorted, wanted: Names) -> Iterator[Pairs]:
+        """The same for other rows."""
+        pairs = find(others.hashes, self.hashes)
+        if pairs is not None:
+            which, at = self._in_our_order(*pairs)
+            yield which, others.rows.select(wanted).take(others.order[at])
+
+    def _in_our_order(self, which: Positions, at: Positions) -> tuple[Positions, Positions]:
+        """Pairs with which of our rows; each row once and in order if each found one, as taking all is no work."""
+        if len(which) < len(self) or (which[1:] == which[:-1]).any():
+            return self.order[which], at
+        ours = np.empty_like(at)
+        ours[self.order] = at
+        return np.arange(len(self)), ours

@@ -1,0 +1,79 @@
+"""Landing a change: its runs get their places, then one record makes it so.
+
+Order is everything: files are durable before the record that names them is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from viewlet.store.log.state import Change
+from viewlet.store.runs.runs import Run, RunRef
+from viewlet.store.runs.write_runs import name_after, save
+
+
+@dataclass(slots=True)
+class Draft:
+    """A change whose runs have no place in the log yet."""
+
+    change: Change
+    add: dict[str, list[Run]] = field(default_factory=dict)
+    feed: dict[str, list[Run]] = field(default_factory=dict)
+
+    def runs(self) -> list[Run]:
+        """Each run of the draft once."""
+        every = [run for runs in (*self.add.values(), *self.feed.values()) for run in runs]
+        return list({id(run): run for run in every}.values())
+
+
+@dataclass(slots=True)
+class Placement:
+    """Where each run of a draft goes: inline ones to the blob, the others to files. Runs of the same bytes share a place."""
+
+    epoch: int
+    """One that is durable."""
+    inline: list[Run] = field(default_factory=list)
+    filed: dict[int, Run] = field(default_factory=dict)
+    blobs: list[Any] = field(default_factory=list)
+    used: int = 0
+    offsets: dict[int, int] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+
+    def add(self, run: Run, room: int) -> None:
+        """Give a run its place, inline if there is room."""
+        ref, data = run.ref, id(run.ref.data)
+        if ref.data is None:
+            self.filed[id(run)] = run
+        elif data in self.files:
+            self.filed[id(run)] = run.moved(ref.at(self.files[data], 0))
+        elif data in self.offsets:
+            self.inline.append(run)
+        elif ref.kind == "parquet" or self.used + ref.size > room:
+            self.filed[id(run)] = saved = save(run, name_after(self.epoch))
+            self.files[data] = saved.ref.file
+        else:
+            self.inline.append(run)
+            self.blobs += ref.data
+            self.offsets[data] = self.used
+            self.used += ref.size
+
+    def ref(self, run: Run) -> RunRef:
+        """The run as the record names it."""
+        filed = self.filed.get(id(run))
+        return filed.ref if filed is not None else run.ref.at("", self.offsets[id(run.ref.data)])
+
+    def change(self, draft: Draft) -> Change:
+        def refs(runs: dict[str, list[Run]]) -> dict[str, list[RunRef]]:
+            return {name: [self.ref(run) for run in some] for name, some in runs.items() if some}
+
+        return replace(draft.change, add=refs(draft.add), feed=refs(draft.feed))
+
+
+def place(runs: Iterable[Run], room: int, epoch: int) -> Placement:
+    """Keep the small runs inline, as long as they fit together, and write files of the others."""
+    made = Placement(epoch)
+    for run in sorted(runs, key=lambda run: run.ref.size):
+        made.add(run, room)
+    return made

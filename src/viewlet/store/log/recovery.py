@@ -1,0 +1,127 @@
+"""Whether a log holds all that was committed, and going on from its last whole epoch where it does not.
+
+A log that was cut between two records looks whole. That more was committed is known from the mark, and from the data:
+the name of a file begins with an epoch that was durable when it was written. Nobody goes on without it unasked; who
+does moves what is given up aside, and removes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from viewlet.errors import CorruptFile
+from viewlet.store.files import DATA, LOST, MARK, sync, write_file
+from viewlet.store.garbage import idle_files
+from viewlet.store.limits import Limits
+from viewlet.store.log.mark import Mark, make_mark, read_mark
+from viewlet.store.log.records import replay
+from viewlet.store.log.segments import Reading, read_log, segment_name, segment_numbers
+from viewlet.store.log.state import State
+from viewlet.store.runs.runs import Handles
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known to have been committed, before the log is read."""
+
+    mark: Mark
+    file: str = ""
+    """A file that was written after an epoch, the latest such one."""
+    after: int = 0
+
+    @property
+    def epoch(self) -> int:
+        return max(self.mark.epoch, self.after)
+
+    def damage(self, reading: Reading, epoch: int, root: Path) -> str:
+        """What is wrong with a log that was found to end at an epoch."""
+        if reading.damage or epoch >= self.epoch:
+            return reading.damage
+        log = root / segment_name(reading.tail.number)
+        return f"{log} ends at epoch {epoch}, and {root / DATA / self.file} was written after epoch {self.after}"
+
+
+def what_is_known(root: Path, mark: Mark) -> Known:
+    """What the mark and the names of the data say."""
+    names = [(int(epoch), name) for name in os.listdir(root / DATA) if (epoch := name.partition("-")[0]).isdigit()]
+    after, name = max(names, default=(0, ""))
+    return Known(mark, name, after)
+
+
+def lost_epochs(epoch: int, known: int) -> str:
+    """Which of the known epochs are lost if the log ends at `epoch`."""
+    if known <= epoch:
+        return f"the epochs up to {epoch} are whole"
+    return f"epoch {known} is lost" if known == epoch + 1 else f"epochs {epoch + 1} to {known} are lost"
+
+
+def error_of(damage: str, epoch: int, known: int) -> CorruptFile:
+    """The error that says what is wrong with a log, what is lost, and how to go on."""
+    return CorruptFile(
+        f"{damage}; {lost_epochs(epoch, known)}",
+        hint=f"restore the log from a backup, or go on from epoch {epoch} with what there is: "
+        "`viewlet.connect(path, recover=True)`, `viewlet recover`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was given up: why, everything after `epoch`, up to `known` at least, and where the rest of it is now."""
+
+    damage: str
+    epoch: int
+    known: int
+    aside: Path
+
+    def __str__(self) -> str:
+        lost = lost_epochs(self.epoch, self.known)
+        return f"{self.damage}; {lost}, and what is left of it is in {self.aside}; going on from epoch {self.epoch}"
+
+
+def recover(root: Path, handles: Handles, limits: Limits) -> Recovery | None:
+    """Cut a damaged log back to its last whole record; None if there is nothing wrong. The writer's lock must be held."""
+    mark = _mark_if_whole(root)
+    known = what_is_known(root, mark or Mark())
+    reading = read_log(root, known.mark)
+    state = replay(State(), reading, handles, limits)
+    damage = known.damage(reading, state.epoch, root)
+    if mark is None:
+        damage = damage or f"{root / MARK} was lost"
+    if not damage:
+        return None
+    recovery = Recovery(damage, state.epoch, known.epoch, _make_folder(root))
+    _set_aside(root, reading, state, recovery.aside)
+    make_mark(root, Mark(reading.tail.number, reading.tail.end, state.epoch))
+    return recovery
+
+
+def _mark_if_whole(root: Path) -> Mark | None:
+    try:
+        return read_mark(root)
+    except CorruptFile:
+        return None
+
+
+def _make_folder(root: Path) -> Path:
+    folder = next(path for i in count(1) if not (path := root / LOST / str(i)).exists())
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _set_aside(root: Path, reading: Reading, state: State, aside: Path) -> None:
+    """Move what the last whole state does not need: later segments, the rest of this one, idle files."""
+    tail = reading.tail
+    path = root / segment_name(tail.number)
+    rest = path.read_bytes()[tail.end :]
+    if rest:
+        write_file(aside / f"{path.name}.from-{tail.end}", [rest])
+        os.truncate(path, tail.end)
+        sync(path)
+    later = [root / segment_name(number) for number in segment_numbers(root) if number > tail.number]
+    for file in {*later, *idle_files(root, state, Handles(root))} - {path}:
+        file.rename(aside / file.name)
+    for folder in (path.parent, root / DATA, aside):
+        sync(folder)

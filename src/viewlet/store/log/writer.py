@@ -1,0 +1,268 @@
+"""The writing side of a store: one epoch at a time, merges beside it, one log for both.
+
+Everything that changes the state happens under one lock and ends with `_land`: places for the runs, a record,
+the next state. Large merges do their work before they take the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from viewlet.errors import CorruptFile, StoreError
+from viewlet.store.files import DATA, LOG, MARK, RESTORE, sync_files
+from viewlet.store.garbage import Sweeper
+from viewlet.store.limits import Limits
+from viewlet.store.log.background import Flusher, Worker
+from viewlet.store.log.landing import Draft, place
+from viewlet.store.log.lock import WriterLock
+from viewlet.store.log.log_writer import LogWriter, create_segment
+from viewlet.store.log.mark import Mark, make_mark, read_mark
+from viewlet.store.log.records import encode_change, encode_state
+from viewlet.store.log.rolling import roll
+from viewlet.store.log.segments import Tail, segment_name, segment_numbers
+from viewlet.store.log.state import Bag, Change, State, apply, place_ref
+from viewlet.store.runs.merge_runs import Merge, choose_large, choose_small
+from viewlet.store.runs.runs import Handles, Run, RunRef
+from viewlet.store.runs.write_runs import name_after, save
+from viewlet.store.transaction import Edit, Transaction
+
+logger = logging.getLogger(__name__)
+
+
+class Writer:
+    """Holds the lock of a warehouse, its log and its current state."""
+
+    def __init__(
+        self, lock: WriterLock, handles: Handles, state: State, tail: Tail, limits: Limits, group: int | None
+    ) -> None:
+        """`group` is the number of milliseconds within which commits are synced together; None syncs each."""
+        self.root, self.handles, self.state, self.limits = handles.root, handles, state, limits
+        self._lock, self._log, self._opened_at = lock, LogWriter(handles.root, tail, state.epoch), tail.end
+        self._mutex = RLock()
+        self._sweeper = Sweeper(self.root, handles)
+        self._worker = Worker(self._work)
+        self._flusher = None if group is None else Flusher(self._log.sync, group)
+        self._transaction: Transaction | None = None
+        self.ahead = ThreadPoolExecutor(2, "viewlet-ahead")
+        """Writes what is known before the rest of an epoch is."""
+        self._merging: set[RunRef] = set()
+        self._stuck: dict[str, frozenset[RunRef]] = {}
+        self.doubtful = False  # whether a record may be in the log that the state does not know of
+
+    @property
+    def durable_epoch(self) -> int:
+        return self._log.durable_epoch
+
+    def new_name(self) -> str:
+        """A name for a file that is written now."""
+        return name_after(self.durable_epoch)
+
+    def begin(self) -> Transaction:
+        with self._mutex:
+            if self._transaction is not None:
+                raise StoreError("another epoch is being written", hint="commit or abort it first")
+            self._check_certain()
+            self._transaction = Transaction(self)
+            return self._transaction
+
+    def ended(self) -> None:
+        """The transaction was committed or aborted."""
+        self._transaction = None
+
+    def commit(self, transaction: Transaction, record: str) -> int:
+        """Land what a transaction holds as the next epoch; the record is JSON."""
+        with self._mutex:
+            now = max(time.time(), self.state.time)
+            change = Change(self.state.epoch + 1, now, record)
+            change.put, change.remove = transaction.documents, sorted(transaction.removed)
+            draft = Draft(change)
+            for name, edit in transaction.edits.items():
+                self._draft_bag(draft, name, edit)
+            self._land(draft, durable=self._flusher is None, synced=transaction.durable)
+            transaction.end()
+            self._roll_if_due()
+        self._see_to([name for name, runs in draft.add.items() if runs])
+        return self.state.epoch
+
+    def _draft_bag(self, draft: Draft, name: str, edit: Edit) -> None:
+        """What the epoch does to a bag, with the small merges that are due then."""
+        if edit.drop:
+            draft.change.drop.append(name)
+        if edit.create is not None:
+            draft.change.create[name] = edit.create
+        if not edit.runs:
+            return
+        bag = Bag(*edit.create) if edit.create is not None else self.state.bags[name]
+        runs = self._merged_small(bag, [*bag.runs, *edit.runs])
+        left = [run.ref.place for run in bag.runs if run not in runs]
+        if left:
+            draft.change.gone[name] = left
+        draft.add[name] = [run for run in runs if run not in bag.runs]
+        if bag.layout.feed:
+            draft.feed[name] = edit.runs
+
+    def _merged_small(self, bag: Bag, runs: list[Run]) -> list[Run]:
+        while True:
+            free = [run for run in runs if run.ref not in self._merging] if self._merging else runs
+            merge = choose_small(bag.layout, free, self.limits)
+            if merge is None:
+                return runs
+            gone, made = merge.run(self.root, bag.layout)
+            runs = [run for run in runs if run not in gone] + made
+
+    def _land(self, draft: Draft, *, durable: bool, synced: Collection[Path] = ()) -> None:
+        """Write the files, then the record, then take the next state; `synced` are files that are durable already."""
+        placement = place(draft.runs(), self.limits.record_bytes, self.durable_epoch)
+        with _disk_errors(self.root):
+            sync_files({run.path for run in placement.filed.values()}.difference(synced))
+        change = placement.change(draft)
+        blob = self._append(encode_change(change), placement.blobs, change.epoch, durable=durable)
+        # Handles are held weakly: these must live until the state holds them.
+        held = [self.handles.put(run) for run in placement.filed.values()]
+        for run in placement.inline:
+            held.append(self.handles.put(run.moved(place_ref(placement.ref(run), self._log.name, blob))))
+        change = change.placed(self._log.name, blob)
+        self.state = apply(self.state, change, self.handles, self.limits.history_epochs)
+        del held
+        self.doubtful = False
+        if self._flusher is not None:
+            self._flusher.wake()
+
+    def _append(self, header: dict[str, Any], blobs: list[Any], epoch: int | None, *, durable: bool) -> int:
+        """Write a record. If we are interrupted before the state knows of it, nobody may write or remove anything."""
+        self._check_certain()
+        self.doubtful = True
+        try:
+            return self._log.append(header, blobs, epoch=epoch or self.state.epoch, durable=durable)
+        except StoreError:
+            self.doubtful = self._log.broken
+            raise
+
+    def _check_certain(self) -> None:
+        if self.doubtful:
+            raise StoreError("a commit was interrupted; it may be there or not", hint="open the warehouse again")
+
+    def _roll_if_due(self, share: float = 1.0) -> None:
+        """Begin a new segment. What was committed stays committed if that fails; the next commit tries again."""
+        if not self._log.is_long(self.limits, share):
+            return
+        try:
+            self.state = roll(self._log, self.state, self.handles, self.limits)
+        except StoreError as failure:
+            logger.warning("the log goes on in a segment that is too large: %s", failure)
+
+    def _see_to(self, names: Sequence[str]) -> None:
+        """Wake the worker for the bags that have a large merge due, and for sweeping now and then."""
+        due: list[str | None] = [name for name in names if self._choose(name) is not None]
+        if time.monotonic() - self._sweeper.last > self.limits.grace_seconds / 2:
+            due.append(None)
+        if due:
+            self._worker.wake(due)
+
+    def _choose(self, name: str) -> Merge | None:
+        bag = self.state.bags.get(name)
+        if bag is None or not bag.runs:
+            return None
+        return choose_large(bag.layout, bag.runs, self.limits, self._stuck.get(name, frozenset()))
+
+    def _work(self, name: str | None) -> bool:
+        """One large merge of a bag, or a sweep; whether there was a merge to do."""
+        if name is None:
+            self._sweep(self.limits.grace_seconds)
+            return False
+        with self._mutex:
+            merge = self._choose(name)
+            if merge is None:
+                return False
+            self._merging = {run.ref for run in merge.inputs}
+        try:
+            self._merge(name, merge)
+        finally:
+            self._merging = set()
+        return True
+
+    def _merge(self, name: str, merge: Merge) -> None:
+        """Merge beside the epochs, then swap the runs in a record of its own."""
+        layout = merge.inputs[0].layout
+        gone, made = merge.run(self.root, layout)
+        large = [run for run in made if run.ref.kind == "parquet" or run.ref.size > self.limits.inline_bytes]
+        made = [self.handles.put(save(run, self.new_name())) if run in large else run for run in made]
+        with _disk_errors(self.root):
+            sync_files(run.path for run in made if run.ref.file)
+        with self._mutex:
+            bag = self.state.bags.get(name)
+            if bag is not None and {run.ref for run in bag.runs}.issuperset(run.ref for run in gone):
+                change = Change(gone={name: [run.ref.place for run in gone]})
+                self._land(Draft(change, add={name: made}), durable=False)
+            self._stuck[name] = frozenset(run.ref for run in made if run.ref.sign < 0)
+
+    def tidy(self) -> None:
+        """Take up what an earlier process left: remove its garbage, begin its merges."""
+        self._sweep(0.0)
+        self._see_to(list(self.state.bags))
+
+    def settle(self) -> None:
+        """Wait until no merge is due."""
+        self._see_to(list(self.state.bags))
+        self._worker.settle()
+
+    def clean(self) -> list[Path]:
+        """Remove every file that nobody in this process needs."""
+        if self._transaction is not None:
+            raise StoreError("files cannot be removed while an epoch is being written", hint="commit or abort it first")
+        self.settle()
+        return self._sweep(0.0)
+
+    def _sweep(self, grace: float) -> list[Path]:
+        """Remove idle files whose giving-up is durable; what an open epoch may have written stays."""
+        with self._mutex:
+            if self.doubtful:
+                return []
+            self._log.sync()
+            spared = math.inf if self._transaction is None else self._transaction.began - self.limits.grace_seconds
+            return self._sweeper.sweep(self.state, grace, spared)
+
+    def close(self) -> None:
+        """Finish what is under way, and say in the log that all before was durable."""
+        if self._transaction is not None:
+            self._transaction.abort()
+        self._worker.stop()
+        self.ahead.shutdown()
+        if self._flusher is not None:
+            self._flusher.stop()
+        try:
+            if self._log.end != self._opened_at and not self.doubtful:
+                self._log.sync()
+                self._roll_if_due(self.limits.closing_share)
+        finally:
+            self._log.close()
+            self._lock.release()
+
+
+@contextmanager
+def _disk_errors(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as reason:
+        raise StoreError(f"files of the warehouse at {root} could not be made durable: {reason}") from reason
+
+
+def make_warehouse(root: Path) -> None:
+    """Make the folders and the first segment of a warehouse, as far as they are not there."""
+    for folder in (root / LOG, root / DATA):
+        folder.mkdir(parents=True, exist_ok=True)
+    if segment_numbers(root):
+        return
+    lost = read_mark(root).segment if (root / MARK).exists() else 0
+    if lost or any((root / DATA).iterdir()):
+        raise CorruptFile(f"{root / segment_name(lost or 1)} is missing, though there are data", hint=RESTORE)
+    make_mark(root, Mark())  # first: where there is a segment without a mark, the mark was lost
+    create_segment(root, 1, encode_state(State()), [])

@@ -1,0 +1,42 @@
+"""Contents of runs: of those that a store has at hand, or of files in another process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from viewlet.store.contents import Contents
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.runs import Run, RunRef, Types
+from viewlet.store.table_contents import TableContents
+
+
+def make_contents(layout: Layout, runs: Sequence[Run], types: Types) -> Contents:
+    """Contents of runs, whose files are still those that were checked."""
+    for run in runs:
+        run.check_now_and_then()
+    return (Contents if layout.form == "map" else TableContents)(layout, runs, types)
+
+
+_KEPT = 512
+_opened: OrderedDict[tuple[str, str, int], Run] = OrderedDict()
+
+
+def open_contents(root: Path | str, refs: Sequence[RunRef], layout: Layout, types: Types) -> Contents:
+    """Contents in a process without a store."""
+    return make_contents(layout, [_open_kept(Path(root), ref, layout, types) for ref in refs], types)
+
+
+def _open_kept(root: Path, ref: RunRef, layout: Layout, types: Types) -> Run:
+    """A handle of a run, kept for the next task of this process, which then need not check the file again."""
+    if ref.data is not None:
+        return Run(root, ref, layout, types)
+    key = (str(root), ref.file, ref.offset)
+    run = _opened.get(key)
+    if run is None or run.layout != layout or run.ref != ref:
+        run = _opened[key] = Run(root, ref, layout, types)
+    _opened.move_to_end(key)
+    while len(_opened) > _KEPT:
+        _opened.popitem(last=False)
+    return run

@@ -1,0 +1,109 @@
+"""Adding up bags: equal rows become one, their weights and sums added; a row that comes to nothing vanishes.
+
+    (x, w₁, s₁) + (x, w₂, s₂) = (x, w₁ + w₂, s₁ + s₂)        (x, 0, 0) = nothing
+
+Sums are integers modulo 2⁶⁴, as weights are, so that adding is exact in any order. Limbs may hold zero in many ways,
+as 2³² − 1·2³² for one: a number is nothing where its limbs come to nothing once they are carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
+from viewlet.columns.hash import Hashes, order_of
+from viewlet.columns.rows import Rows, Weights, alike, group
+from viewlet.store.runs.layout import Layout
+
+
+def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | None = None) -> tuple[Rows, Hashes]:
+    """The bag with each row once, sorted by hash (that of the layout's key, given), and the hashes so sorted.
+
+    `order` says how to sort them, where that is known.
+    """
+    if len(rows) == 1 and rows.weights[0]:
+        return rows, hashes
+    if order is None:
+        order = order_of(hashes)
+    ordered = hashes[order]
+    repeated = has_equal_neighbour(ordered)
+    if repeated.any():
+        return _add_repeated(rows, hashes, layout, order, repeated)
+    alive = _is_alive(rows.weights, {name: values_of(rows[name], "i8") for name in layout.sums}, layout)
+    if not alive.all():
+        order = order[alive[order]]
+        ordered = hashes[order]
+    return rows.take(order), ordered
+
+
+def has_equal_neighbour(ordered: Hashes) -> Mask:
+    """Which of some sorted hashes occur more than once."""
+    result = np.zeros(len(ordered), dtype=np.bool_)
+    if len(ordered) > 1:
+        equal = ordered[1:] == ordered[:-1]
+        result[1:] = equal
+        result[:-1] |= equal
+    return result
+
+
+def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, repeated: Mask) -> tuple[Rows, Hashes]:
+    """Add up rows, given in the order of their hashes, some of which are repeated."""
+    order, others = order.copy(), order[repeated]
+    together, starts = _gather(rows.select(layout.plain).take(others), hashes[others])
+    order[repeated] = others[together]
+    is_first = ~repeated
+    is_first[np.flatnonzero(repeated)[starts]] = True
+    first = np.flatnonzero(is_first)
+    weights = np.add.reduceat(rows.weights[order], first)
+    sums = {name: np.add.reduceat(values_of(rows[name], "i8")[order], first) for name in layout.sums}
+    alive = _is_alive(weights, sums, layout)
+    at = order[first[alive]]
+    result = rows.take(at).weighted(weights[alive])
+    added = {name: from_numpy(values[alive], rows[name].type) for name, values in sums.items()}
+    return result.with_columns(added) if sums else result, hashes[at]
+
+
+def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
+    """An order of some rows, given by hash, in which those that are the same are together, and where each kind begins.
+
+    Where all rows that share a hash are the same, or are just two, it is enough to compare neighbours.
+    """
+    again = hashes[1:] == hashes[:-1]
+    before, after = ({n: c.slice(at, len(rows) - 1) for n, c in rows.columns.items()} for at in (0, 1))
+    same = again & alike(Rows(before, rows.weights[1:]), Rows(after, rows.weights[1:]))
+    broken = again & ~same
+    if not ((broken[1:] & again[:-1]) | (broken[:-1] & again[1:])).any():
+        return np.arange(len(rows)), _starts(~same)
+    _, groups = group(list(rows.columns.values()), len(rows))
+    order = np.lexsort((groups, np.concatenate([[0], np.cumsum(~again)])))  # by hash, as they are given
+    return order, _starts(np.diff(groups[order]) != 0)
+
+
+def _starts(is_new: Mask) -> Positions:
+    """Where pieces begin, given for each place but the first whether one does."""
+    return np.flatnonzero(np.concatenate([[True], is_new]))
+
+
+def _is_alive(weights: Weights, sums: Mapping[str, Weights], layout: Layout) -> Mask:
+    alive = weights != 0
+    if not sums or alive.all():
+        return alive
+    at = np.flatnonzero(~alive)
+    for limbs in layout.numbers:
+        alive[at] |= _is_something([sums[name][at] for name in limbs])
+    return alive
+
+
+def _is_something(limbs: Sequence[Weights]) -> Mask:
+    """Whether numbers are not zero, given by their limbs."""
+    rest, *others = limbs
+    found = np.zeros(len(rest), dtype=np.bool_)
+    for limb in others:
+        found |= (rest & _LIMB) != 0
+        rest = limb + (rest >> _BITS)
+    return found | (rest != 0)
+
+
+_BITS, _LIMB = 32, np.int64(0xFFFFFFFF)

@@ -1,0 +1,98 @@
+"""The shape of a bag: its columns, what orders it, what finds rows in it, what adds up.
+
+A layout is a value. It is stored with the bag and sent to tasks, so it is frozen and turns into JSON and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from viewlet.columns.fresh_names import free_name
+
+Form = Literal["map", "table"]
+Names = tuple[str, ...]
+ROW_HASH = "_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A map is sorted by the hash of its key and further indexed; a table is unsorted and has neither."""
+
+    columns: Names
+    key: Names
+    indexes: tuple[Names, ...] = ()
+    sums: Names = ()
+    form: Form = "map"
+    feed: bool = False
+
+    def __post_init__(self) -> None:
+        for names in (self.key, *self.indexes, self.sums):
+            strangers = set(names) - set(self.columns)
+            assert not strangers, f"{sorted(strangers)} are no columns of {self.columns}"
+        assert len(set(self.columns)) == len(self.columns), f"{self.columns} names a column twice"
+        summed = set(self.sums).intersection(name for names in self.lookups for name in names)
+        assert not summed, f"{sorted(summed)} add up and cannot be looked up"
+        if self.form == "table":
+            self._check_table()
+
+    def _check_table(self) -> None:
+        assert not self.indexes and not self.sums, "a table has neither indexes nor sums"
+
+    @property
+    def row_hash(self) -> str:
+        """The column of a table's files that holds the hash of each row."""
+        return free_name(ROW_HASH, self.columns)
+
+    @property
+    def lookups(self) -> tuple[Names, ...]:
+        """The column sets that rows can be found by: the key, then the indexes."""
+        return (self.key, *self.indexes)
+
+    def serves(self, other: Layout) -> bool:
+        """Whether a bag of this layout can be used as one of the other: it may have further lookups."""
+        if self == other:
+            return True
+        return replace(self, indexes=()) == replace(other, indexes=()) and set(other.indexes) <= set(self.indexes)
+
+    def with_lookups(self, more: Iterable[Names]) -> Layout:
+        """The same with further lookups."""
+        new = tuple(dict.fromkeys(names for names in more if names not in self.lookups))
+        return replace(self, indexes=(*self.indexes, *new))
+
+    @property
+    def plain(self) -> Names:
+        """The columns that tell rows apart: all but the sums."""
+        return tuple(name for name in self.columns if name not in self.sums)
+
+    @property
+    def numbers(self) -> tuple[Names, ...]:
+        """The sums that are limbs of one number, x_0 + 2³²·x_1 + …, and those that are numbers by themselves."""
+        found: dict[str, Names] = {}
+        for name in self.sums:
+            number, _, limb = name.rpartition("_")
+            number = number if limb.isdigit() else name
+            found[number] = (*found.get(number, ()), name)
+        return tuple(found.values())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "columns": list(self.columns),
+            "key": list(self.key),
+            "indexes": [list(names) for names in self.indexes],
+            "sums": list(self.sums),
+            "form": self.form,
+            "feed": self.feed,
+        }
+
+    @staticmethod
+    def from_json(document: dict[str, Any]) -> Layout:
+        return Layout(
+            columns=tuple(document["columns"]),
+            key=tuple(document["key"]),
+            indexes=tuple(tuple(names) for names in document["indexes"]),
+            sums=tuple(document["sums"]),
+            form=document["form"],
+            feed=document["feed"],
+        )

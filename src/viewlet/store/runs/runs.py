@@ -1,0 +1,263 @@
+"""Runs: immutable pieces of a bag, in a file of their own or inside a record of the log.
+
+A `RunRef` says where a run is; it goes into records and to tasks. A `Run` is a handle that opens it, once,
+when it is first needed, after checking every byte. As long as somebody holds a handle, its file stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from viewlet.errors import CorruptFile
+from viewlet.store.files import DATA, GoneFile, Look, checksum, look_at, read_checked
+from viewlet.store.log.packing import pack, unpack
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.map_run import MapBody, batch_schema
+
+Kind = Literal["map", "recent", "shared", "parquet"]
+"""A map's run; recent rows of a table; the run of a map that is read as recent rows, too; rows of a table in a file."""
+Place = tuple[str, int]
+Pieces = tuple[Any, ...]
+Types = Mapping[str, pa.DataType]
+_MOMENT = 1.0  # seconds for which an open file is not looked at again
+
+
+@dataclass(frozen=True, slots=True)
+class RunRef:
+    """Where a run is and how to know that it is whole; `data` holds the bytes of one that is nowhere yet, in pieces."""
+
+    kind: Kind
+    file: str
+    offset: int
+    size: int
+    crc: int
+    rows: int
+    sign: int = 1
+    data: Pieces | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def place(self) -> Place:
+        return self.file, self.offset
+
+    def at(self, file: str, offset: int) -> RunRef:
+        """The same run at another place."""
+        return RunRef(self.kind, file, offset, self.size, self.crc, self.rows, self.sign)
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether it holds rows of a table that are in no Parquet file yet."""
+        return self.kind in ("recent", "shared")
+
+    def to_json(self) -> list[Any]:
+        return [self.kind, self.file, self.offset, self.size, self.crc, self.rows, *([] if self.sign > 0 else [-1])]
+
+    @staticmethod
+    def from_json(document: list[Any]) -> RunRef:
+        return RunRef(*document)
+
+
+class Run:
+    """A handle of a run; `body` opens it. A Parquet run opens as its checked bytes, an Arrow one as its rows.
+
+    Where it is may be found out in the background, while its body is used already.
+    """
+
+    __slots__ = ("__weakref__", "_body", "_looked", "_ref", "_seen", "layout", "root", "types")
+
+    def __init__(
+        self, root: Path, ref: RunRef | Future[RunRef], layout: Layout, types: Types | None = None, body: Any = None
+    ) -> None:
+        """The types of the columns are needed to open a small run, which does not say them."""
+        self.root, self._ref, self.layout, self.types, self._body = root, ref, layout, types, body
+        self._seen: Look | None = None
+        self._looked = 0.0
+
+    @property
+    def ref(self) -> RunRef:
+        if isinstance(self._ref, Future):
+            self._ref = self._ref.result()
+        return self._ref
+
+    def __repr__(self) -> str:
+        return f"Run({self.ref.kind} of {self.ref.rows} rows in {self.ref.file or 'memory'})"
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is known where the run is."""
+        return not isinstance(self._ref, Future)
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.ref.file
+
+    @property
+    def body(self) -> Any:
+        """A MapBody (map), a RecordBatch of columns and weight (recent), or a Buffer (parquet)."""
+        if self._body is None:
+            if self.ref.file.startswith(f"{DATA}/"):
+                self._open_file()
+            else:
+                self._body = self._open()
+        return self._body
+
+    @property
+    def map(self) -> MapBody:
+        body: MapBody = self.body
+        return body
+
+    def check(self) -> None:
+        """Look whether the file is the one that was checked, and if not, check it again; one that is missing is none."""
+        if self._seen is None:
+            self._open_file()
+            return
+        self._looked = time.monotonic()
+        if look_at(self.path) != self._seen:
+            self._open_file()
+
+    def check_now_and_then(self) -> None:
+        """The same for a run that is open, not more than once a second; an open file that was removed is still whole."""
+        if self._seen is not None and time.monotonic() - self._looked > _MOMENT:
+            with suppress(GoneFile):
+                self.check()
+
+    def _open_file(self) -> None:
+        """Check the file and map it; what it looked like before that is remembered."""
+        self._seen, self._looked = look_at(self.path), time.monotonic()
+        try:
+            self._body = self._open()
+        except CorruptFile:
+            self._seen = self._body = None
+            raise
+
+    def data(self) -> pa.Buffer:
+        """The bytes of the run, checked."""
+        ref = self.ref
+        if ref.data is not None:
+            return pa.py_buffer(b"".join(ref.data))
+        return read_checked(self.path, ref.offset, ref.size, ref.crc)
+
+    def _open(self) -> Any:
+        data = self.data()
+        if self.ref.kind == "parquet":
+            return data
+        try:
+            batch = decode(data, self._schema)
+        except pa.ArrowInvalid as reason:
+            raise CorruptFile(f"{self.path} is not a run: {reason}") from reason
+        body = MapBody(batch, self.layout) if self.ref.kind == "map" else None
+        return body or _without_hashes(batch, self.layout)
+
+    def _schema(self) -> pa.Schema:
+        assert self.types is not None, f"{self} does not say the types of its columns"
+        columns = [self.types[name] for name in self.layout.columns]
+        return batch_schema(columns, self.layout.indexes, hashed=self.ref.kind != "recent")
+
+    def moved(self, ref: RunRef) -> Run:
+        """A handle of the same run at another place; what is open stays open."""
+        return Run(self.root, ref, self.layout, self.types, self._body)
+
+    def as_recent(self, layout: Layout) -> Run:
+        """A map's run as recent rows of a table with the same columns: the same bytes serve both."""
+        assert self.layout.columns == layout.columns and not self.layout.indexes, f"{self} has other columns"
+        return Run(self.root, replace(self.ref, kind="shared"), layout, self.types, self.map.rows)
+
+
+def _without_hashes(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
+    """The columns and the weight; before them there are hashes where the bytes are those of a map's run, too."""
+    last = batch.num_columns
+    first = last - len(layout.columns) - 1
+    return batch.select(list(range(first, last))) if first else batch
+
+
+class Handles:
+    """One handle for each run of a warehouse that somebody in this process holds."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._live: WeakValueDictionary[RunRef, Run] = WeakValueDictionary()
+
+    @staticmethod
+    def of(root: Path) -> Handles:
+        """The handles of a warehouse, shared by all stores that this process opens on it."""
+        return _handles.setdefault(root, Handles(root))
+
+    def get(self, ref: RunRef, layout: Layout, types: Types) -> Run:
+        """The handle of a run, made if nobody has one."""
+        run = self._live.get(ref)
+        return run if run is not None and run.layout == layout else self.put(Run(self.root, ref, layout, types))
+
+    def put(self, run: Run) -> Run:
+        self._live[run.ref] = run
+        return run
+
+    def files(self) -> set[str]:
+        """The files that somebody holds."""
+        return {run.ref.file for run in list(self._live.values())}
+
+
+_handles: dict[Path, Handles] = {}
+
+
+_SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces
+_STREAM = b"\xff\xff\xff\xff"  # how an Arrow stream begins, and nothing that is packed
+
+
+class _Pieces:
+    """Takes what Arrow writes as it comes: the buffers of the columns themselves, not copies."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def write(self, data: Any) -> None:
+        self.made.append(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
+    """A run of Arrow rows as bytes that are nowhere yet: a stream or, if they are few, the packed rows alone."""
+    pieces = _in_pieces(batch) if batch.num_rows * batch.num_columns > _SMALL else [pack(batch.serialize())]
+    return _made(kind, pieces, batch.num_rows)
+
+
+def decode(data: pa.Buffer, schema: Callable[[], pa.Schema]) -> pa.RecordBatch:
+    """The rows of a run; few ones need their schema."""
+    if data[:4].to_pybytes() == _STREAM:
+        return pa.ipc.open_stream(data).read_next_batch()
+    return pa.ipc.read_record_batch(unpack(data), schema())
+
+
+def _in_pieces(batch: pa.RecordBatch) -> list[Any]:
+    pieces = _Pieces()
+    with pa.ipc.new_stream(pa.PythonFile(pieces, "w"), batch.schema) as out:
+        out.write_batch(batch)
+    return pieces.made
+
+
+def encode_parquet(table: pa.Table, sign: int) -> RunRef:
+    """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table, sink, compression="zstd", compression_level=1, row_group_size=1 << 18, write_page_checksum=True
+    )
+    return _made("parquet", [sink.getvalue()], table.num_rows, sign)
+
+
+def _made(kind: Kind, pieces: list[Any], rows: int, sign: int = 1) -> RunRef:
+    return RunRef(kind, "", 0, sum(map(len, pieces)), checksum(*pieces), rows, sign, tuple(pieces))

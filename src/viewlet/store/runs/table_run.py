@@ -1,0 +1,70 @@
+"""The bodies of a table's runs: rows of Parquet files, all put in or all taken away, and recent rows in Arrow.
+
+A row that occurs twice is there twice, so that Spark can read the files as they are. `_hash` is the hash of
+the whole row, by which a row that was taken away finds the one that was put in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from viewlet.columns.arrays import combine, from_numpy, values_of
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.map_run import to_rows
+from viewlet.store.runs.runs import Run
+
+
+def with_sign(rows: Rows, sign: int) -> Rows:
+    """The rows put in (+1) or taken away (−1), each as often as it is, of weight one."""
+    picked = rows.filter(rows.weights * sign > 0)
+    return picked.weighted(picked.weights * sign).expanded()
+
+
+def net(rows: Rows) -> Rows:
+    """The same rows without those that cancel: only such of different sign can."""
+    if not len(rows) or rows.weights.min() > 0 or rows.weights.max() < 0:
+        return rows
+    return rows.consolidate()
+
+
+def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
+    """Rows of weight +1 and −1 as a batch with their weights; None if there are none."""
+    once = bool((np.abs(rows.weights) == 1).all())
+    signed = rows if once else Rows.concat([with_sign(rows, 1), with_sign(rows, -1).negated()])
+    if not len(signed):
+        return None
+    arrays: list[Any] = [*(signed[name] for name in layout.columns), from_numpy(signed.weights, pa.int64())]
+    return pa.RecordBatch.from_arrays(arrays, names=[*layout.columns, "_weight"])
+
+
+def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
+    """Rows as they are written to Parquet: their columns and the hash of the whole row."""
+    hashes = pa.array(rows.hashes(layout.columns).view(np.int64))
+    return pa.table({**{name: rows[name] for name in layout.columns}, layout.row_hash: hashes})
+
+
+def read_rows(run: Run) -> Rows:
+    """All rows of a table's run, with weights."""
+    if run.ref.is_recent:
+        return to_rows(run.body, run.layout)
+    table = _file(run).read(columns=list(run.layout.columns))
+    columns = {name: combine(table.column(name)) for name in run.layout.columns}
+    return Rows(columns, np.full(run.ref.rows, run.ref.sign, dtype=np.int64))
+
+
+def read_hashes(run: Run) -> Hashes:
+    """The hashes of all rows of a table's run."""
+    if run.ref.is_recent:
+        return read_rows(run).hashes()
+    column = combine(_file(run).read(columns=[run.layout.row_hash]).column(0))
+    return values_of(column, "u8")
+
+
+def _file(run: Run) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(run.body))

@@ -1,0 +1,1 @@
+"""What a user has: tables, views, and the epochs that change them."""

@@ -1,0 +1,191 @@
+"""Changing a table that is there: columns come, go and get other names, and so do tables. Its rows are written anew.
+
+No view changes its meaning. A view that reads a table to which columns are added keeps the plan that Spark made of its
+definition, since the text may come to mean something else: `SELECT *`, a NATURAL JOIN.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.errors import InUse, SqlError, UnknownName
+from viewlet.plan.types import Field
+from viewlet.source.schema import Schema, read_schema
+from viewlet.store import Transaction
+from viewlet.warehouse import arguments
+from viewlet.warehouse.catalog import Catalog, View, view_document
+from viewlet.warehouse.ddl import append_rows, put_table, with_asides
+from viewlet.warehouse.replace_view import drop_maps, fill_views, narrowed
+from viewlet.warehouse.tables import Table
+
+log = logging.getLogger("viewlet")
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def add_columns(
+    database: Warehouse, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
+) -> None:
+    """Put a wider table in the place of one, with all its rows; `values` are what the new columns hold in them."""
+    if required := [f.name for f in new.fields if not f.nullable and f.name not in values]:
+        raise SqlError(
+            f"table {table.name}: column {required[0]} is NOT NULL, and there is no value for the rows that are there",
+            hint="give it a DEFAULT, or add it without NOT NULL",
+        )
+    fields = read_schema(table.name, (*table.fields, *new.fields), table.primary_key).fields
+    for view in database.catalog.views.values():
+        if table.name in view.inputs and "whole" not in view.fragments:
+            transaction.put(f"view/{view.name}", view_document(with_plan(database, view)))
+    rows = _all_rows(transaction, table)
+    wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
+    _rewrite(transaction, table, wider, rows.with_columns({f.name: _column(f, values, len(rows)) for f in new.fields}))
+
+
+def _all_rows(transaction: Transaction, table: Table) -> Rows:
+    return transaction.before(table.name).consolidated().select(table.names)
+
+
+def _column(f: Field, values: Mapping[str, pa.Array], length: int) -> pa.Array:
+    """A column of one value, or NULL, throughout."""
+    if f.name not in values:
+        return pa.nulls(length, arrow_type(f.type))
+    return values[f.name].take(pa.array(np.zeros(length, dtype=np.int64)))
+
+
+def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> None:
+    """Put a table in the place of another, with these rows, its clock and what it has counted."""
+    kept = [(bag, transaction.before(bag).consolidated()) for bag in (old.clock, old.dropped) if bag is not None]
+    for bag, _, _ in old.bags():
+        transaction.drop(bag)
+    transaction.remove(f"table/{old.name}")
+    put_table(transaction, new)
+    append_rows(transaction, new, rows)
+    for (_, counted), (bag, layout, _) in zip(kept, new.bags()[-len(kept) :] if kept else (), strict=True):
+        transaction.append(bag, counted, layout)
+
+
+def with_plan(database: Warehouse, view: View) -> View:
+    """A view that holds Spark's plan of its definition, as the tables are now."""
+    from viewlet.spark.fragments.fragments import make_whole, whole_inputs
+
+    assert view.definition is not None, f"view {view.name} has neither a text nor a plan"
+    with database.sessions.analysed(view.definition, database.catalog.schemas(), view.settings) as analysis:
+        cuts, inputs = whole_inputs(analysis)
+        return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
+
+
+def drop_columns(database: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
+    """Put a narrower table in the place of one, and fill the views that read its other columns again."""
+    for name in names:
+        _refuse_needed(table, name)
+    if len(names) == len(table.fields):
+        raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
+    tables = [(wider, _without(wider, names)) for wider in with_asides(table)]
+    views = narrowed(database, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
+    drop_maps(database.catalog, transaction, views)
+    for wider, narrow in tables:
+        _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
+    if views:
+        fill_views(database, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
+
+
+def _without(table: Table, names: Sequence[str]) -> Table:
+    """The same table without some columns."""
+    fields = tuple(f for f in table.fields if f.name not in names)
+    return replace(table, fields=fields, defaults=tuple(d for d in table.defaults if d[0] not in names))
+
+
+def _refuse_needed(table: Table, name: str) -> None:
+    if name in table.primary_key:
+        raise SqlError(f"table {table.name}: {name} is part of the primary key")
+    if table.watermark is not None and name == table.watermark.column:
+        raise SqlError(f"table {table.name}: {name} is the column of its watermark")
+    _refuse_checked(table, name)
+
+
+def _refuse_checked(table: Table, name: str) -> None:
+    if checked := [c for c in table.constraints if c.reads(name)]:
+        raise SqlError(f"table {table.name}: the constraint {checked[0].name} reads {name}")
+
+
+def refuse_read(catalog: Catalog, found: Table | View) -> None:
+    """What views read stays as it is."""
+    if readers := catalog.readers(found.name):
+        raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, and create them again")
+
+
+def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name: str, to: str) -> None:
+    """Put a table with another name for a column in the place of one."""
+    _refuse_checked(table, name)
+    if not arguments.text("the new name of a column", to).strip():
+        raise SqlError(f"table {table.name}: a column needs a name")
+    if to.lower() in (n.lower() for n in table.names if n != name):
+        raise SqlError(f"table {table.name} has a column {to} already")
+    for old in with_asides(table):
+        refuse_read(catalog, old)
+        _rewrite(
+            transaction,
+            old,
+            _with_names(old, {name: to}),
+            _all_rows(transaction, old).rename([to if n == name else n for n in old.names]),
+        )
+
+
+def _with_names(table: Table, new: Mapping[str, str]) -> Table:
+    """The same table with other names for some columns."""
+    mark = table.watermark
+    return replace(
+        table,
+        fields=tuple(replace(f, name=new.get(f.name, f.name)) for f in table.fields),
+        primary_key=tuple(new.get(k, k) for k in table.primary_key),
+        defaults=tuple((new.get(c, c), text) for c, text in table.defaults),
+        watermark=mark and replace(mark, column=new.get(mark.column, mark.column)),
+    )
+
+
+def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: str) -> None:
+    """Put a table of another name in the place of one."""
+    new = replace(table, name=to)
+    for old, renamed in zip(with_asides(table), with_asides(new), strict=True):
+        refuse_read(catalog, old)
+        if catalog.known(renamed.name) != old.name:
+            catalog.refuse_taken(renamed.name)
+        _rewrite(transaction, old, renamed, _all_rows(transaction, old))
+
+
+def rename_view(database: Warehouse, transaction: Transaction, view: View, to: str) -> None:
+    """Define a view again under another name, and fill it."""
+    from viewlet.warehouse.apply import backfill
+
+    catalog = database.catalog
+    refuse_read(catalog, view)
+    if catalog.known(to) != view.name:
+        catalog.refuse_taken(to)
+    if view.definition is None:
+        raise SqlError(
+            f"view {view.name} was defined by a DataFrame, which has no text", hint="create it under the other name"
+        )
+    renamed = database.define(to, view.definition, policy=view.policy, replaced=[view.name], settings=view.settings)
+    for bag in catalog.own_maps(view):
+        transaction.drop(bag)
+    transaction.remove(f"view/{view.name}")
+    backfill(database, transaction, renamed, log.info)
+    transaction.put(f"view/{to}", view_document(replace(renamed, created=database.store.epoch + 1)))
+
+
+def column_named(table: Table, name: str) -> str:
+    """A column's own spelling of its name."""
+    wanted = arguments.text(f"the name of a column of {table.name}", name).lower()
+    found = next((n for n in table.names if n.lower() == wanted), None)
+    if found is None:
+        raise UnknownName(f"table {table.name} has no column {name}", hint=f"there are: {', '.join(table.names)}")
+    return found

@@ -1,0 +1,49 @@
+"""The clocks of tables with a watermark: read, moved on by an epoch, and what views let go when they move.
+
+All of it is part of the epoch's own commit.
+"""
+
+from __future__ import annotations
+
+from viewlet.columns.rows import Rows
+from viewlet.store import Snapshot, Transaction
+from viewlet.warehouse import watermarks
+from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.tables import Table
+from viewlet.warehouse.watermarks import Clock, closed_rows, latest_of
+
+
+def mark_of(table: Table, snapshot: Snapshot) -> int | None:
+    """The watermark of a table, in microseconds since 1970; None if it has none, or no row yet."""
+    if table.watermark is None or table.clock is None:
+        return None
+    clock = Clock.read(snapshot.contents(table.clock))
+    return None if clock is None else clock.latest - table.watermark.delay
+
+
+def advance(catalog: Catalog, transaction: Transaction, table: Table, delta: Rows) -> None:
+    """Move a table's clock on; after every delay that it advances, views let go of the groups that are closed."""
+    if table.watermark is None or table.clock is None:
+        return
+    column, delay = table.watermark.column, table.watermark.delay
+    was = Clock.read(transaction.before(table.clock))
+    latest = latest_of(delta, column, table.field(column).type)
+    if latest is None or (was is not None and latest <= was.latest):
+        return
+    swept = latest - delay if was is None else was.swept
+    if latest - delay > swept + delay:
+        swept = latest - delay
+        evict_closed(catalog, transaction, table.name, swept)
+    parts = [Clock(latest, swept).rows(1)] + ([] if was is None else [was.rows(-1)])
+    transaction.append(table.clock, Rows.concat(parts), watermarks.LAYOUT)
+
+
+def evict_closed(catalog: Catalog, transaction: Transaction, table: str, mark: int) -> None:
+    """Take the groups that a watermark has passed out of the maps that no other view reads."""
+    for view in catalog.views.values():
+        own = catalog.own_maps(view) if view.program.closing else ()
+        for closing in view.program.closing:
+            if closing.table == table and closing.map in own:
+                contents = transaction.contents(closing.map)
+                if (gone := closed_rows(contents, closing, mark)) is not None:
+                    transaction.append(closing.map, gone, contents.layout)

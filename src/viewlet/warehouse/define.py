@@ -1,0 +1,130 @@
+"""Defining a view: Spark analyses the definition, the compiler makes its program, fragments are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns import evaluate
+from viewlet.compile import Abilities, Facts, Rules, compile_view
+from viewlet.engine import groups as local
+from viewlet.errors import UnsupportedQuery
+from viewlet.plan.types import Field
+from viewlet.program.identity import Identity
+from viewlet.program.program import Program, Step
+from viewlet.program.terms import SparkRowwise
+from viewlet.warehouse.catalog import Catalog, View
+
+if TYPE_CHECKING:
+    from viewlet.spark.analyse import Analysis
+    from viewlet.spark.sessions import Sessions, Settings
+    from viewlet.store import Store
+
+ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
+_EPOCHS, _ENOUGH = 100, 10
+"""From how many of the last epochs rates are taken, and how many there must be."""
+
+
+@dataclass(frozen=True)
+class CompileContext:
+    """What a definition is compiled with: the compiler's rules, what is known of the tables, maps that are there."""
+
+    rules: Rules = field(default_factory=Rules)
+    facts: Facts = field(default_factory=Facts)
+    maps: Callable[[Settings], Mapping[Identity, Step]] = lambda _: {}
+    taken: frozenset[str] = frozenset()
+    """The names of all maps."""
+    settings: Settings | None = None
+    """Those that were recorded with the definition; None for the caller's."""
+
+
+def facts_of(store: Store, catalog: Catalog) -> Facts:
+    """What the store knows of the tables and views: sizes, keys, and how much of each recent epochs changed."""
+    snapshot = store.snapshot()
+    rows = {name: snapshot.contents(name).rows for name in catalog.names()}
+    keys = {t.name: tuple(t.names.index(k) for k in t.primary_key) for t in catalog.tables.values() if t.primary_key}
+    epochs = [r for r in store.history() if r.get("kind") == "epoch"][-_EPOCHS:]
+    changed: dict[str, float] = {}
+    for record in epochs:
+        for table, counts in record["tables"].items():
+            changed[table] = changed.get(table, 0.0) + (counts["inserted"] + counts["deleted"]) / len(epochs)
+        for view, done in record["views"].items():
+            changed[view] = changed.get(view, 0.0) + (done["inserted"] + done["deleted"]) / len(epochs)
+    times = {t.name: t.names.index(t.watermark.column) for t in catalog.tables.values() if t.watermark}
+    rates = changed if len(epochs) >= _ENOUGH else {}
+    return Facts(rows, keys, rates, catalog.static(), catalog.growing(), times)
+
+
+def compile_context(
+    store: Store, catalog: Catalog, rules: Rules, replaced: Collection[str], settings: Settings | None
+) -> CompileContext:
+    """What the definition of a view is compiled with, as the warehouse stands without some views."""
+    maps = partial(catalog.maps, without=replaced)
+    return CompileContext(rules, facts_of(store, catalog), maps, catalog.map_names(without=replaced), settings)
+
+
+def define_view(
+    sessions: Sessions,
+    name: str,
+    definition: Any,
+    schemas: Mapping[str, tuple[Field, ...]],
+    policy: str,
+    position: int,
+    given: CompileContext | None = None,
+) -> View:
+    """The view that a definition (SQL text or DataFrame) describes, compiled and ready to be stored."""
+    given = given or CompileContext()
+    with sessions.analysed(definition, schemas, given.settings) as analysis:
+        return _compiled(name, analysis, policy, position, given)
+
+
+def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: CompileContext) -> View:
+    from viewlet.spark.fragments.fragments import make_whole, whole_inputs
+
+    program = compile_view(
+        name,
+        analysis.plan,
+        analysis.columns,
+        ABILITIES,
+        full=policy == "FULL",
+        rules=given.rules,
+        facts=given.facts,
+        known=given.maps(analysis.settings),
+        taken=given.taken,
+    )
+    if policy == "INCREMENTAL STRICT":
+        _refuse_recomputation(program)
+    cuts, inputs = whole_inputs(analysis)
+    text, fragments = analysis.text, _fragments(analysis, program)
+    if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
+        fragments["whole"] = make_whole(analysis, 0, cuts)
+    settings = analysis.settings
+    return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position, settings=settings)
+
+
+def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:
+    """The pieces of Spark's plan that a program needs."""
+    from viewlet.spark.fragments.fragments import make_keyed, make_rowwise, make_whole
+    from viewlet.spark.fragments.spark_operators import fragment_name, spark_terms
+
+    made: dict[str, bytes] = {}
+    for term in spark_terms(program):
+        if isinstance(term, SparkRowwise):
+            made[fragment_name(term)] = make_rowwise(analysis, term.origin)
+        else:
+            assert term.native is not None
+            make = make_keyed if term.is_keyed else make_whole
+            made[fragment_name(term)] = make(analysis, *term.native)
+    return made
+
+
+def _refuse_recomputation(program: Program) -> None:
+    """INCREMENTAL STRICT: no operator may need recomputation."""
+    for note in program.notes:
+        if note.tier == "recompute":
+            raise UnsupportedQuery(
+                f"view {program.view}: {note.label} would be recomputed on every change: {note.reason}",
+                hint="REFRESH POLICY INCREMENTAL allows it",
+            )

@@ -1,0 +1,180 @@
+"""Reading a table or view: its contents at the last committed epoch, and how it got there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.fresh_names import free_name
+from viewlet.columns.python_values import pandas_values, python_values
+from viewlet.columns.rows import Rows, group
+from viewlet.errors import StoreError
+from viewlet.formatting import plural
+from viewlet.plan.types import Field
+from viewlet.store import GoneFile, Snapshot
+from viewlet.warehouse import arguments
+from viewlet.warehouse.catalog import View
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+    from viewlet.warehouse.warehouse import Warehouse
+
+CHANGE_FIELDS = (
+    pa.field("_change_type", pa.string()),
+    pa.field("_commit_version", pa.int64()),
+    pa.field("_commit_timestamp", pa.timestamp("us", "UTC")),
+)
+
+
+class Relation:
+    """A table or view, seen at one committed epoch: the last one when this was made."""
+
+    def __init__(self, database: Warehouse, found: Table | View) -> None:
+        self._database = database
+        self._found = found
+        self._snapshot: Snapshot = database.store.snapshot()
+
+    def __repr__(self) -> str:
+        kind = "table" if isinstance(self._found, Table) else "view"
+        columns = ", ".join(str(f) for f in self.fields)
+        return f"<{kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, as `rows` gives them."""
+        return iter(self.rows())
+
+    def __len__(self) -> int:
+        return self._snapshot.contents(self.name).total()
+
+    @property
+    def name(self) -> str:
+        return self._found.name
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [f.name for f in self.fields]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their Arrow types; `fields` has Spark's types."""
+        return pa.schema([pa.field(f.name, arrow_type(f.type), f.nullable) for f in self.fields])
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self._found.fields
+
+    @property
+    def epoch(self) -> int:
+        return self._snapshot.epoch
+
+    def bag(self) -> Rows:
+        """The rows with their weights, each distinct row once."""
+        try:
+            rows = self._snapshot.contents(self.name).consolidated()
+        except GoneFile as error:
+            if not self._is_superseded():
+                raise
+            raise StoreError(
+                f"epoch {self.epoch} of {self.name} was superseded", hint="refresh() and read again"
+            ) from error
+        return self._visible(rows)
+
+    def _is_superseded(self) -> bool:
+        """Whether a writer in another process has put other files in the place of those that are read here."""
+        store = self._database.store
+        store.refresh()
+        now = store.snapshot()
+        return not now.has(self.name) or now.contents(self.name).refs() != self._snapshot.contents(self.name).refs()
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table, in no particular order."""
+        bag = self.bag()
+        if len(bag) and bag.weights.min() < 0:
+            raise StoreError(f"{self.name} lacks rows that were deleted from it: its table is TRUSTED, wrongly")
+        rows = bag.expanded()
+        schema = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in self.fields])
+        return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
+
+    def pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; what is nested, and intervals of months, are the values that `rows` gives."""
+        import pandas as pd
+
+        columns = zip(self.fields, self.arrow().columns, strict=True)
+        return pd.DataFrame({f.name: pandas_values(self.name, f, column) for f, column in columns})
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of Python values."""
+        columns = zip(self.fields, self.arrow().columns, strict=True)
+        return list(zip(*(python_values(self.name, f, column) for f, column in columns), strict=True))
+
+    def spark(self) -> DataFrame:
+        """The rows as a DataFrame of the caller's Spark session."""
+        from viewlet.spark.session.handles import plan_of
+        from viewlet.spark.session.jvm import Jvm
+
+        rows = self._database.reading.frame(self.name, self._snapshot)
+        return Jvm(self._database.session).frame(plan_of(rows))
+
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch that `changes` can begin after: the changes up to it are no longer kept."""
+        return self._database.store.oldest(self.name)
+
+    def changes(self, since: int | None = None) -> pa.Table:
+        """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.
+
+        By default that is all that is kept, after `oldest`; `db.set_retention` says how long that is.
+        Where one row of a table with a primary key was put instead of another, the two show as update_preimage
+        and update_postimage.
+        """
+        parts = [changes for _, changes in self.changes_by_epoch(self.oldest if since is None else since)]
+        return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
+
+    def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
+        """The same for each epoch that changed anything, with its number."""
+        feed = self._database.store.feed(self.name, arguments.number("since", since))
+        return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
+
+    def _change_schema(self) -> pa.Schema:
+        """The columns, then those of the change feed; a column of the user's that has such a name keeps it."""
+        own = [pa.field(f.name, arrow_type(f.type)) for f in self.fields]
+        return pa.schema([*own, *(f.with_name(free_name(f.name, self.columns)) for f in CHANGE_FIELDS)])
+
+    def _epoch_changes(self, epoch: int, timestamp: float, rows: Rows) -> pa.Table:
+        netted = self._visible(rows).consolidate()
+        sizes = np.abs(netted.weights)
+        kinds = self._change_types(netted)
+        at = np.repeat(np.arange(len(netted)), sizes)
+        table = netted.take(at).arrow()
+        when = dt.datetime.fromtimestamp(timestamp, dt.UTC)
+        extra = [pa.array(kinds[at].tolist(), pa.string())]
+        extra += [pa.array([v] * len(at), f.type) for v, f in zip((epoch, when), CHANGE_FIELDS[1:], strict=True)]
+        arrays = [*(c.combine_chunks() for c in table.columns), *extra]
+        return pa.Table.from_arrays(arrays, schema=self._change_schema())
+
+    def _change_types(self, rows: Rows) -> np.ndarray[Any, Any]:
+        """What happened to each row: with a primary key, a pair of − and + under one key is an update."""
+        kinds = np.where(rows.weights > 0, "insert", "delete").astype(object)
+        if isinstance(self._found, Table) and self._found.primary_key and len(rows):
+            keyed = self._found.with_key(rows)
+            first, groups = group([keyed[k] for k in self._found.key], len(rows))
+            plus, minus = (
+                np.bincount(groups, weights=mask, minlength=len(first)) for mask in (rows.weights > 0, rows.weights < 0)
+            )
+            both = ((plus > 0) & (minus > 0))[groups]
+            kinds[both] = np.where(rows.weights[both] > 0, "update_postimage", "update_preimage")
+        return kinds
+
+    def _visible(self, rows: Rows) -> Rows:
+        """The columns that the user sees, under the user's names."""
+        stored = self._found.names if isinstance(self._found, Table) else self._found.program.stored
+        return rows.select(stored).rename([f.name for f in self.fields])

@@ -1,0 +1,443 @@
+"""Tables: what they are declared to be, and whether a change to one is right.
+
+A change is checked before anything runs, against the table as the epoch found it and what the epoch has
+changed so far. What is needed for that is an index: for a table with a primary key its rows by key, else
+the hashes of its rows. A table declared TRUSTED, whose key is believed, or append-only without a key, keeps none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, from_numpy, valid_mask
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.fresh_names import free_name
+from viewlet.columns.hash import order_of
+from viewlet.columns.kernels.collate import folding
+from viewlet.columns.rows import Rows, Weights, alike, group
+from viewlet.errors import RejectedEpoch
+from viewlet.plan.expr import Call, Column
+from viewlet.plan.types import FRACTIONAL, Field
+from viewlet.store import Contents, Layout
+from viewlet.store.access.probe import Pairs, Sorted
+from viewlet.store.runs.add_rows import add_together, has_equal_neighbour
+from viewlet.store.runs.layout import Names
+from viewlet.warehouse import watermarks
+from viewlet.warehouse.expectations import (
+    DROPPED_LAYOUT,
+    DROPPED_TYPES,
+    REJECTED,
+    Constraint,
+    Evaluate,
+    rejected_fields,
+)
+from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
+
+HASHES = ("_h1", "_h2")
+
+
+@dataclass(frozen=True)
+class Table:
+    """An input that changes."""
+
+    name: str
+    fields: tuple[Field, ...]
+    primary_key: tuple[str, ...] = ()
+    append_only: bool = False
+    trusted: bool = False
+    static: bool = False
+    """Whether it stays as it is once a view reads it."""
+    watermark: Watermark | None = None
+    aside_of: str = ""
+    """The table whose late or rejected rows it holds."""
+    defaults: tuple[tuple[str, str], ...] = ()
+    """Columns with the expressions that stand in where a statement gives no value."""
+    constraints: tuple[Constraint, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    def field(self, name: str) -> Field:
+        return self.fields[self.names.index(name)]
+
+    def default(self, name: str) -> str:
+        """The expression for a column to which a statement gives no value."""
+        return next((text for column, text in self.defaults if column.lower() == name.lower()), "NULL")
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(columns=self.names, key=self.names, form="table", feed=True)
+
+    @cached_property
+    def index(self) -> str | None:
+        """The bag that tells whether a row is there."""
+        unchecked = self.trusted or (self.append_only and not self.primary_key)
+        return None if unchecked else f"{self.name}.index"
+
+    @cached_property
+    def index_layout(self) -> Layout:
+        return Layout(columns=tuple(self.index_types), key=self.key if self.primary_key else self.hashes[:1])
+
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """What the index calls the hashes of a row, beside its columns."""
+        return tuple(free_name(name, self.names) for name in HASHES)
+
+    @cached_property
+    def index_types(self) -> dict[str, pa.DataType]:
+        if not self.primary_key:
+            return dict.fromkeys(self.hashes, pa.int64())
+        return {**self.types, **dict.fromkeys(self.folded.values(), pa.string())}
+
+    @cached_property
+    def folded(self) -> dict[str, str]:
+        """The columns of the primary key that are compared by a collation, and where the index keeps them folded."""
+        collated = [f.name for f in self.fields if f.name in self.primary_key and f.type.name == "collated"]
+        return {name: free_name(f"_folded_{name}", self.names) for name in collated}
+
+    @cached_property
+    def key(self) -> Names:
+        """The columns of the index that are the same where the primary key is."""
+        return tuple(self.folded.get(name, name) for name in self.primary_key)
+
+    def with_key(self, rows: Rows) -> Rows:
+        """Rows, and their key as the index compares it."""
+        if not self.folded:
+            return rows
+        folds = {name: folding(self.field(name).type.args[0]) for name in self.folded}
+        return rows.with_columns({self.folded[n]: fold(rows[n]) for n, fold in folds.items() if fold is not None})
+
+    @cached_property
+    def clock(self) -> str | None:
+        """The bag that tells how far the table's time has come."""
+        return None if self.watermark is None else f"{self.name}.clock"
+
+    @cached_property
+    def late(self) -> Table | None:
+        """The table of its late rows."""
+        if self.watermark is None:
+            return None
+        return Table(f"{self.name}{LATE}", self.fields, append_only=True, aside_of=self.name)
+
+    @cached_property
+    def rejected(self) -> Table | None:
+        """The table of its rows that broke a constraint and are kept aside."""
+        if not any(c.action == "KEEP ASIDE" for c in self.constraints):
+            return None
+        return Table(f"{self.name}{REJECTED}", rejected_fields(self.fields), append_only=True, aside_of=self.name)
+
+    @cached_property
+    def dropped(self) -> str | None:
+        """The bag that counts the rows that constraints dropped."""
+        return f"{self.name}.dropped" if any(c.action == "DROP ROW" for c in self.constraints) else None
+
+    @property
+    def asides(self) -> list[Table]:
+        """The tables that hold what it does not take in, and come and go with it."""
+        return [table for table in (self.late, self.rejected) if table is not None]
+
+    @cached_property
+    def types(self) -> dict[str, pa.DataType]:
+        return {f.name: arrow_type(f.type) for f in self.fields}
+
+    def bags(self) -> list[tuple[str, Layout, dict[str, pa.DataType]]]:
+        """What the store keeps of a table: its rows, its index, its clock, its count of dropped rows."""
+        kept = [(self.name, self.layout, self.types)]
+        if self.index is not None:
+            kept.append((self.index, self.index_layout, self.index_types))
+        if self.clock is not None:
+            kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
+        if self.dropped is not None:
+            kept.append((self.dropped, DROPPED_LAYOUT, DROPPED_TYPES))
+        return kept
+
+    def index_rows(self, rows: Rows) -> Rows:
+        """What the index keeps of some rows."""
+        return self.with_key(rows) if self.primary_key else row_hashes(rows, self.hashes)
+
+    def empty(self) -> Rows:
+        return Rows.empty(self.types)
+
+
+def row_hashes(rows: Rows, names: Names = HASHES) -> Rows:
+    """Two hashes of each row: together, its identity."""
+    hashes = [from_numpy(rows.hashes(seed=seed).view(np.int64), pa.int64()) for seed in (0, 1)]
+    return Rows(dict(zip(names, hashes, strict=True)), rows.weights)
+
+
+@dataclass
+class TableChanges:
+    """What an epoch does to one table, checked as it comes."""
+
+    table: Table
+    index: Contents | None
+    pending: list[Sorted] = field(default_factory=list)
+    taken: int = 0
+    """How many changes were noted."""
+    mark: int | None = None
+    """The watermark, where the table has one and a row."""
+    late: list[Rows] = field(default_factory=list)
+    """Rows that came too late."""
+    breaks: Evaluate | None = None
+    """Which rows break a constraint."""
+    rejected: list[Rows] = field(default_factory=list)
+    """Rows that broke a constraint and are kept aside."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """How many rows each constraint dropped."""
+
+    def insert(self, rows: Rows) -> None:
+        """Put rows in."""
+        self._put(rows.filter(self._admitted(rows)))
+
+    def replace(self, old: Rows, new: Rows) -> None:
+        """Put rows in, each instead of an old one, which stays where the new one is not taken in."""
+        admitted = self._admitted(new)
+        self.delete(old.filter(admitted))
+        self._put(new.filter(admitted))
+
+    def _put(self, rows: Rows) -> None:
+        given = self._sorted(rows)
+        if self.table.primary_key and self.index is not None:
+            self._refuse_bad_keys(given)
+            taken = self._count(given, self.table.key) > 0
+            if taken.any():
+                self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
+        self._take(given)
+
+    def delete(self, rows: Rows) -> None:
+        """Take whole rows away, one copy for each row given."""
+        self._refuse_append_only("delete")
+        self._refuse_final(rows, "delete")
+        given = self._sorted(rows)
+        if self.index is not None:
+            self._refuse_missing(given)
+        self._take(given.negated())
+
+    def delete_keys(self, keys: Rows) -> None:
+        """Take away the rows with these primary keys."""
+        self._refuse_append_only("delete")
+        self._refuse_unindexed("delete by key")
+        given = self._sorted(keys)
+        self._refuse_bad_keys(given)
+        there = self._with_key_of(given)
+        if len(there) < len(keys):
+            self._reject_row(given.rows, self._count(given, self.table.key) < 1, "it is not there")
+        self._refuse_final(there.rows, "delete")
+        self._take(there.negated())
+
+    def upsert(self, rows: Rows) -> None:
+        """Put rows in, each instead of the one with its key."""
+        if not self.table.primary_key:
+            raise RejectedEpoch(
+                f"table {self.table.name}: upsert needs a primary key",
+                hint="declare PRIMARY KEY (…), or delete and insert",
+            )
+        self._refuse_append_only("upsert")
+        self._refuse_unindexed("upsert")
+        given = self._sorted(rows.filter(self._admitted(rows)))
+        self._refuse_bad_keys(given)
+        there = self._with_key_of(given)
+        self._refuse_final(there.rows, "upsert")
+        self._take(there.negated())
+        self._take(given)
+
+    def delta(self) -> Rows:
+        """The net change."""
+        if not self.pending:
+            return self.table.empty()
+        changed = Sorted.concat(self.pending) if self.taken > 1 else _owned(self.pending[0])
+        if self.index is None:
+            return net(changed.rows, self.table.primary_key)
+        rows = self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
+        return rows.select(self.table.names) if self.table.folded else rows
+
+    def _is_older(self, rows: Rows) -> Mask | None:
+        """Which rows lie before the watermark; None if there is none."""
+        mark = self.table.watermark
+        if mark is None or self.mark is None:
+            return None
+        return is_older(rows[mark.column], self.table.field(mark.column).type, self.mark)
+
+    def _admitted(self, rows: Rows) -> Mask:
+        """Which rows are taken in: they meet the constraints and are not late. The others are kept aside or dropped."""
+        admitted = self._expected(rows)
+        older = self._is_older(rows)
+        if older is not None and (late := older & admitted).any():
+            self.late.append(rows.filter(late))
+            admitted &= ~late
+        return admitted
+
+    def _expected(self, rows: Rows) -> Mask:
+        """Which rows break no constraint."""
+        broken = self._broken(rows)
+        if not broken:
+            return np.ones(len(rows), dtype=np.bool_)
+        aside = np.zeros(len(rows), dtype=np.bool_)
+        for constraint, mask in broken.items():
+            if constraint.action == "FAIL EPOCH":
+                reason = f"it breaks the constraint {constraint.name}, CHECK ({constraint.text})"
+                self._reject_row(rows, mask, reason)
+            if constraint.action == "KEEP ASIDE":
+                aside |= mask
+        if aside.any():
+            self._set_aside(rows, aside, broken)
+        for constraint, mask in broken.items():
+            if constraint.action == "DROP ROW" and (mask & ~aside).any():
+                self.dropped[constraint.name] += int((mask & ~aside).sum())
+        return ~np.logical_or.reduce(list(broken.values()))
+
+    def _broken(self, rows: Rows) -> dict[Constraint, Mask]:
+        """The constraints that rows break, and which rows do."""
+        if self.breaks is None or not len(rows):
+            return {}
+        found = {constraint: self.breaks(constraint, rows) for constraint in self.table.constraints}
+        return {constraint: mask for constraint, mask in found.items() if mask.any()}
+
+    def _set_aside(self, rows: Rows, aside: Mask, broken: Mapping[Constraint, Mask]) -> None:
+        """Keep rows with the names of the constraints that they break."""
+        names = [", ".join(c.name for c, mask in broken.items() if mask[at]) for at in np.flatnonzero(aside)]
+        violated, *_ = rejected_fields(self.table.fields)
+        self.rejected.append(rows.filter(aside).with_columns({violated.name: pa.array(names, pa.string())}))
+
+    def _refuse_final(self, rows: Rows, what: str) -> None:
+        """What is older than the watermark stays as it is."""
+        older = self._is_older(rows)
+        if older is not None and older.any():
+            assert self.mark is not None
+            reason = f"it is older than the watermark, {shown_time(self.mark)}, so {what} is not possible"
+            self._reject_row(rows.select(self.table.names), older, reason, hint="what is older is final")
+
+    def _sorted(self, rows: Rows) -> Sorted:
+        """Rows by the key of the index, beside what it keeps of them; without one, as they come."""
+        if self.index is None:
+            return Sorted.as_given(self._normalized(rows))
+        if self.table.primary_key:
+            return Sorted.by(self.table.key, self.table.with_key(self._normalized(rows)))
+        return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
+
+    def _netted(self, changed: Sorted) -> Rows:
+        """Rows in the order of their keys' hashes, without those that cancel: only such that share a key can."""
+        rows = changed.rows
+        return add_together(rows, rows.hashes(changed.key), self.table.index_layout, changed.order)[0]
+
+    def _take(self, changed: Sorted) -> None:
+        """Note a change; small ones are put together as they double, so that many cost little more than one."""
+        self.pending.append(changed)
+        self.taken += 1
+        while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
+            self.pending[-2:] = [Sorted.concat(self.pending[-2:])]
+
+    def _normalized(self, rows: Rows) -> Rows:
+        """Keys as Spark compares them: −0.0 is 0.0."""
+        floats = [f for f in self.table.fields if f.name in self.table.primary_key and f.type.name in FRACTIONAL]
+        fixed = {f.name: compile_expr(Call("normalize_float", (Column(f.name, f.type),), f.type))(rows) for f in floats}
+        return rows.with_columns(fixed) if fixed else rows
+
+    def _candidates(self, given: Sorted, wanted: Names) -> Iterator[Pairs]:
+        """Rows of the index, as changed so far, that share the hash of the key with given ones, and with which."""
+        assert self.index is not None
+        yield from given.find_in_map(self.index, wanted)
+        for part in self.pending:
+            yield from given.find_in(part, wanted)
+
+    def _count(self, given: Sorted, wanted: Names) -> Weights:
+        """How often the index, as changed so far, has a row that is the same as each given one in some columns."""
+        counts = np.zeros(len(given), dtype=np.int64)
+        rows = given.rows.select(wanted)
+        for which, found in self._candidates(given, wanted):
+            np.add.at(counts, which, found.weights * alike(rows.take(which), found))
+        return counts
+
+    def _with_key_of(self, given: Sorted) -> Sorted:
+        """The rows of the table, as changed so far, whose key is among those of the given rows."""
+        keys = given.rows.select(given.key)
+        parts = [Rows.empty(self.table.index_types)]
+        for which, found in self._candidates(given, self.table.index_layout.columns):
+            parts.append(found.filter(alike(keys.take(which), found)))
+        there = Sorted.by(given.key, Rows.concat(parts))
+        return Sorted.by(given.key, self._netted(there))
+
+    def _refuse_append_only(self, what: str) -> None:
+        if self.table.append_only:
+            raise RejectedEpoch(
+                f"table {self.table.name} is append-only: {what} is not possible",
+                hint="insert rows only, or create the table without APPEND ONLY",
+            )
+
+    def _refuse_unindexed(self, what: str) -> None:
+        if self.index is None:
+            raise RejectedEpoch(
+                f"table {self.table.name} is TRUSTED, and keeps no index of its keys: {what} is not possible",
+                hint="delete whole rows, and insert",
+            )
+
+    def _refuse_bad_keys(self, given: Sorted) -> None:
+        """A key has no NULL in it, and occurs once."""
+        rows, key = given.rows, given.key
+        for name in self.table.primary_key:
+            if rows[name].null_count:
+                self._reject_row(rows, ~valid_mask(rows[name]), f"NULL in the primary key column {name}")
+        if given.are_distinct():
+            return
+        first, groups = group([rows[k] for k in key], len(rows), rows.hashes(key))
+        if len(first) < len(rows):
+            again = np.ones(len(rows), dtype=np.bool_)
+            again[first] = False
+            self._reject_row(rows, again, f"the same key as row {int(first[groups[np.flatnonzero(again)[0]]]) + 1}")
+
+    def _refuse_missing(self, given: Sorted) -> None:
+        """Every row that is to go must be there, as often as it is given."""
+        assert self.index is not None
+        told_apart = self.index.layout.columns
+        missing = self._count(given, told_apart) < _copies(given, told_apart)
+        if missing.any():
+            self._reject_row(given.rows.select(self.table.names), missing, "it is not there, or not that often")
+
+    def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
+        at = int(np.flatnonzero(bad)[0])
+        raise RejectedEpoch(
+            f"table {self.table.name}, row {at + 1} ({_show_row(rows, at, self.table)}): {reason}", hint=hint
+        )
+
+
+def net(rows: Rows, key: Names) -> Rows:
+    """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
+    hashes = rows.hashes(key or None)
+    order = order_of(hashes)
+    shared = has_equal_neighbour(hashes[order])
+    if not shared.any():
+        return rows
+    return Rows.concat([rows.take(np.sort(order[~shared])), rows.take(np.sort(order[shared])).consolidate()])
+
+
+def _owned(part: Sorted) -> Sorted:
+    """The same rows in memory of our own: what a user gives may be a piece of something large."""
+    return replace(part, rows=part.rows.copied())
+
+
+def _copies(given: Sorted, told_apart: Names) -> Weights:
+    """How often each row is given."""
+    if given.are_distinct():
+        return np.ones(len(given), dtype=np.int64)
+    _, groups = group([given.rows[name] for name in told_apart], len(given))
+    return np.bincount(groups)[groups]
+
+
+def _show_row(rows: Rows, at: int, table: Table) -> str:
+    """A row, or its key, for an error message."""
+    shown = table.primary_key or tuple(rows.names)[:4]
+    return ", ".join(f"{name}={_short(rows[name][at].as_py())}" for name in shown)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "…"
