@@ -27,7 +27,7 @@ from viewlet.plan.expr import Call, Column, Named, Order
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Top
 from viewlet.plan.types import BOOLEAN, DOUBLE, INT, STRING, Field
 from viewlet.program.codec import from_json, to_json
-from viewlet.program.program import Program
+from viewlet.program.program import Program, operators
 from viewlet.program.show import show_term
 from viewlet.program.terms import Regroup, TopK
 from viewlet.store.contents import Contents
@@ -271,8 +271,9 @@ def test_filters_and_projections_above_a_limit_follow_it() -> None:
     (leading,) = [t for t in terms_of(program) if isinstance(t, TopK)]
     assert (leading.needed, leading.kept) == (7, 78)
     assert show_term(leading) == "leading[d DESC, x, s](Δt, 7 + 71)"
-    assert [n.tier for n in program.notes] == ["ring", "ring", "recompute", ""]
-    assert "first 7 rows with 71 in reserve" in program.notes[2].reason
+    notes = [note for _, note in operators(program.notes)]
+    assert [n.tier for n in notes] == ["ring", "ring", "recompute", ""]
+    assert "first 7 rows with 71 in reserve" in notes[2].reason
     assert not any(isinstance(t, Regroup) for t in terms_of(program))
     assert from_json(to_json(program)) == program
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from viewlet import Database
 from viewlet.program.chain import chain, changes_read
-from viewlet.program.program import Program
+from viewlet.program.program import Program, operators
 from viewlet.program.terms import Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term, TopK
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
@@ -23,8 +23,8 @@ def row(db: Database, name: str, feature: str, sql: str) -> str:
 
 def tier(program: Program) -> str:
     """The lowest tier of a view's operators, and why it is not a better one."""
-    worst = max((n.tier for n in program.notes if n.tier), key=TIERS.index, default="ring")
-    found = dict.fromkeys(n.reason for n in program.notes if n.tier == worst and n.reason)
+    worst = max((n.tier for _, n in operators(program.notes) if n.tier), key=TIERS.index, default="ring")
+    found = dict.fromkeys(n.reason for _, n in operators(program.notes) if n.tier == worst and n.reason)
     reasons = [_short(r) for r in found if r != "within the operator below"]
     return f"{worst}: {_safe('; '.join(reasons))}" if reasons else worst
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from viewlet.compile.abilities import Abilities
-from viewlet.compile.build import Builder
 from viewlet.compile.eviction import with_evictions
 from viewlet.compile.keyed.sessionize import seal_sessions
-from viewlet.compile.lower import lower_view
+from viewlet.compile.lower import Lowering, lower_view
 from viewlet.compile.rewrite.running_sums import running_sums
 from viewlet.compile.rewrite.split_distinct import split_distinct
 from viewlet.compile.rewrite.split_not_in import split_not_in
@@ -61,7 +60,7 @@ def compile_view(
         before = [f.type for f in plan.columns]
         plan = stage(plan, abilities)
         assert [f.type for f in plan.columns] == before, f"{stage.__name__} changed the schema of {view}"
-    build = Builder(view, abilities, rules or Rules(), facts or Facts(), known or {}, taken)
+    build = Lowering(view, abilities, rules or Rules(), facts or Facts(), known or {}, taken)
     program = lower_view(build, plan, columns)
     check(program)
     return with_evictions(plan, program, abilities, build.facts)

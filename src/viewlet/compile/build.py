@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.monoid.growth import grows
 from viewlet.compile.rules import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
-from viewlet.plan.nodes import Plan, Scan, leaves
+from viewlet.plan.nodes import Aggregate, Plan, Scan, leaves
 from viewlet.plan.show import show_node
 from viewlet.plan.sums import Sum
 from viewlet.plan.types import BIGINT, Field
@@ -18,6 +20,10 @@ from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Map, Note, Step
 from viewlet.program.terms import Change, Project, Term
 
+if TYPE_CHECKING:
+    from viewlet.compile.ring.calculus import Clause
+
+Terms = tuple[Term, ...]
 Indexes = tuple[tuple[str, ...], ...]
 
 
@@ -63,8 +69,24 @@ class SumsMap:
 
 
 @dataclass
-class Builder:
-    """Collects the steps of one view's program, in an order in which they can run."""
+class Noted:
+    """A note while the operators below it are still being lowered."""
+
+    label: str
+    tier: str
+    reason: str
+    below: list[Noted] = field(default_factory=list)
+
+    def note(self) -> Note:
+        return Note(self.label, self.tier, self.reason, tuple(n.note() for n in self.below))
+
+
+@dataclass
+class Builder(ABC):
+    """Collects the steps of one view's program, in an order in which they can run.
+
+    The rules for single operators call `lower` and its siblings for what is below; lower.py implements them.
+    """
 
     view: str
     abilities: Abilities
@@ -75,7 +97,8 @@ class Builder:
     taken: frozenset[str] = frozenset()
     """The names of all maps of other views."""
     steps: list[Step] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[Noted] = field(default_factory=list)
+    """How the operators at the top are maintained, and below each those that it reads."""
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     """The tables that a map of this program comes from."""
     choices: list[str] = field(default_factory=list)
@@ -83,17 +106,44 @@ class Builder:
     _identities: dict[Identity, int] = field(default_factory=dict)
     _names: int = 0
     _quiet: int = 0
-    depth: int = 0
     growing: set[str] = field(default_factory=set)
     """Tables, views and maps that rows are only added to."""
 
     def __post_init__(self) -> None:
         self.growing |= self.facts.growing
+        self._notes_here = self.notes
+
+    @abstractmethod
+    def lower(self, plan: Plan) -> Terms:
+        """The delta of a plan, as a sum of terms."""
+
+    @abstractmethod
+    def lower_clauses(self, clauses: Sequence[Clause], results: Sequence[tuple[Field, Expr]]) -> Terms:
+        """The delta of a sum of products: some expressions over its rows."""
+
+    @abstractmethod
+    def keep_sums(self, plan: Aggregate) -> tuple[Term, SumsMap] | None:
+        """A nested aggregate as a map of sums and the term that reads its delta, if it can be kept so."""
+
+    @abstractmethod
+    def is_regrouped(self, plan: Plan) -> bool:
+        """Whether filters and projections go into the function of a regrouped operator below them."""
 
     def note(self, plan: Plan, tier: str, reason: str = "") -> None:
-        """Record how an operator is maintained."""
+        """Record how an operator is maintained; what is noted next stands below it."""
         if not self._quiet:
-            self.notes.append(Note(show_node(plan), self.depth, tier, reason))
+            noted = Noted(show_node(plan), tier, reason)
+            self._notes_here.append(noted)
+            self._notes_here = noted.below
+
+    @contextmanager
+    def descending(self) -> Iterator[None]:
+        """What is noted inside stands below the last operator noted before, and is no part of what follows."""
+        here = self._notes_here
+        try:
+            yield
+        finally:
+            self._notes_here = here
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

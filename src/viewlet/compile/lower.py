@@ -9,21 +9,22 @@ table of contents.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from viewlet.compile.build import Builder, SumsMap, compute
+from viewlet.compile.build import Builder, SumsMap, Terms, compute, passing
 from viewlet.compile.keyed.regroup import lower_keyed, lower_spark_operator, lower_top, lower_window, with_inputs
 from viewlet.compile.keyed.regroup_join import lower_join
 from viewlet.compile.keyed.sessionize import lower_sessions
 from viewlet.compile.keyed.split_aggregate import lower_split, split_aggregate
 from viewlet.compile.monoid.fold import lower_fold, why_not_fold
 from viewlet.compile.monoid.growth import grows
-from viewlet.compile.ring.calculus import Expansion, in_ring
+from viewlet.compile.ring.calculus import Clause, Expansion, in_ring
 from viewlet.compile.ring.fuse_window_sum import lower_window_sum, window_sum_below
 from viewlet.compile.ring.product import lower_clauses
 from viewlet.compile.ring.sum_aggregate import keep_sums, lower_aggregate, why_not_sums
-from viewlet.plan.expr import Call, Column, Expr
+from viewlet.plan.expr import Call, Expr
 from viewlet.plan.nodes import (
     Aggregate,
     Expand,
@@ -51,18 +52,17 @@ from viewlet.program import terms
 from viewlet.program.program import Program, Step
 from viewlet.program.terms import KEY, Term
 
-Terms = tuple[Term, ...]
 
-
-def lower_view(build: Builder, plan: Plan, columns: tuple[Field, ...]) -> Program:
+def lower_view(build: Lowering, plan: Plan, columns: tuple[Field, ...]) -> Program:
     """The whole program of a view."""
-    summands = lower(build, plan)
+    summands = build.lower(plan)
     names = tuple(f.name for f in plan.columns)
     if _is_last_map(build, summands, names):
         build.steps[-1] = _as_view(build.steps[-1], build.view)
     else:
         build.keep(summands, names, meaning="the view", name=build.view)
-    steps, notes, choices = tuple(build.steps), tuple(build.notes), tuple(build.choices)
+    steps, choices = tuple(build.steps), tuple(build.choices)
+    notes = tuple(noted.note() for noted in build.notes)
     return Program(build.view, columns, names, steps, notes, choices, grows(plan, build.growing))
 
 
@@ -83,13 +83,24 @@ def _as_view(step: Step, view: str) -> Step:
     return Step(replace(step.map, name=view), (replace(term, target=view),))
 
 
-def lower(build: Builder, plan: Plan) -> Terms:
-    """The delta of a plan, as a sum of terms."""
-    build.depth += 1
-    try:
-        return _lower(build, plan)
-    finally:
-        build.depth -= 1
+class Lowering(Builder):
+    """The descent through a plan: what the rules for single operators call for the operators below."""
+
+    def lower(self, plan: Plan) -> Terms:
+        with self.descending():
+            return _lower(self, plan)
+
+    def lower_clauses(self, clauses: Sequence[Clause], results: Sequence[tuple[Field, Expr]]) -> Terms:
+        return lower_clauses(self, clauses, results)
+
+    def keep_sums(self, plan: Aggregate) -> tuple[Term, SumsMap] | None:
+        if why_not_sums(self, plan) is not None:
+            return None
+        self.note(plan, "ring")
+        return keep_sums(self, plan)
+
+    def is_regrouped(self, plan: Plan) -> bool:
+        return _regrouped_below(self, plan) is not None
 
 
 def _lower(build: Builder, plan: Plan) -> Terms:
@@ -103,45 +114,36 @@ def _lower(build: Builder, plan: Plan) -> Terms:
         case Filter() | Project() if (base := _regrouped_below(build, plan)) is not None:
             return _lower_regrouped(build, base, plan)
         case Filter() | Project() | Union() | Join() if in_ring(build, plan):
-            build.depth -= 1
-            clauses = _expansion(build).of(plan)
-            build.depth += 1
-            return lower_clauses(build, clauses, [(f, Column(f.name, f.type)) for f in plan.columns])
+            return lower_clauses(build, Expansion(build).of(plan), passing(plan.columns))
         case Filter() | Project() | Expand() | Generate():
             return _lower_row_wise(build, plan)
         case Join():
-            return lower_join(build, plan, lower, plan)
+            return lower_join(build, plan, plan)
         case Aggregate():
             return _lower_aggregate(build, plan, plan)
         case Window() | Top():
             return _lower_regrouped(build, plan, plan)
         case Sessions():
-            return lower_sessions(build, plan, lower)
+            return lower_sessions(build, plan)
         case SparkOperator():
-            return lower_spark_operator(build, plan, lower)
+            return lower_spark_operator(build, plan)
         case Union() | Input():
             raise AssertionError(f"{show_node(plan)} stands where it cannot")
         case _:
             assert_never(plan)
 
 
-def _expansion(build: Builder) -> Expansion:
-    return Expansion(
-        build, lower, _sums_of, lower_clauses, lambda build, plan: _regrouped_below(build, plan) is not None
-    )
-
-
 def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
     """An aggregate as sums, as states, in parts, with the window below it, or group by group."""
     if (whole := window_sum_below(build, plan)) is not None:
-        return lower_window_sum(build, plan, whole, top, lower, _sums_of)
+        return lower_window_sum(build, plan, whole, top)
     if why_not_sums(build, plan) is None:
-        return lower_aggregate(build, plan, _expansion(build))
+        return lower_aggregate(build, plan)
     if (why := why_not_fold(build, plan)) is None:
-        return lower_fold(build, plan, lower)
+        return lower_fold(build, plan)
     if parts := split_aggregate(build, plan):
-        return lower_split(build, plan, parts, lower)
-    return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), lower, top=top)
+        return lower_split(build, plan, parts)
+    return lower_keyed(build, plan, (plan.rows,), (plan.keys,), _reason(build, plan, why), top=top)
 
 
 def _reason(build: Builder, plan: Aggregate, why: str) -> str:
@@ -155,14 +157,6 @@ def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
         return True
     can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
     return not can and not split_aggregate(build, plan)
-
-
-def _sums_of(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap] | None:
-    """A nested aggregate as a map of sums, if it is one."""
-    if why_not_sums(build, plan) is not None:
-        return None
-    build.note(plan, "ring")
-    return keep_sums(build, plan, _expansion(build))
 
 
 def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
@@ -191,28 +185,24 @@ def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
 
 
 def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
-    depth = build.depth
-    try:
-        match base:
-            case Window():
-                return lower_window(build, base, lower, top)
-            case Top():
-                return lower_top(build, base, lower, top)
-            case Join():
-                return lower_join(build, base, lower, top)
-            case Aggregate():
-                return _lower_aggregate(build, base, top)
-            case _:
-                raise AssertionError(f"{show_node(base)} is not regrouped")
-    finally:
-        build.depth = depth
+    match base:
+        case Window():
+            return lower_window(build, base, top)
+        case Top():
+            return lower_top(build, base, top)
+        case Join():
+            return lower_join(build, base, top)
+        case Aggregate():
+            return _lower_aggregate(build, base, top)
+        case _:
+            raise AssertionError(f"{show_node(base)} is not regrouped")
 
 
 def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> Terms:
     """A row-wise operator is linear: it acts on the delta. Where only Spark evaluates it, Spark gets the delta."""
     why = _why_not_row_wise(build, plan)
     build.note(plan, "ring", "" if why is None else f"on Spark: {why}")
-    below = lower(build, plan.rows)
+    below = build.lower(plan.rows)
     if why is None:
         return tuple(_row_wise(plan, t) for t in build.netted(below, _evaluated(plan)))
     assert plan.origin is not None, f"{show_node(plan)} was made by the compiler and cannot be evaluated: {why}"

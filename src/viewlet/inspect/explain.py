@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.formatting import size
-from viewlet.program.program import Map, Note, Program
+from viewlet.program.program import Map, Note, Program, operators
 from viewlet.program.show import at_first, show_map, statements
 from viewlet.spark.session.settings import PLAIN
 from viewlet.store import Snapshot
@@ -61,7 +61,7 @@ def _settled(view: View) -> list[str]:
     settled = [
         "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
     ]
-    labels = [note.label for note in view.program.notes]
+    labels = [note.label for _, note in operators(view.program.notes)]
     varying = [
         f"what {name} gives depends on how the rows happen to be laid out, in Spark itself too"
         for name in _VARYING
@@ -107,11 +107,11 @@ def _heading(program: Program) -> str:
 
 
 def _operators(program: Program) -> list[str]:
-    return [_operator(note) for note in program.notes]
+    return [_operator(depth, note) for depth, note in operators(program.notes, 1)]
 
 
-def _operator(note: Note) -> str:
-    line = _padded("  " * note.depth + note.label, note.tier)
+def _operator(depth: int, note: Note) -> str:
+    line = _padded("  " * depth + note.label, note.tier)
     return f"{line}  ({note.reason})" if note.reason else line
 
 

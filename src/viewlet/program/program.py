@@ -6,6 +6,7 @@ program is a value: it prints (`show`), it is stored with the view, and both eng
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from viewlet.plan.expr import Column, Expr
@@ -45,9 +46,17 @@ class Note:
     """How one operator of the view's plan is maintained: ring, monoid, keyed or recompute; below ring, why."""
 
     label: str
-    depth: int
     tier: str
     reason: str = ""
+    below: tuple[Note, ...] = ()
+    """The operators that it reads."""
+
+
+def operators(notes: Iterable[Note], depth: int = 0) -> Iterator[tuple[int, Note]]:
+    """Every operator with its depth in the tree, from the top down."""
+    for note in notes:
+        yield depth, note
+        yield from operators(note.below, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import OpenEpoch
 from viewlet.errors import EvaluationError, RejectedEpoch
-from viewlet.program.program import Program
+from viewlet.program.program import Program, operators
 from viewlet.source.intake import to_arrow
 from viewlet.spark.fragments.spark_operators import OnSparkSession
 from viewlet.store import Snapshot, Transaction
@@ -286,7 +286,7 @@ def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool = Fals
 
 def technique(program: Program) -> str:
     """The costliest tier among a program's operators."""
-    tiers = {note.tier for note in program.notes}
+    tiers = {note.tier for _, note in operators(program.notes)}
     return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
 
 

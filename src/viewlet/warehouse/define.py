@@ -13,7 +13,7 @@ from viewlet.engine import groups as local
 from viewlet.errors import UnsupportedQuery
 from viewlet.plan.types import Field
 from viewlet.program.identity import Identity
-from viewlet.program.program import Program, Step
+from viewlet.program.program import Program, Step, operators
 from viewlet.program.terms import SparkRowwise
 from viewlet.warehouse.catalog import Catalog, View
 
@@ -122,7 +122,7 @@ def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:
 
 def _refuse_recomputation(program: Program) -> None:
     """INCREMENTAL STRICT: no operator may need recomputation."""
-    for note in program.notes:
+    for _, note in operators(program.notes):
         if note.tier == "recompute":
             raise UnsupportedQuery(
                 f"view {program.view}: {note.label} would be recomputed on every change: {note.reason}",

@@ -37,8 +37,6 @@ from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program import terms
 from viewlet.program.terms import KEY, Term
 
-Lower = Callable[[Builder, Plan], tuple[Term, ...]]
-SumsOf = Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
 Keys = tuple[Expr, ...]
 Shares = tuple[str, tuple[float, ...]]
 
@@ -55,16 +53,15 @@ def lower_keyed(
     inputs: tuple[Plan, ...],
     keys: tuple[Keys, ...],
     why: str,
-    lower: Lower,
     *,
     top: Plan | None = None,
-    sums_of: SumsOf | None = None,
+    from_sums: bool = False,
     near: terms.FrameReach | None = None,
     prefix: Prefix | None = None,
 ) -> tuple[Term, ...]:
     """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
 
-    With `sums_of`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is
+    With `from_sums`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is
     read, with `prefix`, the first rows of a group.
     """
     if (
@@ -92,9 +89,9 @@ def lower_keyed(
     )
     grouped = []
     for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
-        held = _held(build, plan_of, sums_of)
+        held = _held(build, plan_of) if from_sums else None
         if held is None:
-            kept = _keep_input(build, plan_of, by, lower, alone=narrowed)
+            kept = _keep_input(build, plan_of, by, alone=narrowed)
             grouped.append(_narrowed(build, kept, first, prefix, shares))
         else:
             grouped.append(terms.Grouped(held.kept.name, (), held.columns, held.sums))
@@ -107,13 +104,10 @@ def lower_keyed(
     return (change_of(made, len(top.columns)),)
 
 
-def _held(build: Builder, plan: Plan, sums_of: SumsOf | None) -> SumsMap | None:
+def _held(build: Builder, plan: Plan) -> SumsMap | None:
     """The map of sums that an input is kept as, if it is."""
-    if sums_of is None or not isinstance(plan, Aggregate):
-        return None
-    build.depth += 1
-    found = sums_of(build, plan)
-    build.depth -= 1
+    with build.descending():
+        found = build.keep_sums(plan) if isinstance(plan, Aggregate) else None
     return None if found is None else found[1]
 
 
@@ -129,7 +123,6 @@ def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
     """What goes into a regrouped operator's function needs no map of its own."""
     while top is not base and isinstance(top, Filter | Project):
         build.note(top, "keyed", "within the operator below")
-        build.depth += 1
         top = top.rows
 
 
@@ -158,9 +151,9 @@ def _shares_read(plan: Plan) -> Shares | None:
     return (name, tuple(sorted(found[name]))) if len(found) == 1 else None
 
 
-def _keep_input(build: Builder, plan: Plan, keys: Keys, lower: Lower, *, alone: bool) -> terms.Grouped:
+def _keep_input(build: Builder, plan: Plan, keys: Keys, *, alone: bool) -> terms.Grouped:
     """The input's rows as a map, by group; without groups anything that is kept will do, unless it is to be `alone`."""
-    summands = lower(build, plan)
+    summands = build.lower(plan)
     if (
         not keys
         and not alone
@@ -214,7 +207,7 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
     return map_children(plan, lambda child: with_inputs(child, inputs))
 
 
-def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple[Term, ...]:
+def lower_window(build: Builder, plan: Window, top: Plan) -> tuple[Term, ...]:
     """A window is regrouped by its partition, or by what sees a change; where it can be neither, recomputed."""
     near = frame_reach(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
     if near is None or (near.back is None and _drops_rows(top, plan)):
@@ -222,15 +215,13 @@ def lower_window(build: Builder, plan: Window, lower: Lower, top: Plan) -> tuple
         why = "reads its whole partition" if plan.partition else "without PARTITION BY has one partition"
         if prefix is not None:
             why = f"reads the first {prefix[2]:,} rows of a partition, and those that tie with them"
-        return lower_keyed(
-            build, plan, (plan.rows,), (plan.partition,), f"a window {why}", lower, top=top, prefix=prefix
-        )
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", top=top, prefix=prefix)
     why = "a change reaches all rows after it" if near.back is None else _reach(near)
     if (result := passed_through(top, plan, near.order) if near.back is not None else None) is not None:
         near = replace(near, result=result)
-        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, lower, top=top, near=near)
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, top=top, near=near)
     above, values = _row_wise_above(build, top, plan), in_two(plan, build.fresh)
-    summands = lower_keyed(build, values.rows, (plan.rows,), (plan.partition,), why, lower, near=near)
+    summands = lower_keyed(build, values.rows, (plan.rows,), (plan.partition,), why, near=near)
     results = [(f, r.expr) for f, r in zip(values.columns, values.results, strict=True)]
     return tuple(above(compute(term, results)) for term in summands)
 
@@ -248,18 +239,18 @@ def _drops_rows(top: Plan, base: Plan) -> bool:
     )
 
 
-def lower_top(build: Builder, plan: Top, lower: Lower, top: Plan) -> tuple[Term, ...]:
+def lower_top(build: Builder, plan: Top, top: Plan) -> tuple[Term, ...]:
     """A global LIMIT has no key: it is recomputed, from its input's first rows where these can be kept."""
     needed = plan.offset + (plan.limit or 0)
     function = with_inputs(plan, (plan.rows,))
     if not plan.limit or needed > MOST_LEADING or build.abilities.groups(function) is not None:
-        return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", lower, top=top)
+        return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", top=top)
     assert isinstance(function, Top)
     above = _row_wise_above(build, top, plan)
     growing = grows(plan.rows, build.growing)
     kept = needed if growing else 2 * needed + RESERVE
     build.note(plan, *_tier_of_first(plan, needed, kept))
-    whole = _keep_whole(build, plan.rows, lower, stored=not growing)
+    whole = _keep_whole(build, plan.rows, stored=not growing)
     target, mark = build.next_map(), Field(build.fresh("first"), BOOLEAN, False)
     term = terms.TopK(whole, function, kept, target, (*plan.columns, mark))
     meaning = f"the first rows of {whole}, with a reserve"
@@ -283,7 +274,6 @@ def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], T
         return lambda term: term
     assert isinstance(top, Filter | Project)
     build.note(top, "ring")
-    build.depth += 1
     below = _row_wise_above(build, top.rows, base)
     if isinstance(top, Filter):
         return lambda term: terms.Filter(below(term), top.condition)
@@ -291,15 +281,15 @@ def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], T
     return lambda term: compute(below(term), results)
 
 
-def _keep_whole(build: Builder, plan: Plan, lower: Lower, *, stored: bool) -> str:
+def _keep_whole(build: Builder, plan: Plan, *, stored: bool) -> str:
     """The name of a map of all of a plan's rows, each found by itself; or, not stored, of just their delta."""
-    summands = lower(build, plan)
+    summands = build.lower(plan)
     if len(summands) == 1 and isinstance(term := summands[0], terms.Change) and build.is_stored(term.bag):
         return term.bag  # it is kept already
     columns, names = passing(plan.columns), tuple(f.name for f in plan.columns)
     return build.keep([compute(t, columns) for t in summands], names, meaning=show_node(plan), stored=stored).name
 
 
-def lower_spark_operator(build: Builder, plan: SparkOperator, lower: Lower) -> tuple[Term, ...]:
+def lower_spark_operator(build: Builder, plan: SparkOperator) -> tuple[Term, ...]:
     """An operator that nobody but Spark understands."""
-    return lower_keyed(build, plan, plan.inputs, ((),) * len(plan.inputs), plan.reason, lower)
+    return lower_keyed(build, plan, plan.inputs, ((),) * len(plan.inputs), plan.reason)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from viewlet.compile.build import Builder
 from viewlet.compile.keyed.regroup import lower_keyed
-from viewlet.compile.ring.calculus import Lower
 from viewlet.plan.expr import Call, Expr, columns_of, conjunction, conjuncts
 from viewlet.plan.nodes import Filter, Join, Plan, names
 from viewlet.program.terms import Term
@@ -16,13 +15,13 @@ from viewlet.program.terms import Term
 _LAST_PARTNER = "{} join: a change may add or take away a row's last partner"
 
 
-def lower_join(build: Builder, plan: Join, lower: Lower, top: Plan) -> tuple[Term, ...]:
+def lower_join(build: Builder, plan: Join, top: Plan) -> tuple[Term, ...]:
     """The delta of a join that is not in the ring."""
     if plan.kind != "inner":
-        return _lower_keyed_join(build, plan, _LAST_PARTNER.format(plan.kind), lower, top)
+        return _lower_keyed_join(build, plan, _LAST_PARTNER.format(plan.kind), top)
     if (why := build.abilities.expressions(conjuncts(plan.condition))) is not None:
-        return _lower_keyed_join(build, plan, why, lower, top)
-    return lower(build, late(build, plan))
+        return _lower_keyed_join(build, plan, why, top)
+    return build.lower(late(build, plan))
 
 
 def late(build: Builder, plan: Join) -> Filter:
@@ -36,11 +35,11 @@ def late(build: Builder, plan: Join) -> Filter:
     return Filter(joined, condition, origin=plan.origin)
 
 
-def _lower_keyed_join(build: Builder, plan: Join, why: str, lower: Lower, top: Plan) -> tuple[Term, ...]:
+def _lower_keyed_join(build: Builder, plan: Join, why: str, top: Plan) -> tuple[Term, ...]:
     left, right = equal_keys(plan)
     if not left:
         why += "; no equality to take a key from"
-    return lower_keyed(build, plan, (plan.left, plan.right), (left, right), why, lower, top=top)
+    return lower_keyed(build, plan, (plan.left, plan.right), (left, right), why, top=top)
 
 
 def equal_keys(plan: Join) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:

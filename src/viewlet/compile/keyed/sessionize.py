@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder, change_of, comparable, compute, passing
-from viewlet.compile.keyed.regroup import Lower
 from viewlet.plan.expr import Call, Column, Expr, Literal
 from viewlet.plan.nodes import Aggregate, Plan, Sessions, SparkOperator, column, map_children
 from viewlet.plan.show import show_node
@@ -33,7 +32,7 @@ def seal_sessions(plan: Plan, abilities: Abilities) -> Plan:
             return plan
 
 
-def lower_sessions(build: Builder, plan: Sessions, lower: Lower) -> tuple[Term, ...]:
+def lower_sessions(build: Builder, plan: Sessions) -> tuple[Term, ...]:
     """The rows' delta, gathered into sessions."""
     build.note(plan, "keyed", _WHY)
     span, session = ([Field(build.fresh(n), kind, False) for _, kind in plan.span.type.args] for n in ("t", "s"))
@@ -41,7 +40,7 @@ def lower_sessions(build: Builder, plan: Sessions, lower: Lower) -> tuple[Term, 
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in keys)
     columns = [*passing(_others(plan)), *zip(span, _ends(plan.span), strict=True)]
     columns += [(Field(n, k.type), k) for n, k in zip(by, keys, strict=True) if not isinstance(k, Column)]
-    terms = build.netted(lower(build, plan.rows), [e for _, e in columns])
+    terms = build.netted(build.lower(plan.rows), [e for _, e in columns])
     rows = build.keep(
         [compute(t, columns) for t in terms], by, meaning="what is gathered", name=build.next_map(), stored=False
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from viewlet.compile.build import Builder
-from viewlet.compile.keyed.regroup import Lower, with_inputs
+from viewlet.compile.keyed.regroup import with_inputs
 from viewlet.compile.monoid.fold import show_name, tier_of, why_not_fold, why_not_state
 from viewlet.compile.monoid.growth import grows
 from viewlet.compile.rewrite.split_distinct import over_distinct
@@ -125,10 +125,10 @@ def _same_key(left: Sequence[Field], right: Sequence[Field]) -> Expr | None:
     return conjunction(tuple(Call("eq_null_safe", (column(a), column(b)), BOOLEAN) for a, b in pairs))
 
 
-def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...], lower: Lower) -> tuple[Term, ...]:
+def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...]) -> tuple[Term, ...]:
     """An aggregate as the join of its parts, over rows that are computed once."""
     build.note(plan, *_tier(parts, growing=grows(plan.rows, build.growing)))
-    terms = lower(build, plan.rows)  # of a scan it is only noted: each part reads the table itself
+    terms = build.lower(plan.rows)  # of a scan it is only noted: each part reads the table itself
     rows = plan.rows if isinstance(plan.rows, Scan) else build.passed_on(terms, plan.rows)
     named = [_renamed(build, replace(part.plan, rows=rows)) for part in parts]
     held: dict[Expr, Expr] = {r.expr: Column(r.name, r.expr.type) for one in reversed(named) for r in one.results}
@@ -141,7 +141,7 @@ def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...
         return Join(left, right, "inner", same, (*left.columns, *right.columns))
 
     with build.quiet():
-        return lower(build, Project(reduce(join, kept), results, plan.columns))
+        return build.lower(Project(reduce(join, kept), results, plan.columns))
 
 
 def _tier(parts: tuple[AggregatePart, ...], *, growing: bool) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewlet.compile.build import Builder, comparable, compute
-from viewlet.compile.keyed.regroup import Lower, with_inputs
+from viewlet.compile.keyed.regroup import with_inputs
 from viewlet.compile.monoid.growth import grows
 from viewlet.compile.ring.sum_aggregate import chosen, key_names, results_over
 from viewlet.plan.expr import Expr, Reduce
@@ -52,14 +52,14 @@ def show_name(call: Reduce) -> str:
     return call.function.partition("[")[0]
 
 
-def lower_fold(build: Builder, plan: Aggregate, lower: Lower) -> tuple[Term, ...]:
+def lower_fold(build: Builder, plan: Aggregate) -> tuple[Term, ...]:
     """The delta of an aggregate that is kept as a state for each key."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     build.note(plan, *tier_of(plan))
     names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, parts = _parts(build, plan)
-    terms = build.netted(lower(build, plan.rows), [e for _, e in (*keys, *arguments)])
+    terms = build.netted(build.lower(plan.rows), [e for _, e in (*keys, *arguments)])
     columns = [compute(t, [*keys, *arguments]) for t in terms]
     rows = build.keep(columns, names, meaning="what is absorbed", name=build.next_map(), stored=False)
     states = (f for p in parts for f in (*p.state, p.value))

@@ -15,17 +15,16 @@ the equalities, a < b, a row has a partner just if it has one in the group's gre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from viewlet.compile.build import Builder, SumsMap, compute
+from viewlet.compile.build import Builder, SumsMap, compute, passing
 from viewlet.compile.ring.existence import Matching
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, columns_of, conjuncts, substitute, walk
 from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, Union, column, names
 from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.terms import Term
 
-Lower = Callable[[Builder, Plan], tuple[Term, ...]]
 MOST_NODES = 500
 """An expression is not put into others that would grow larger than this: what it computes is passed on instead."""
 MOST_CLAUSES = 9
@@ -98,21 +97,13 @@ class Expansion:
     """Turns a plan into clauses, and lowers the atoms on the way."""
 
     build: Builder
-    lower: Lower
-    sums_of: Callable[[Builder, Aggregate], tuple[Term, SumsMap] | None]
-    rows_of: Callable[[Builder, Sequence[Clause], Sequence[tuple[Field, Expr]]], tuple[Term, ...]]
-    stop: Callable[[Builder, Plan], bool]
-    """Whether an operator is to be an atom although it is in the ring: it goes into a function over groups."""
 
     def of(self, plan: Plan) -> tuple[Clause, ...]:
-        self.build.depth += 1
-        try:
-            if self.stop(self.build, plan) or not in_ring(self.build, plan):
+        with self.build.descending():
+            if self.build.is_regrouped(plan) or not in_ring(self.build, plan):
                 return (self._atom(plan),)
             self.build.note(plan, "ring", self._reason(plan))
             return self._expand(plan)
-        finally:
-            self.build.depth -= 1
 
     def _reason(self, plan: Plan) -> str:
         if (
@@ -155,19 +146,15 @@ class Expansion:
 
     def _kept(self, plan: Plan, clauses: tuple[Clause, ...]) -> Clause:
         """A sum as one atom."""
-        fields = [(f, Column(f.name, f.type)) for f in plan.columns]
-        terms = self.rows_of(self.build, clauses, fields)
+        fields = passing(plan.columns)
+        terms = self.build.lower_clauses(clauses, fields)
         tables = frozenset(t for c in clauses for a in c.atoms for t in a.tables)
         return _clause_of(Atom(plan.columns, terms, plan, tables))
 
     def _atom(self, plan: Plan) -> Clause:
-        if isinstance(plan, Aggregate) and self.build.rules.nested and (made := self.sums_of(self.build, plan)):
+        if isinstance(plan, Aggregate) and self.build.rules.nested and (made := self.build.keep_sums(plan)):
             return self._sums_atom(plan, *made)
-        self.build.depth -= 1
-        try:
-            return _clause_of(Atom(plan.columns, self.lower(self.build, plan), plan, self.build.tables(plan)))
-        finally:
-            self.build.depth += 1
+        return _clause_of(Atom(plan.columns, self.build.lower(plan), plan, self.build.tables(plan)))
 
     def _sums_atom(self, plan: Aggregate, answer: Term, kept: SumsMap) -> Clause:
         """A nested aggregate: its keys and sums are the atom, its results are expressions over them."""
@@ -235,23 +222,22 @@ class Expansion:
         Its maps are then shared; what is no plain scan below filters and projections is passed on as one bag.
         """
         base = plan
-        while isinstance(base, Filter | Project) and in_ring(self.build, base) and not self.stop(self.build, base):
+        while isinstance(base, Filter | Project) and in_ring(self.build, base) and not self.build.is_regrouped(base):
             base = base.rows
         if isinstance(base, Scan):
             return plan, self.of(plan) if needed else ()
-        depth = self.build.depth
-        self.build.depth += 1
-        top = plan
+        with self.build.descending():
+            self._note_down_to(plan, base)
+            given = _over(plan, base, self.build.passed_on(self.build.lower(base), base))
+        with self.build.quiet():
+            return given, self.of(given) if needed else ()
+
+    def _note_down_to(self, top: Plan, base: Plan) -> None:
+        """The filters and projections above an operator are in the ring."""
         while top is not base:
             assert isinstance(top, Filter | Project)
             self.build.note(top, "ring")
-            self.build.depth += 1
             top = top.rows
-        self.build.depth -= 1
-        given = _over(plan, base, self.build.passed_on(self.lower(self.build, base), base))
-        self.build.depth = depth
-        with self.build.quiet():
-            return given, self.of(given) if needed else ()
 
 
 def _over(plan: Plan, base: Plan, given: Plan) -> Plan:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from viewlet.compile.build import Builder
-from viewlet.compile.keyed.regroup import Lower, SumsOf, lower_keyed, with_inputs
+from viewlet.compile.keyed.regroup import lower_keyed, with_inputs
 from viewlet.compile.rewrite.domains import adds_exactly, as_part
 from viewlet.plan.expr import (
     Call,
@@ -95,12 +95,10 @@ def window_sum_below(build: Builder, plan: Aggregate) -> WindowSum | None:
     return WindowSum(made, inputs) if build.abilities.groups(with_inputs(made, inputs)) is None else None
 
 
-def lower_window_sum(
-    build: Builder, plan: Aggregate, whole: WindowSum, top: Plan, lower: Lower, sums_of: SumsOf
-) -> tuple[Term, ...]:
+def lower_window_sum(build: Builder, plan: Aggregate, whole: WindowSum, top: Plan) -> tuple[Term, ...]:
     """The delta of an aggregate that is one function; `top` is what stands above it and goes into the function too."""
     above = _instead(top, plan, whole.plan)
-    return lower_keyed(build, whole.plan, whole.inputs, (), WHY, lower, top=above, sums_of=sums_of)
+    return lower_keyed(build, whole.plan, whole.inputs, (), WHY, top=above, from_sums=True)
 
 
 def _instead(top: Plan, plan: Plan, other: Plan) -> Plan:

@@ -25,10 +25,10 @@ from viewlet.plan.types import BIGINT, BOOLEAN, INT, Field
 from viewlet.program.terms import SLOT, FinalizeSums, GroupSums, Term
 
 
-def lower_aggregate(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, ...]:
+def lower_aggregate(build: Builder, plan: Aggregate) -> tuple[Term, ...]:
     """The delta of an aggregate that is kept as sums."""
     build.note(plan, "ring")
-    answer, held = keep_sums(build, plan, expansion)
+    answer, held = keep_sums(build, plan)
     return (compute(answer, list(zip(plan.columns, held.results, strict=True))),)
 
 
@@ -62,14 +62,14 @@ def results_over(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> t
     return tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
 
 
-def keep_sums(build: Builder, plan: Aggregate, expansion: Expansion) -> tuple[Term, SumsMap]:
+def keep_sums(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap]:
     """The map of an aggregate's sums, and the term that answers from it for the keys that are touched."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan, build.abilities)
     fields = _map_fields([f for f, _ in keys], sums)
-    clauses = expansion.of(plan.rows)
+    clauses = Expansion(build).of(plan.rows)
     terms = _totals(build, clauses, keys, arguments, sums, fields)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
     kept = build.keep(terms, names, meaning=meaning, sums=_sum_columns(sums))
