@@ -7,9 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 from viewlet import Database
+from viewlet.program.access import Extremes, Leading, Nearby, Range, Ranked
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program, operators
-from viewlet.program.terms import Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term, TopK
+from viewlet.program.terms import Probe, Regroup, Sessionize, SparkRowwise, Term, TopK
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
 TIERS = ("ring", "keyed", "recompute")
@@ -50,18 +51,19 @@ def cost(program: Program) -> str:
 
 def _action(term: Term) -> str:
     match term:
+        case Probe(read=Range()):
+            return "look-up by range"
         case Probe():
             return "look-up by key"
-        case RangeProbe():
-            return "look-up by range"
         case Regroup():
             where = "Spark" if term.native is not None else "process"
-            if term.near is not None:
-                return f"what sees a change anew (in {where})"
-            if any(i.first or i.prefix for i in term.inputs):
-                return f"the first rows of touched groups anew (in {where})"
-            if any(i.shares for i in term.inputs):
-                return f"rows that stand for touched groups anew (in {where})"
+            match [i.read for i in term.inputs]:
+                case [Nearby()]:
+                    return f"what sees a change anew (in {where})"
+                case [Extremes() | Leading()]:
+                    return f"the first rows of touched groups anew (in {where})"
+                case [Ranked()]:
+                    return f"rows that stand for touched groups anew (in {where})"
             return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
         case Sessionize():
             return "the sessions that it meets"

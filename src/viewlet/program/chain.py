@@ -8,7 +8,6 @@ from viewlet.program.terms import (
     Fold,
     Following,
     Probe,
-    RangeProbe,
     Regroup,
     Sessionize,
     Term,
@@ -50,7 +49,7 @@ def maps_read(term: Term) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for step in chain(term):
         match step:
-            case Probe() | RangeProbe():
+            case Probe():
                 found.append((step.map, step.version))
             case FinalizeSums():
                 found.append((step.map, "old"))

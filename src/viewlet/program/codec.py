@@ -13,14 +13,14 @@ from decimal import Decimal
 from typing import Any
 
 from viewlet.plan import expr, nodes, sums, types
-from viewlet.program import program, terms
+from viewlet.program import access, program, terms
 
 VERSION = 1
 """Of the stored form; a program of another version is refused, not misread."""
 
 _CLASSES: dict[str, type] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": found
-    for module in (types, expr, nodes, sums, terms, program)
+    for module in (types, expr, nodes, access, sums, terms, program)
     for name, found in vars(module).items()
     if dataclasses.is_dataclass(found) and isinstance(found, type) and found.__module__ == module.__name__
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 from viewlet.plan.expr import Column, Expr, substitute
 from viewlet.plan.sums import Monomial, Sum, SumColumns
+from viewlet.program.access import Lookup, Range
 from viewlet.program.chain import chain
 from viewlet.program.terms import (
     Change,
@@ -20,11 +21,9 @@ from viewlet.program.terms import (
     Filter,
     FinalizeSums,
     GroupSums,
-    Match,
     Negate,
     Probe,
     Project,
-    RangeProbe,
     Term,
     Unnest,
 )
@@ -69,14 +68,8 @@ def _identity(term: Term) -> Identity | None:
             case Negate():
                 steps.append(("negate",))
             case Probe():
-                steps.append(
-                    ("probe", step.map, step.version, _matches(step.on, known), step.take and _values(step.sums))
-                )
-                known |= _taken(step.map, len(steps), step.take, step.columns, step.weight)
-            case RangeProbe():
-                bounds = tuple(b and (known[b[0]], b[1]) for b in (step.low, step.high))
-                on = _matches(step.on, known)
-                steps.append(("reach", step.map, step.version, on, step.order, bounds, step.adds))
+                read = _read(step.read, known)
+                steps.append(("probe", step.map, step.version, read, step.take and _values(step.sums)))
                 known |= _taken(step.map, len(steps), step.take, step.columns, step.weight)
             case Combine(keys=keys, parts=parts):
                 steps.append(("combine", tuple(known[k] for k in keys), tuple(_part(p, known) for p in parts)))
@@ -100,8 +93,11 @@ def _taken(bag: str, at: int, take: Sequence[tuple[str, str]], columns: Sequence
     return {new: Column(f"{bag}@{at}#{own}", kinds[new]) for own, new in names}
 
 
-def _matches(on: Sequence[Match], known: Known) -> tuple[Any, ...]:
-    return tuple((known[m.column], m.map_column, m.null_safe) for m in on)
+def _read(read: Lookup, known: Known) -> tuple[Any, ...]:
+    matches = tuple((known[m.column], m.map_column, m.null_safe) for m in read.on)
+    if not isinstance(read, Range):
+        return (matches,)
+    return (matches, read.order, tuple(b and (known[b[0]], b[1]) for b in (read.low, read.high)), read.adds)
 
 
 def _values(sums: tuple[Sum, ...] | None) -> tuple[Any, ...] | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr, show_order
 from viewlet.plan.sums import SumColumns
+from viewlet.program.access import Extremes, Leading, Lookup, Nearby, Range, Ranked
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Map, Program, Step
 from viewlet.program.terms import (
@@ -21,11 +22,11 @@ from viewlet.program.terms import (
     Filter,
     FinalizeSums,
     Fold,
+    Grouped,
     GroupSums,
     Negate,
     Probe,
     Project,
-    RangeProbe,
     Regroup,
     Sessionize,
     SparkRowwise,
@@ -55,12 +56,8 @@ def show_term(term: Term) -> str:
             return f"spark⟨{label}⟩({show_term(rows)})"
         case Negate(rows):
             return f"−({show_term(rows)})"
-        case Probe() if term.sums is not None:
-            return f"{show_term(term.rows)} ⋈[{_matches(term)}] answer({_read(term)})"
         case Probe():
-            return f"{show_term(term.rows)} ⋈[{_matches(term)}] {_read(term)}"
-        case RangeProbe():
-            return f"{show_term(term.rows)} ⋈[{_range(term)}] {'Sum ' if term.adds else ''}{_read(term)}"
+            return f"{show_term(term.rows)} ⋈[{_lookup(term.read)}] {_looked_up(term)}"
         case Combine(rows, keys, parts):
             made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
             return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
@@ -94,15 +91,23 @@ def _results(results: tuple[Named, ...]) -> str:
     )
 
 
-def _read(term: Probe | RangeProbe) -> str:
-    return f"{term.map}{'′' if term.version == 'new' else ''}"
+def _looked_up(term: Probe) -> str:
+    read = f"{term.map}{'′' if term.version == 'new' else ''}"
+    if isinstance(term.read, Range) and term.read.adds:
+        return f"Sum {read}"
+    return read if term.sums is None else f"answer({read})"
 
 
-def _range(term: RangeProbe) -> str:
-    low = "" if term.low is None else f"{term.low[0]} {'≤' if term.low[1] else '<'} "
-    high = "" if term.high is None else f" {'≤' if term.high[1] else '<'} {term.high[0]}"
-    equal = f"{_matches(term)}, " if term.on else ""
-    return f"{equal}{low}{term.order}{high}"
+def _lookup(read: Lookup) -> str:
+    equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in read.on]
+    matches = [a if a == b else f"{a} {sign} {b}" for a, b, sign in equal]
+    return ", ".join([*matches, *([_range(read)] if isinstance(read, Range) else [])]) or "×"
+
+
+def _range(read: Range) -> str:
+    low = "" if read.low is None else f"{read.low[0]} {'≤' if read.low[1] else '<'} "
+    high = "" if read.high is None else f" {'≤' if read.high[1] else '<'} {read.high[0]}"
+    return f"{low}{read.order}{high}"
 
 
 def _polynomial(part: SumColumns) -> str:
@@ -111,21 +116,17 @@ def _polynomial(part: SumColumns) -> str:
     )
 
 
-def _matches(term: Probe | RangeProbe) -> str:
-    equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in term.on]
-    return ", ".join(a if a == b else f"{a} {sign} {b}" for a, b, sign in equal) or "×"
-
-
 def _regroup(term: Regroup) -> str:
     what = type(term.function).__name__.lower()
     inputs = ", ".join(f"{i.map}′" for i in term.inputs)
     where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
-    if any(i.first or i.prefix for i in term.inputs):
-        where = f"the first of {where}"
-    if any(i.shares for i in term.inputs):
-        where = f"some that stand for {where}"
-    if term.near is not None:
-        where = f"what sees a change of {inputs}"
+    match term.inputs:
+        case (Grouped(read=Extremes() | Leading()),):
+            where = f"the first of {where}"
+        case (Grouped(read=Ranked()),):
+            where = f"some that stand for {where}"
+        case (Grouped(read=Nearby()),):
+            where = f"what sees a change of {inputs}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"
 
 

@@ -13,13 +13,14 @@ the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from viewlet.plan.expr import Call, Column, Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.sums import Sum, SumColumns
 from viewlet.plan.types import Field
+from viewlet.program.access import Group, GroupAccess, Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +95,6 @@ class SparkRowwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """One equality of a look-up: a column of the rows, and one of the map."""
-
-    column: str
-    map_column: str
-    null_safe: bool = False
-    """Whether NULL finds NULL."""
-
-
-@dataclass(frozen=True, slots=True)
 class Negate:
     """The rows taken away instead of put in."""
 
@@ -116,7 +107,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Each row with each row of a map that matches it; weights multiply.
+    """Each row with the rows of a map that a look-up finds for it; weights multiply.
 
     `take` lists the map's columns that are wanted, and their names in the result. `weight` names a last column for
     the map's own weight. With `sums`, the map is one of sums and what is met are the rows that it stands for: its
@@ -126,32 +117,11 @@ class Probe:
     rows: Term
     map: str
     version: str
-    on: tuple[Match, ...]
+    read: Lookup
     take: tuple[tuple[str, str], ...]
     columns: tuple[Field, ...]
     weight: str | None = None
     sums: tuple[Sum, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RangeProbe:
-    """Each row with the rows of a map that match it and whose `order` lies within bounds that the row gives.
-
-    A bound is a column of the rows and whether it is itself within. With `adds`, it is met as one row: weights and
-    sums added up over the range, from prefix sums, so that a range costs no more than a look-up.
-    """
-
-    rows: Term
-    map: str
-    version: str
-    on: tuple[Match, ...]
-    order: str
-    low: tuple[str, bool] | None
-    high: tuple[str, bool] | None
-    adds: bool
-    take: tuple[tuple[str, str], ...]
-    columns: tuple[Field, ...]
-    weight: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,38 +185,13 @@ class Grouped:
     """An input of a regrouped operator: a map, and the columns that make a group of it.
 
     With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
-    With `first`, columns of the map and whether the greatest value is meant, only the rows that come first are read;
-    with `prefix`, a column of the map, likewise, and a number, so many that come first, and those without a value;
-    with `shares`, a column of the map and numbers from 0 to 1, a few that stand for all where percentiles are taken.
     """
 
     map: str
     key: tuple[str, ...]
     columns: tuple[Field, ...]
+    read: GroupAccess = field(default_factory=Group)
     sums: tuple[Sum, ...] | None = None
-    first: tuple[tuple[str, bool], ...] = ()
-    prefix: tuple[str, bool, int] | None = None
-    shares: tuple[str, tuple[float, ...]] | None = None
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether only some rows of a group are read."""
-        return bool(self.first) or self.prefix is not None or self.shares is not None
-
-
-@dataclass(frozen=True, slots=True)
-class FrameReach:
-    """What lets a window read no more than the rows that see a change.
-
-    `order` is the column that its rows are ordered by first, `result` what the result calls it; `back` and `ahead` say
-    how many rows before it and after it a row sees. Without `back` it sees all before it, and goes on from the last.
-    """
-
-    order: str
-    result: str
-    descending: bool
-    back: int | None
-    ahead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +207,6 @@ class Regroup:
     target: str
     columns: tuple[Field, ...]
     native: tuple[int, tuple[int, ...]] | None = None
-    near: FrameReach | None = None
 
     @property
     def is_keyed(self) -> bool:
@@ -322,7 +266,6 @@ Term = (
     | SparkRowwise
     | Negate
     | Probe
-    | RangeProbe
     | Combine
     | GroupSums
     | FinalizeSums
@@ -331,7 +274,7 @@ Term = (
     | Sessionize
     | TopK
 )
-Following = Filter | Project | Expand | Unnest | SparkRowwise | Negate | Probe | RangeProbe | Combine | GroupSums
+Following = Filter | Project | Expand | Unnest | SparkRowwise | Negate | Probe | Combine | GroupSums
 """Steps that follow another."""
 
 KEY = "_key"

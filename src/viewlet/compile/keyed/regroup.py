@@ -9,11 +9,11 @@ difference is still all that goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from viewlet.compile.build import Builder, SumsMap, change_of, comparable, compute, passing
-from viewlet.compile.keyed.window_locality import Prefix, frame_reach, in_two, passed_through, prefix_of
+from viewlet.compile.build import Builder, Kept, SumsMap, Terms, change_of, comparable, compute, passing
+from viewlet.compile.keyed.window_locality import in_two, leading_rows, nearby_rows, passed_through
 from viewlet.compile.monoid.growth import grows
 from viewlet.plan.expr import Column, Expr, Named, Reduce
 from viewlet.plan.nodes import (
@@ -35,10 +35,10 @@ from viewlet.plan.percentiles import shares_of
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.program import terms
+from viewlet.program.access import Extremes, Group, GroupAccess, Leading, Nearby, Ranked
 from viewlet.program.terms import KEY, Term
 
 Keys = tuple[Expr, ...]
-Shares = tuple[str, tuple[float, ...]]
 
 MOST_LEADING = 100_000
 """A LIMIT that needs more rows than this reads all of its input."""
@@ -55,53 +55,51 @@ def lower_keyed(
     why: str,
     *,
     top: Plan | None = None,
+    read: GroupAccess | None = None,
     from_sums: bool = False,
-    near: terms.FrameReach | None = None,
-    prefix: Prefix | None = None,
-) -> tuple[Term, ...]:
+) -> Terms:
     """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
 
-    With `from_sums`, inputs that are aggregates are read from their maps of sums; with `near`, only what sees a change is
-    read, with `prefix`, the first rows of a group.
+    `read` says which rows of a touched group are enough. With `from_sums`, inputs that are aggregates are read from
+    their maps of sums.
     """
-    if (
-        keys
-        and keys[0]
-        and (bad := build.abilities.expressions(comparable(k) for side in keys for k in side)) is not None
-    ):
-        keys, why = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}"
-        near = prefix = None
-    keyed = bool(keys) and bool(keys[0])
+    if (bad := _unusable_key(build, keys)) is not None:
+        keys, why, read = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}", None
     top = top or plan
     function = with_inputs(top, inputs)
     unable = build.abilities.groups(function)
-    near, prefix = (near, prefix) if unable is None else (None, None)
+    read = Group() if unable is not None else read or _rows_read(plan)
     _note_row_wise(build, top, plan)
-    first = _first_read(plan) if unable is None else ()
-    shares = _shares_read(plan) if unable is None else None
-    why = f"{why}; only the first rows of a group are read, in order" if first else why
-    why = f"{why}; only rows around it are read, in order" if shares else why
-    narrowed = bool(first or near or prefix or shares)
-    build.note(
-        plan,
-        "keyed" if keyed or narrowed else "recompute",
-        why if unable is None else f"{why}; on Spark: {unable}",
-    )
+    tier = "keyed" if any(keys) or not isinstance(read, Group) else "recompute"
+    build.note(plan, tier, _reason(why, read, unable))
     grouped = []
-    for i, (plan_of, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
-        held = _held(build, plan_of) if from_sums else None
+    for i, (rows, by) in enumerate(zip(inputs, keys or ((),) * len(inputs), strict=True)):
+        held = _held(build, rows) if from_sums else None
         if held is None:
-            kept = _keep_input(build, plan_of, by, alone=narrowed)
-            grouped.append(_narrowed(build, kept, first, prefix, shares))
+            grouped.append(_keep_input(build, rows, by, read))
         else:
-            grouped.append(terms.Grouped(held.kept.name, (), held.columns, held.sums))
+            grouped.append(terms.Grouped(held.kept.name, (), held.columns, sums=held.sums))
             function = _answered(function, i, held)
     native = None if unable is None else _native(top, inputs)
     fields = (*top.columns, Field(KEY, BIGINT, False))
     target = build.next_map()
-    term = terms.Regroup(tuple(grouped), function, target, fields, native, near)
+    term = terms.Regroup(tuple(grouped), function, target, fields, native)
     made = build.keep((term,), (KEY,), meaning=show_node(plan), name=target)
     return (change_of(made, len(top.columns)),)
+
+
+def _unusable_key(build: Builder, keys: tuple[Keys, ...]) -> str | None:
+    """Why rows cannot be found by some keys; None if they can, or if there are none."""
+    return build.abilities.expressions(comparable(k) for side in keys for k in side) if any(keys) else None
+
+
+def _reason(why: str, read: GroupAccess, unable: str | None) -> str:
+    match read:
+        case Extremes():
+            return f"{why}; only the first rows of a group are read, in order"
+        case Ranked():
+            return f"{why}; only rows around it are read, in order"
+    return why if unable is None else f"{why}; on Spark: {unable}"
 
 
 def _held(build: Builder, plan: Plan) -> SumsMap | None:
@@ -126,42 +124,44 @@ def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
         top = top.rows
 
 
-def _first_read(plan: Plan) -> tuple[tuple[str, bool], ...]:
-    """The columns of which an operator needs only the least value of a group, or the greatest; none if it needs more."""
+def _rows_read(plan: Plan) -> GroupAccess:
+    """The rows of a group that an operator needs."""
+    calls = calls_of(plan) if isinstance(plan, Aggregate) else ()
+    return _extremes_read(calls) or _ranks_read(calls) or Group()
+
+
+def _extremes_read(calls: Sequence[Reduce]) -> Extremes | None:
+    """The columns of which some functions need only the least value of a group, or the greatest."""
     found: dict[tuple[str, bool], None] = {}
-    for call in calls_of(plan) if isinstance(plan, Aggregate) else ():
+    for call in calls:
         match call:
             case Reduce("min" | "max" as function, (Column(name, kind),), where=None) if kind.is_sortable:
                 found[name, function == "max"] = None
             case _:
-                return ()
-    return tuple(sorted(found))
+                return None
+    return Extremes(tuple(sorted(found))) if found else None
 
 
-def _shares_read(plan: Plan) -> Shares | None:
-    """The column of which an operator needs only percentiles, and which; None if it needs more."""
+def _ranks_read(calls: Sequence[Reduce]) -> Ranked | None:
+    """The column of which some functions need only percentiles, and which."""
     found: dict[str, set[float]] = {}
-    for call in calls_of(plan) if isinstance(plan, Aggregate) else ():
+    for call in calls:
         shares = shares_of(call)
         match call:
             case Reduce(args=(Column(name, kind), *_), where=None, distinct=False) if shares and kind.is_ordered:
                 found.setdefault(name, set()).update(shares)
             case _:
                 return None
-    return (name, tuple(sorted(found[name]))) if len(found) == 1 else None
+    return next((Ranked(name, tuple(sorted(of))) for name, of in found.items()), None) if len(found) == 1 else None
 
 
-def _keep_input(build: Builder, plan: Plan, keys: Keys, *, alone: bool) -> terms.Grouped:
-    """The input's rows as a map, by group; without groups anything that is kept will do, unless it is to be `alone`."""
+def _keep_input(build: Builder, plan: Plan, keys: Keys, read: GroupAccess) -> terms.Grouped:
+    """The input's rows as a map, by group; without groups anything that is kept will do, unless it is read in order."""
     summands = build.lower(plan)
-    if (
-        not keys
-        and not alone
-        and len(summands) == 1
-        and isinstance(summands[0], terms.Change)
-        and build.is_stored(summands[0].bag)
-    ):
-        return terms.Grouped(summands[0].bag, (), plan.columns)  # it is kept already
+    if not keys and isinstance(read, Group) and len(summands) == 1:
+        (term,) = summands
+        if isinstance(term, terms.Change) and build.is_stored(term.bag):
+            return terms.Grouped(term.bag, (), plan.columns)  # it is kept already
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
     columns = passing(plan.columns)
@@ -169,27 +169,18 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, *, alone: bool) -> terms
     summands = build.netted(summands, plain)
     meaning = f"{show_node(plan)}, by {', '.join(by)}" if by else show_node(plan)
     kept = build.keep([compute(t, columns) for t in summands], by, meaning=meaning)
-    return terms.Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns)
+    return terms.Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns, _by_own_names(read, kept))
 
 
-def _narrowed(
-    build: Builder,
-    grouped: terms.Grouped,
-    first: tuple[tuple[str, bool], ...],
-    prefix: Prefix | None,
-    shares: Shares | None,
-) -> terms.Grouped:
-    """An input of which only some rows are read, by columns as its map calls them."""
-    if not first and prefix is None and shares is None:
-        return grouped
-    kept = next(step.map for step in build.steps if step.map.name == grouped.map)
-    own = {f.name: held.name for f, held in zip(grouped.columns, kept.columns, strict=False)}
-    return replace(
-        grouped,
-        first=tuple((own[name], descending) for name, descending in first),
-        prefix=None if prefix is None else (own[prefix[0]], *prefix[1:]),
-        shares=None if shares is None else (own[shares[0]], shares[1]),
-    )
+def _by_own_names(read: GroupAccess, kept: Kept) -> GroupAccess:
+    """An access path by columns as their map calls them; what sees a change is told by the operator's own names."""
+    match read:
+        case Extremes(columns):
+            return Extremes(tuple((kept.own(name), greatest) for name, greatest in columns))
+        case Leading() | Ranked():
+            return replace(read, column=kept.own(read.column))
+        case Group() | Nearby():
+            return read
 
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
@@ -207,26 +198,26 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
     return map_children(plan, lambda child: with_inputs(child, inputs))
 
 
-def lower_window(build: Builder, plan: Window, top: Plan) -> tuple[Term, ...]:
+def lower_window(build: Builder, plan: Window, top: Plan) -> Terms:
     """A window is regrouped by its partition, or by what sees a change; where it can be neither, recomputed."""
-    near = frame_reach(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
+    near = nearby_rows(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
     if near is None or (near.back is None and _drops_rows(top, plan)):
-        prefix = prefix_of(plan, top)
+        first = leading_rows(plan, top)
         why = "reads its whole partition" if plan.partition else "without PARTITION BY has one partition"
-        if prefix is not None:
-            why = f"reads the first {prefix[2]:,} rows of a partition, and those that tie with them"
-        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", top=top, prefix=prefix)
+        if first is not None:
+            why = f"reads the first {first.count:,} rows of a partition, and those that tie with them"
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", top=top, read=first)
     why = "a change reaches all rows after it" if near.back is None else _reach(near)
     if (result := passed_through(top, plan, near.order) if near.back is not None else None) is not None:
         near = replace(near, result=result)
-        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, top=top, near=near)
+        return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, top=top, read=near)
     above, values = _row_wise_above(build, top, plan), in_two(plan, build.fresh)
-    summands = lower_keyed(build, values.rows, (plan.rows,), (plan.partition,), why, near=near)
+    summands = lower_keyed(build, values.rows, (plan.rows,), (plan.partition,), why, read=near)
     results = [(f, r.expr) for f, r in zip(values.columns, values.results, strict=True)]
     return tuple(above(compute(term, results)) for term in summands)
 
 
-def _reach(near: terms.FrameReach) -> str:
+def _reach(near: Nearby) -> str:
     return f"a change reaches {near.ahead:,} rows before it and {near.back:,} after it, and those that tie with them"
 
 
@@ -239,7 +230,7 @@ def _drops_rows(top: Plan, base: Plan) -> bool:
     )
 
 
-def lower_top(build: Builder, plan: Top, top: Plan) -> tuple[Term, ...]:
+def lower_top(build: Builder, plan: Top, top: Plan) -> Terms:
     """A global LIMIT has no key: it is recomputed, from its input's first rows where these can be kept."""
     needed = plan.offset + (plan.limit or 0)
     function = with_inputs(plan, (plan.rows,))
@@ -290,6 +281,6 @@ def _keep_whole(build: Builder, plan: Plan, *, stored: bool) -> str:
     return build.keep([compute(t, columns) for t in summands], names, meaning=show_node(plan), stored=stored).name
 
 
-def lower_spark_operator(build: Builder, plan: SparkOperator) -> tuple[Term, ...]:
+def lower_spark_operator(build: Builder, plan: SparkOperator) -> Terms:
     """An operator that nobody but Spark understands."""
     return lower_keyed(build, plan, plan.inputs, ((),) * len(plan.inputs), plan.reason)

@@ -14,17 +14,15 @@ from collections.abc import Callable
 from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, conjuncts, rewrite
 from viewlet.plan.nodes import Filter, Plan, Project, Window, overs_of
 from viewlet.plan.types import FRACTIONAL, INTEGRAL, Field, Type
-from viewlet.program.terms import FrameReach
+from viewlet.program.access import Leading, Nearby
 
 FURTHEST = 10_000
 """A window that sees more rows than this is read as a whole."""
-Prefix = tuple[str, bool, int]
-"""A column, whether it descends, and a number of rows."""
 _COUNTS = ("row_number", "rank", "dense_rank")
 _LAST = ("last", "last_value")
 
 
-def frame_reach(plan: Window) -> FrameReach | None:
+def nearby_rows(plan: Window) -> Nearby | None:
     """What a window needs to see around a change; None if that is its partition."""
     overs = overs_of(plan)
     match plan.order:
@@ -39,10 +37,8 @@ def frame_reach(plan: Window) -> FrameReach | None:
     limited = [back for back in backs if back is not None]
     if len(limited) == len(backs):
         back = max(limited)
-        return FrameReach(name, name, descending, back, ahead) if back <= FURTHEST else None
-    return (
-        FrameReach(name, name, descending, None, 0) if not limited and not ahead and all(map(_goes_on, overs)) else None
-    )
+        return Nearby(name, name, descending, back, ahead) if back <= FURTHEST else None
+    return Nearby(name, name, descending, None, 0) if not limited and not ahead and all(map(_goes_on, overs)) else None
 
 
 def in_two(plan: Window, fresh: Callable[[str], str]) -> Project:
@@ -110,8 +106,8 @@ def _is_short_decimal(kind: Type) -> bool:
     return kind.name == "decimal" and kind.args[0] + 10 <= 38
 
 
-def prefix_of(plan: Window, top: Plan) -> Prefix | None:
-    """The column, whether it descends, and the number of a partition's first rows that can pass the filters above."""
+def leading_rows(plan: Window, top: Plan) -> Leading | None:
+    """A partition's first rows that can pass the filters above; None if that is all of them."""
     if not plan.order or any(ahead != 0 for _, ahead in map(_sees, overs_of(plan))):
         return None
     match plan.order[0]:
@@ -120,7 +116,7 @@ def prefix_of(plan: Window, top: Plan) -> Prefix | None:
                 r.name for r in plan.results if isinstance(r.expr, Over) and r.expr.function in ("row_number", "rank")
             ]
             bounds = [b for number in numbers for b in _bounds(top, plan, number)]
-            return (name, descending, min(bounds)) if bounds and 1 <= min(bounds) <= FURTHEST else None
+            return Leading(name, descending, min(bounds)) if bounds and 1 <= min(bounds) <= FURTHEST else None
         case _:
             return None
 

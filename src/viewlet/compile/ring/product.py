@@ -26,7 +26,9 @@ from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.show import show_node
 from viewlet.plan.sums import Sum, sum_columns
 from viewlet.plan.types import BIGINT, Field, Type
-from viewlet.program.terms import Combine, Filter, GroupSums, Match, Negate, Probe, RangeProbe, Term
+from viewlet.program import access
+from viewlet.program.access import Match
+from viewlet.program.terms import Combine, Filter, GroupSums, Negate, Probe, Term
 
 
 def lower_clauses(build: Builder, clauses: Sequence[Clause], outputs: Outputs) -> tuple[Term, ...]:
@@ -244,7 +246,7 @@ class Product:
             on = tuple(Match(m.column, held.own(m.map_column), m.null_safe) for m in visit.on)
             take = tuple((held.own(f.name), f.name) for f in piece.fields)
             fields = (*term.columns, *piece.fields, *last)
-            return Probe(term, held.kept.name, version, on, take, fields, weight, held.sums)
+            return Probe(term, held.kept.name, version, access.Get(on), take, fields, weight, held.sums)
         kept = piece.kept
         assert kept is not None
         on = tuple(Match(m.column, kept.own(m.map_column), m.null_safe) for m in visit.on)
@@ -252,12 +254,12 @@ class Product:
         take = tuple((kept.own(f.name), f.name) for f in taken)
         fields = (*term.columns, *taken, *last)
         if not visit.ranges:
-            return Probe(term, kept.name, version, on, take, fields, weight)
+            read = access.Get(on) if on else access.Scan()
+            return Probe(term, kept.name, version, read, take, fields, weight)
         known, column, low, high = self._bounds(term, visit)
         fields = (*known.columns, *taken, *last)
-        reached = RangeProbe(
-            known, kept.name, version, on, kept.own(column), low, high, visit.adds, take, fields, weight
-        )
+        within = access.Range(on, kept.own(column), low, high, visit.adds)
+        reached = Probe(known, kept.name, version, within, take, fields, weight)
         if not visit.adds:
             return reached
         alike = [

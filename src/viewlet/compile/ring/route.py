@@ -14,7 +14,7 @@ from viewlet.compile.ring.factorized_sums import FactorShare
 from viewlet.compile.ring.shape import Atoms, Range, Shape
 from viewlet.plan.expr import Call, Column, Expr, columns_of
 from viewlet.plan.types import BOOLEAN, Field
-from viewlet.program.terms import Match
+from viewlet.program.access import Match
 
 
 @dataclass(eq=False)

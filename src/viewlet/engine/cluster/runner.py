@@ -34,7 +34,7 @@ from viewlet.engine.terms.compile_term import compile_term
 from viewlet.engine.terms.regroup_groups import touched_groups
 from viewlet.errors import CorruptFile, EvaluationError, SparkMissing
 from viewlet.program.chain import chain, maps_read
-from viewlet.program.terms import FinalizeSums, Fold, Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term
+from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, SparkRowwise, Term
 from viewlet.store import RunRef
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _runs_in_tasks(first: Term | Rows) -> bool:
 
 
 def _probed(step: Term) -> list[tuple[str, str]]:
-    return [(step.map, step.version)] if isinstance(step, Probe | RangeProbe) else []
+    return [(step.map, step.version)] if isinstance(step, Probe) else []
 
 
 def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
@@ -186,10 +186,10 @@ def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
     current: list[Term] = []
     where = Target()
     for step in steps:
-        if isinstance(step, Probe | RangeProbe):
+        if isinstance(step, Probe):
             if current:
                 segments.append(Segment(tuple(current), where))
-            current, where = [], Target(tuple(m.column for m in step.on), everywhere=not step.on)
+            current, where = [], Target(tuple(m.column for m in step.read.on), everywhere=not step.read.on)
         current.append(step)
     return [*segments, Segment(tuple(current), where)] if current else segments
 

@@ -16,7 +16,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, pack, unpack
 from viewlet.engine.terms.compile_term import compile_step, compile_term
 from viewlet.engine.terms.regroup_groups import group_rows, regroup_function, replace_groups
-from viewlet.program.terms import FinalizeSums, Fold, Probe, RangeProbe, Regroup, Sessionize, SparkRowwise, Term
+from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, SparkRowwise, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 
@@ -82,7 +82,7 @@ class Task:
         initial: bool,
     ) -> Task:
         """The task of a segment."""
-        sliced = frozenset(s.map for s in steps if isinstance(s, Probe | RangeProbe) and not s.on)
+        sliced = frozenset(s.map for s in steps if isinstance(s, Probe) and not s.read.on)
         return Task(root, parts, steps, maps, target, initial, sliced)
 
     @staticmethod

@@ -25,6 +25,7 @@ from viewlet.engine.terms.gather_sessions import compile_sessionize
 from viewlet.engine.terms.regroup_groups import compile_regroup
 from viewlet.engine.terms.top_k import compile_top_k
 from viewlet.engine.terms.unnest import compile_unnest
+from viewlet.program.access import Get, Match, Range, Scan
 from viewlet.program.terms import (
     Change,
     Combine,
@@ -34,11 +35,9 @@ from viewlet.program.terms import (
     Fold,
     Following,
     GroupSums,
-    Match,
     Negate,
     Probe,
     Project,
-    RangeProbe,
     Regroup,
     Sessionize,
     SparkRowwise,
@@ -83,18 +82,7 @@ def compile_term(term: Term) -> TermFn:
             return compile_sessionize(term)
         case TopK():
             return compile_top_k(term)
-        case (
-            Filter()
-            | Project()
-            | Expand()
-            | Unnest()
-            | SparkRowwise()
-            | Negate()
-            | Probe()
-            | RangeProbe()
-            | Combine()
-            | GroupSums()
-        ):
+        case Filter() | Project() | Expand() | Unnest() | SparkRowwise() | Negate() | Probe() | Combine() | GroupSums():
             return _then(compile_term(term.rows), compile_step(term))
         case _:
             assert_never(term)
@@ -120,8 +108,6 @@ def compile_step(term: Following) -> Callable[[EpochReader, Rows], Rows]:
             return lambda epoch, rows: rows.negated()
         case Probe():
             return _probe(term)
-        case RangeProbe():
-            return _reach(term)
         case Combine():
             return _combine(term)
         case GroupSums(keys=keys, sums=sums):
@@ -178,22 +164,75 @@ def _spread(term: Expand) -> Callable[[EpochReader, Rows], Rows]:
 
 
 def _probe(term: Probe) -> Callable[[EpochReader, Rows], Rows]:
-    index = tuple(m.map_column for m in term.on)
+    match term.read:
+        case Scan():
+            meet = _meet_all(term)
+        case Get(on):
+            meet = _meet_equal(term, on)
+        case Range() as within:
+            meet = _meet_sums(term, within) if within.adds else _meet_range(term, within)
 
     def step(epoch: EpochReader, rows: Rows) -> Rows:
         contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
-        rows = _with_keys(rows, term.on)
-        if not index:
-            found = contents.scan() if term.sums is None else decode_rows(term.sums, contents.scan())
-            at, found = _all_pairs(len(rows), found)
-        else:
-            keys = [rows[m.column] for m in term.on]
-            at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
-            if term.sums is not None:
-                at, found = decode_matches(term.sums, at, found)
-        return _netted(term, _paired(term, rows.take(at), found), found)
+        return meet(contents, _with_keys(rows, term.read.on))
 
     return step
+
+
+Meet = Callable[[Contents, Rows], Rows]
+"""Rows, each beside what it meets of a map."""
+
+
+def _meet_all(term: Probe) -> Meet:
+    def meet(contents: Contents, rows: Rows) -> Rows:
+        others = contents.scan() if term.sums is None else decode_rows(term.sums, contents.scan())
+        at, found = _all_pairs(len(rows), others)
+        return _netted(term, _paired(term, rows.take(at), found), found)
+
+    return meet
+
+
+def _meet_equal(term: Probe, on: tuple[Match, ...]) -> Meet:
+    index = tuple(m.map_column for m in on)
+
+    def meet(contents: Contents, rows: Rows) -> Rows:
+        keys = [rows[m.column] for m in on]
+        at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
+        if term.sums is not None:
+            at, found = decode_matches(term.sums, at, found)
+        return _netted(term, _paired(term, rows.take(at), found), found)
+
+    return meet
+
+
+def _meet_range(term: Probe, within: Range) -> Meet:
+    index = tuple(m.map_column for m in within.on)
+
+    def meet(contents: Contents, rows: Rows) -> Rows:
+        keys = [rows[m.column] for m in within.on]
+        hashes = hash_rows(keys, len(rows))
+        at, found = contents.within(index, within.order, hashes, *_bounds(within, rows))
+        at, found = _with_own_keys(keys, index, at, found)
+        return _netted(term, _paired(term, rows.take(at), found), found)
+
+    return meet
+
+
+def _meet_sums(term: Probe, within: Range) -> Meet:
+    """Each row beside the sums over its range."""
+    index = tuple(m.map_column for m in within.on)
+
+    def meet(contents: Contents, rows: Rows) -> Rows:
+        keys = [rows[m.column] for m in within.on]
+        found = contents.add_within(index, within.order, keys, *_bounds(within, rows), len(rows))
+        return _paired(term, rows, found).filter(_says_something(found))
+
+    return meet
+
+
+def _bounds(within: Range, rows: Rows) -> tuple[Bound | None, Bound | None]:
+    low, high = (None if b is None else Bound(rows[b[0]], b[1]) for b in (within.low, within.high))
+    return low, high
 
 
 def _with_own_keys(
@@ -204,33 +243,15 @@ def _with_own_keys(
     return (at, found) if equal.all() else (at[equal], found.filter(equal))
 
 
-def _paired(term: Probe | RangeProbe, decode_matches: Rows, found: Rows) -> Rows:
+def _paired(term: Probe, rows: Rows, found: Rows) -> Rows:
     """Rows beside what they met; weights multiply."""
     taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
-    return Rows({**decode_matches.columns, **taken}, decode_matches.weights * found.weights)
+    return Rows({**rows.columns, **taken}, rows.weights * found.weights)
 
 
-def _netted(term: Probe | RangeProbe, pairs: Rows, found: Rows) -> Rows:
+def _netted(term: Probe, pairs: Rows, found: Rows) -> Rows:
     """Without the pairs of what left the map; sums that are carried on net by themselves."""
     return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
-
-
-def _reach(term: RangeProbe) -> Callable[[EpochReader, Rows], Rows]:
-    index = tuple(m.map_column for m in term.on)
-
-    def step(epoch: EpochReader, rows: Rows) -> Rows:
-        contents = epoch.new(term.map) if term.version == "new" else epoch.old(term.map)
-        rows = _with_keys(rows, term.on)
-        keys = [rows[m.column] for m in term.on]
-        low, high = (None if b is None else Bound(rows[b[0]], b[1]) for b in (term.low, term.high))
-        if term.adds:
-            found = contents.add_within(index, term.order, keys, low, high, len(rows))
-            return _paired(term, rows, found).filter(_says_something(found))
-        within = contents.within(index, term.order, hash_rows(keys, len(rows)), low, high)
-        at, found = _with_own_keys(keys, index, *within)
-        return _netted(term, _paired(term, rows.take(at), found), found)
-
-    return step
 
 
 def _says_something(found: Rows) -> Mask:

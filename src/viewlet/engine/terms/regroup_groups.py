@@ -14,6 +14,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
 from viewlet.engine.terms.finalize_sums import decode_rows
 from viewlet.engine.terms.window_delta import compile_window_delta
+from viewlet.program.access import Extremes, Group, Leading, Nearby, Ranked
 from viewlet.program.terms import KEY, Grouped, Regroup
 from viewlet.store import Contents
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 def compile_regroup(term: Regroup) -> TermFn:
     whole = _compile_whole(term)
-    near = None if term.near is None else compile_window_delta(term, term.near)
+    read = term.inputs[0].read if term.inputs else Group()
+    near = compile_window_delta(term, read) if isinstance(read, Nearby) else None
 
     def run(epoch: EpochReader) -> Rows | None:
         touched = touched_groups(term, epoch)
@@ -88,7 +90,7 @@ def touched_groups(term: Regroup, epoch: EpochReader) -> Hashes | None:
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     """The rows of the touched groups, with the group's hash as a column where there are groups."""
     names = [f.name for f in grouped.columns]
-    if not grouped.key and not grouped.is_narrowed:
+    if not grouped.key and isinstance(grouped.read, Group | Nearby):
         rows = contents.consolidated() if grouped.sums is None else decode_rows(grouped.sums, contents.scan())
         return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
     at, found = _found(contents, grouped, touched)
@@ -100,18 +102,17 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
     """The rows of the touched groups, or of each just those that come first in some orders, or stand for all."""
-    if grouped.is_narrowed and _are_few(contents, grouped, touched):
+    read = grouped.read
+    if isinstance(read, Group | Nearby) or _are_few(contents, grouped, touched):
         return contents.lookup(grouped.key, touched)
-    if grouped.prefix is not None:
-        order, descending, count = grouped.prefix
-        return contents.leading(grouped.key, touched, order, descending=descending, count=count)
-    if grouped.shares is not None:
-        order, shares = grouped.shares
-        return contents.around_shares(grouped.key, touched, order, shares)
-    if not grouped.first:
-        return contents.lookup(grouped.key, touched)
-    parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in grouped.first]
-    return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
+    match read:
+        case Leading(order, descending, count):
+            return contents.leading(grouped.key, touched, order, descending=descending, count=count)
+        case Ranked(order, shares):
+            return contents.around_shares(grouped.key, touched, order, shares)
+        case Extremes(columns):
+            parts = [contents.first(grouped.key, touched, order, descending=down) for order, down in columns]
+            return np.concatenate([at for at, _ in parts]), Rows.concat([rows for _, rows in parts])
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:

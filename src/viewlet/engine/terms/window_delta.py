@@ -26,16 +26,17 @@ from viewlet.engine.groups import compile_plan
 from viewlet.engine.terms.resume_window import compile_resume, double_sums
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Expr
-from viewlet.program.terms import KEY, FrameReach, Regroup
+from viewlet.program.access import Nearby
+from viewlet.program.terms import KEY, Regroup
 from viewlet.store import AffectedRanges, Contents
 
 if TYPE_CHECKING:
     from viewlet.engine.terms.compile_term import EpochReader
 
-Nearby = Callable[["EpochReader", Rows], tuple[Rows, Mask] | None]
+WindowDelta = Callable[["EpochReader", Rows], tuple[Rows, Mask] | None]
 
 
-def compile_window_delta(term: Regroup, near: FrameReach) -> Nearby:
+def compile_window_delta(term: Regroup, near: Nearby) -> WindowDelta:
     """The function from changes to what they mean for the result, with which of them it saw to; None if it cannot tell.
 
     Changes in partitions that have NULL to be ordered by are left to others.
@@ -66,7 +67,7 @@ def compile_window_delta(term: Regroup, near: FrameReach) -> Nearby:
     return run
 
 
-def _by_value(near: FrameReach, before: int | None, after: int | None) -> tuple[int | None, int | None]:
+def _by_value(near: Nearby, before: int | None, after: int | None) -> tuple[int | None, int | None]:
     """Numbers of rows before and after in a window's order, as below and above by value."""
     return (after, before) if near.descending else (before, after)
 
@@ -81,7 +82,7 @@ class Ordered:
     names: tuple[str, ...]
 
     @staticmethod
-    def of(contents: Contents, term: Regroup, near: FrameReach) -> Ordered:
+    def of(contents: Contents, term: Regroup, near: Nearby) -> Ordered:
         names = tuple(f.name for f in term.inputs[0].columns)
         return Ordered(contents, term.inputs[0].key, contents.layout.columns[names.index(near.order)], names)
 
@@ -127,7 +128,7 @@ class Ordered:
 Evaluate = Callable[[Ordered, AffectedRanges, Rows, Contents, AffectedRanges], Rows | None]
 
 
-def _compile_limited(term: Regroup, near: FrameReach) -> Evaluate:
+def _compile_limited(term: Regroup, near: Nearby) -> Evaluate:
     """The results of the rows of stretches that see so many others; the context is read with them."""
     function = compile_plan(term.function)
     before, after = _by_value(near, near.back, near.ahead)
@@ -143,7 +144,7 @@ def _compile_limited(term: Regroup, near: FrameReach) -> Evaluate:
     return evaluate
 
 
-def _compile_running(term: Regroup, near: FrameReach) -> Evaluate:
+def _compile_running(term: Regroup, near: Nearby) -> Evaluate:
     """The results of the rows of stretches that see all rows before them."""
     function, go_on = compile_plan(term.function), compile_resume(term.function)
     sums, first = double_sums(term.function), not near.descending
