@@ -46,7 +46,7 @@ def compiled(spark: Any, query: str) -> Program:
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.sql")), ids=lambda p: p.stem)
 def test_golden_program(fresh: Any, path: Path) -> None:
     kept = read_golden(path, MARK, fresh.version)
-    text = explain_program(compiled(fresh, kept.query)) + "\n"
+    text = explain_program(compiled(fresh, kept.query), verbose=True) + "\n"
     assert kept.is_rewritten(text) or text == kept.expected
 
 
@@ -94,7 +94,7 @@ def test_golden_workload(fresh: Any, workload: str, name: str) -> None:
     facts = Facts(SIZES[workload], keys)
     program = compile_view(name, analysis.plan, analysis.columns, ABILITIES, facts=facts)
     assert from_json(to_json(program)) == program
-    text = explain_program(program) + "\n"
+    text = explain_program(program, verbose=True) + "\n"
     golden = read_golden(WORKLOADS / workload / f"{name}.txt", "-- program", fresh.version)
     if not golden.is_rewritten(text):
         assert text == golden.expected

@@ -151,10 +151,10 @@ def made_up(rng: random.Random, orders: list[int | None]) -> tuple[Any, ...]:
 def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """There is no NULL to order by at first, then there is."""
     taken: list[bool] = []
-    compile_near = near.compile_window_delta
+    compile_window_delta = near.compile_window_delta
 
     def spying(*args: Any) -> Any:
-        function = compile_near(*args)
+        function = compile_window_delta(*args)
 
         def run(*given: Any) -> Any:
             taken.append((done := function(*given)) is not None)

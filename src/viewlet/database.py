@@ -371,11 +371,14 @@ class Database:
 
     # ——— asking
 
-    def explain(self, name: str) -> str:
-        """How a view is kept fresh: operators with tiers, maps, statements, sizes, and the reasons."""
+    def explain(self, name: str, *, verbose: bool = False) -> str:
+        """How a view is maintained: operators with tiers, maps, statements, sizes, and the reasons.
+
+        `verbose`: the statements in full, with every column and weight.
+        """
         from viewlet.inspect.explain import explain
 
-        return explain(self._core, self._core.catalog.view(name))
+        return explain(self._core, self._core.catalog.view(name), verbose=verbose)
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""

@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     add("run", _run, "run the statements of a file").add_argument("file", type=Path, metavar="FILE.sql")
-    add("explain", _explain, "how a view is kept fresh").add_argument("view", metavar="VIEW")
+    explain = add("explain", _explain, "how a view is maintained")
+    explain.add_argument("view", metavar="VIEW")
+    explain.add_argument("--verbose", action="store_true", help="statements in full")
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
@@ -149,7 +151,7 @@ def epoch_line(record: dict[str, Any]) -> str:
 
 def _explain(arguments: argparse.Namespace) -> int:
     with _open(arguments) as db:
-        print(db.explain(arguments.view))
+        print(db.explain(arguments.view, verbose=arguments.verbose))
     return 0
 
 

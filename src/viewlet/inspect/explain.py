@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.formatting import size
 from viewlet.program.program import Map, Note, Program, operators
-from viewlet.program.show import at_first, show_map, statements
+from viewlet.program.show import show_map
+from viewlet.program.statements import statements
 from viewlet.spark.session.settings import PLAIN
 from viewlet.store import Snapshot
 from viewlet.warehouse.catalog import View
@@ -23,7 +24,7 @@ _WIDTH = 76
 _EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
 
 
-def explain(database: Warehouse, view: View) -> str:
+def explain(database: Warehouse, view: View, *, verbose: bool = False) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
     snapshot = database.store.snapshot()
     program = view.program
@@ -37,19 +38,21 @@ def explain(database: Warehouse, view: View) -> str:
     ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
-    lines += _statements(program, database.history(view.name), database.catalog.static())
+    lines += _statements(program, database.history(view.name), database.catalog.static(), verbose=verbose)
     lines += _letting_go(program, set(database.catalog.own_maps(view)))
     lines += _weighed(program)
     lines += _costs(view, database.history(view.name))
     return "\n".join(lines)
 
 
-def explain_program(program: Program) -> str:
+def explain_program(program: Program, *, verbose: bool = False) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
     lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     own = {m.name for m in program.maps}
-    return "\n".join([*lines, *_statements(program, []), *_letting_go(program, own), *_weighed(program)])
+    return "\n".join(
+        [*lines, *_statements(program, [], verbose=verbose), *_letting_go(program, own), *_weighed(program)]
+    )
 
 
 _VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_k")
@@ -124,16 +127,18 @@ def _map_size(kept: Map, snapshot: Snapshot) -> str:
     return f"{contents.rows:,} rows  {size(contents.bytes)}"
 
 
-def _statements(program: Program, records: list[dict[str, Any]], static: frozenset[str] = frozenset()) -> list[str]:
+def _statements(
+    program: Program, records: list[dict[str, Any]], static: frozenset[str] = frozenset(), *, verbose: bool
+) -> list[str]:
     lines: list[str] = []
-    if constants := at_first(program.steps):
+    if constants := statements(program, None, verbose=verbose):
         lines += ["at first", *(f"  {line}" for line in constants)]
     for table in program.reads:
         if table in static:
             lines.append(f"on {table}: nothing, it is static")
             continue
         lines.append(_padded(f"on {table}", _last_epoch(program.view, table, records)))
-        lines += [f"  {line}" for line in statements(program, table)]
+        lines += [f"  {line}" for line in statements(program, table, verbose=verbose)]
     return lines
 
 

@@ -1,20 +1,16 @@
-"""Programs as text: maps, and for each table the statements that its change sets off.
+"""Terms and maps as text, in full: every column, sum and weight.
 
-on lineitem
-  q3.m2 += Sum[l_orderkey](σ(l_shipdate > 1995-03-15)(Δlineitem))
-  q3    += Δq3.m2 ⋈[l_orderkey] q3.m1
+q3.m2 += Sum[l_orderkey](σ(l_shipdate > 1995-03-15)(Δlineitem))
+q3    += Δq3.m2 ⋈[l_orderkey] q3.m1
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr, show_order
 from viewlet.plan.sums import SumColumns
 from viewlet.program.access import Extremes, Leading, Lookup, Nearby, Range, Ranked
-from viewlet.program.chain import changes_read
-from viewlet.program.program import Map, Program, Step
+from viewlet.program.program import Map
 from viewlet.program.terms import (
     Change,
     Combine,
@@ -57,7 +53,7 @@ def show_term(term: Term) -> str:
         case Negate(rows):
             return f"−({show_term(rows)})"
         case Probe():
-            return f"{show_term(term.rows)} ⋈[{_lookup(term.read)}] {_looked_up(term)}"
+            return f"{show_term(term.rows)} ⋈[{show_lookup(term.read)}] {_looked_up(term)}"
         case Combine(rows, keys, parts):
             made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
             return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
@@ -98,7 +94,8 @@ def _looked_up(term: Probe) -> str:
     return read if term.sums is None else f"answer({read})"
 
 
-def _lookup(read: Lookup) -> str:
+def show_lookup(read: Lookup) -> str:
+    """By what rows are looked up."""
     equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in read.on]
     matches = [a if a == b else f"{a} {sign} {b}" for a, b, sign in equal]
     return ", ".join([*matches, *([_range(read)] if isinstance(read, Range) else [])]) or "×"
@@ -134,20 +131,3 @@ def show_map(kept: Map) -> str:
     """A map's key, columns and meaning, in a line."""
     more = "".join(f", also by [{', '.join(i)}]" for i in kept.indexes)
     return f"{kept.name} [{', '.join(kept.key)}]{more} := {kept.meaning}"
-
-
-def statements(program: Program, table: str) -> list[str]:
-    """What a change of one table sets off, in order."""
-    moved = {table}
-    lines = []
-    for step in program.steps:
-        fired = [t for t in step.terms if moved & set(changes_read(t))]
-        if fired:
-            moved.add(step.map.name)
-            lines += [f"{step.map.name} += {show_term(t)}" for t in fired]
-    return lines
-
-
-def at_first(steps: Iterable[Step]) -> list[str]:
-    """What a view's first epoch puts in without any data."""
-    return [f"{s.map.name} += {show_term(t)}" for s in steps for t in s.terms if not changes_read(t)]
