@@ -127,7 +127,9 @@ def maintain(spark: Any, path: Path, events: Events, name: str) -> dict[str, Any
     say(f"{name}: filled in {duration(filled)}")
     epochs = measured(partial(events.epoch, db), RUNS, 2)
     state = sum(
-        db._core.store.snapshot().contents(m.name).bytes for m in db._core.catalog.views["v"].program.maps if m.stored
+        db._warehouse.store.snapshot().contents(m.name).bytes
+        for m in db._warehouse.catalog.views["v"].program.maps
+        if m.stored
     )
     say(f"{name}: {EPOCH:,} rows in {duration(statistics.median(epochs))}; {size(state)}")
     differ = db.check("v").num_rows

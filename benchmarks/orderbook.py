@@ -111,7 +111,7 @@ def create_higher_order(db: viewlet.Database, name: str, text: str) -> None:
 
 def create_first_order(db: viewlet.Database, name: str, text: str) -> None:
     """Create a view with recursion off: its deltas are computed from its inputs."""
-    db._core.rules = FIRST_ORDER
+    db._warehouse.rules = FIRST_ORDER
     db.create_view(name, text)
 
 
@@ -227,7 +227,7 @@ def median_refresh(db: viewlet.Database, book: Book, size: int, query: str, limi
 def check(db: viewlet.Database, query: str, limits: Limits) -> bool:
     """Stop here if the view is wrong; whether Spark SQL could tell in time."""
     try:
-        with within(limits.seconds, db._core.session.sparkContext.cancelAllJobs):
+        with within(limits.seconds, db._warehouse.session.sparkContext.cancelAllJobs):
             bad = db.check(query)
     except TooLong:
         say(f"{query}: not checked, Spark SQL takes longer than {limits.seconds} s")

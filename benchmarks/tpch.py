@@ -63,7 +63,7 @@ class Orders:
     def epoch(self, db: viewlet.Database, count: int) -> float:
         """One durable epoch of the tables that are there, with the columns that they have; its milliseconds."""
         change = self.stream.epoch(count)
-        tables = db._core.catalog.tables
+        tables = db._warehouse.catalog.tables
         parts = [
             (table, rows_in.select(tables[table].names), rows_out.select(tables[table].names))
             for table, rows_in, rows_out in (
@@ -103,13 +103,13 @@ class Warehouse:
         return sum(timed(partial(self.db.create_view, view, queries()[view])) for view in wanted)
 
     def drop(self) -> None:
-        for view in reversed(self.db._core.catalog.views):
+        for view in reversed(self.db._warehouse.catalog.views):
             self.db.drop(view)
 
     def state(self) -> int:
         """The bytes of everything that is kept for the views."""
-        kept = {m.name for view in self.db._core.catalog.views.values() for m in view.program.maps if m.stored}
-        snapshot = self.db._core.store.snapshot()
+        kept = {m.name for view in self.db._warehouse.catalog.views.values() for m in view.program.maps if m.stored}
+        snapshot = self.db._warehouse.store.snapshot()
         return sum(snapshot.contents(name).bytes for name in kept)
 
     def alone(self, name: str, sizes: Iterable[int]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Warehouse:
         epochs, state = self.epochs(sizes), self.state()
         say(f"all together: filled in {duration(filled)}; {_medians(epochs)}; {size(state)}")
         engines = sorted({record["engine"] for record in self.db.status()["epochs"]})
-        wrong = [view for view in self.db._core.catalog.views if self._is_wrong(view)]
+        wrong = [view for view in self.db._warehouse.catalog.views if self._is_wrong(view)]
         return {"fill": filled, "epochs": epochs, "state": state, "engines": engines, "wrong": wrong}
 
     def _is_wrong(self, view: str) -> bool:

@@ -146,7 +146,7 @@ def outcome_of(db: Database, sql: str) -> Outcome:
         named = "Spark does not take it" if isinstance(error, SqlError | UnknownName) else "it fails in Spark"
         return Outcome(refused=named)
     compare(db)
-    program = db._core.catalog.view("example").program
+    program = db._warehouse.catalog.view("example").program
     return Outcome(db.history("example")[-1]["views"]["example"]["technique"], where(program))
 
 
@@ -154,7 +154,7 @@ def fails_in_spark(db: Database, sql: str) -> bool:
     """Whether Spark SQL itself rejects a query, or fails to run it."""
     try:
         with quietly():
-            db._core.reading.query(sql)._jdf.collect()
+            db._warehouse.reading.query(sql)._jdf.collect()
     except SPARKS_OWN:
         return True
     return False
@@ -195,7 +195,7 @@ def play_constant(db: Database, sql: str) -> Outcome:
 
 def play_varied(db: Database, made: Varied) -> Outcome | None:
     """An example over tables, which change; None where no table can have such columns."""
-    rows = {name: db._core.session.sql(query) for name, query in made.tables.items()}
+    rows = {name: db._warehouse.session.sql(query) for name, query in made.tables.items()}
     try:
         return _played(db, made, rows) if _filled(db, rows) else None
     finally:
@@ -254,7 +254,7 @@ def _insert_all(db: Database, rows: dict[str, Any], nulls: dict[str, Any]) -> No
 
 def _fails_over_nulls(db: Database, made: Varied, rows: dict[str, Any]) -> bool:
     """Whether Spark fails to run the query on tables with a row of NULLs each, which it cannot see beforehand."""
-    other = db._core.session.newSession()
+    other = db._warehouse.session.newSession()
     for name, query in made.tables.items():
         nulls = ", ".join(f"CAST(NULL AS {f.dataType.simpleString()})" for f in rows[name].schema)
         other.sql(f"{query} UNION ALL SELECT {nulls}").localCheckpoint().createOrReplaceTempView(name)

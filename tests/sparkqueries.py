@@ -80,11 +80,11 @@ def _statements(text: str) -> list[tuple[int, str]]:
 def prepare(db: Database, statement: str) -> None:
     """A statement that sets something up, run by Spark; what it makes becomes a table of the warehouse."""
     made = NAMED.match(statement)
-    if made and db._core.catalog.known(made[1]):
+    if made and db._warehouse.catalog.known(made[1]):
         db.drop(made[1])
     with quietly():
         try:
-            db._core.session.sql(statement)
+            db._warehouse.session.sql(statement)
             if made:
                 take_in(db, made[1])
         except SPARKS_OWN:
@@ -93,7 +93,7 @@ def prepare(db: Database, statement: str) -> None:
 
 def take_in(db: Database, name: str) -> None:
     """A table of the warehouse with the rows of a temporary view, unless its columns do not allow one."""
-    frame = db._core.session.table(name)
+    frame = db._warehouse.session.table(name)
     try:
         db.create_table(name, StructType([StructField(f.name, f.dataType) for f in frame.schema]))
     except (SqlError, UnknownName):
@@ -133,7 +133,7 @@ def played(db: Database, query: str, report: Report) -> str:
         raise
     compare(db)
     with db.epoch() as epoch:
-        rows = {name: db.table(name).rows() for name in db._core.catalog.tables}
+        rows = {name: db.table(name).rows() for name in db._warehouse.catalog.tables}
         for name, there in rows.items():
             epoch.delete(name, there[::2])
     compare(db)
@@ -147,11 +147,11 @@ def played(db: Database, query: str, report: Report) -> str:
 def _clear(db: Database) -> None:
     """Persistent tables and views of the file, which outlive its session."""
     with quietly():
-        lasting = [row.tableName for row in db._core.session.sql("SHOW TABLES").collect() if not row.isTemporary]
+        lasting = [row.tableName for row in db._warehouse.session.sql("SHOW TABLES").collect() if not row.isTemporary]
         for kind in ("VIEW", "TABLE"):
             for name in lasting:
                 with suppress(*SPARKS_OWN):
-                    db._core.session.sql(f"DROP {kind} IF EXISTS `{name}`")
+                    db._warehouse.session.sql(f"DROP {kind} IF EXISTS `{name}`")
 
 
 def main() -> int:

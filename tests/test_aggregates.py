@@ -267,8 +267,8 @@ def test_what_is_kept_and_why(db: viewlet.Database) -> None:
     assert "chained has no merge: the touched group is replayed from its rows" in db.explain("grown_v_chained")
     for at in range(4):
         db.insert("t", [(i % 5, at * i, 1, "s") for i in range(300)])
-    states = [m for m in db._core.catalog.view("t_v_squares").program.maps if m.stored]
-    assert sum(len(db._core.store.snapshot().contents(m.name).consolidated()) for m in states) == 10
+    states = [m for m in db._warehouse.catalog.view("t_v_squares").program.maps if m.stored]
+    assert sum(len(db._warehouse.store.snapshot().contents(m.name).consolidated()) for m in states) == 10
     assert db.check().to_pylist() == []
 
 

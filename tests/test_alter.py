@@ -71,6 +71,6 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path, spark: Any) -> None:
         with pytest.raises(UnknownName):
             db.add_columns("nothing", "a INT")
         assert [f.name for f in db.table("t").fields] == ["id", "k", "x"]
-        assert db.add_columns("t", "a INT") == db._core.store.epoch
+        assert db.add_columns("t", "a INT") == db._warehouse.store.epoch
         db.upsert("t", [{"id": 1, "k": 2, "x": "3.00", "a": 4}])
         assert db.table("t").rows()[0][3] == 4

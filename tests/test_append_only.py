@@ -85,8 +85,8 @@ def test_no_rows_are_kept(db: viewlet.Database) -> None:
     db.create_view("both", VIEWS["both"])
     for at in range(5):
         db.insert("t", [(i % 10, at * 400 + i, f"{i}", 0.5) for i in range(400)])
-    snapshot = db._core.store.snapshot()
-    kept = {v.name: [m for m in v.program.maps if m.stored] for v in db._core.catalog.views.values()}
+    snapshot = db._warehouse.store.snapshot()
+    kept = {v.name: [m for m in v.program.maps if m.stored] for v in db._warehouse.catalog.views.values()}
     rows = {name: sum(len(snapshot.contents(m.name).consolidated()) for m in maps) for name, maps in kept.items()}
     assert rows["extremes"] == 20  # ten states and the ten rows of the view
     assert rows["leading"] <= 12

@@ -82,12 +82,12 @@ def db(tmp_path: Path) -> Iterator[Database]:
 @pytest.mark.parametrize("name", CALLS)
 def test_wrong_things_are_refused(db: Database, name: str) -> None:
     for value in WRONG:
-        before, message = db._core.store.epoch, ""
+        before, message = db._warehouse.store.epoch, ""
         try:
             CALLS[name](db, value)
         except ViewletError as error:
             message = str(error)
-            assert db._core.store.epoch == before
+            assert db._warehouse.store.epoch == before
         assert not message or 10 < len(message) < 500, message
         assert any("id" in db.table(there).columns for there in db.tables)
 

@@ -26,10 +26,10 @@ def db(request: pytest.FixtureRequest, tmp_path: Path, spark: Any) -> Any:
 
 def failure(db: Database, rows: list[Any], table: str = "lines") -> EvaluationError:
     """The error of an epoch of rows; nothing of it is applied."""
-    before = db._core.store.epoch
+    before = db._warehouse.store.epoch
     with pytest.raises(EvaluationError) as caught:
         db.insert(table, rows)
-    assert db._core.store.epoch == before
+    assert db._warehouse.store.epoch == before
     return caught.value
 
 
@@ -81,7 +81,7 @@ def test_a_view_over_rows_that_are_there(db: Database) -> None:
         EvaluationError, match=r"view v: .*DIVIDE_BY_ZERO.* parts=0, price=7; .*row \(id=99, .*of table lines"
     ) as caught:
         db.create_view("v", "SELECT id, price div parts AS x FROM lines")
-    assert "v" not in db._core.catalog.views
+    assert "v" not in db._warehouse.catalog.views
     assert caught.value.row["id"] == 99
 
 

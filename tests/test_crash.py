@@ -83,8 +83,8 @@ def test_kill_at_random_moments(warehouse: tuple[Path, int], spark: Any) -> None
             last = db.status()["epoch"]
             assert last in (said, said + 1), f"round {number}: {said} was committed, {last} was found"
             _compare(db, replay(first, last))
-            db._core.store.clean()
-            assert db._core.store.orphans() == []
+            db._warehouse.store.clean()
+            assert db._warehouse.store.orphans() == []
             if number % 10 == 9:
                 assert db.check().num_rows == 0
     assert last > first + ROUNDS
@@ -116,7 +116,7 @@ def _files(path: Path) -> list[Path]:
     with viewlet.connect(path) as db:
         db.insert("items", [(i, i % 5, Decimal(i % 9000), 0.5) for i in range(200_000)])
     with viewlet.connect(path, read_only=True) as db:
-        refs = [ref for bag in _bags(db) for ref in db._core.store.snapshot().contents(bag).refs()]
+        refs = [ref for bag in _bags(db) for ref in db._warehouse.store.snapshot().contents(bag).refs()]
     files = sorted({path / ref.file for ref in refs if ref.file.startswith("data/")})
     assert len(files) >= 3
     return files
@@ -124,7 +124,7 @@ def _files(path: Path) -> list[Path]:
 
 def _problems(path: Path) -> list[str]:
     with viewlet.connect(path, read_only=True) as db:
-        return db._core.store.verify()
+        return db._warehouse.store.verify()
 
 
 def _put(file: Path, contents: bytes) -> None:
@@ -138,8 +138,8 @@ def _read_everything(path: Path) -> None:
     gc.collect()  # what this process has read and checked before is good, and stays good
     with viewlet.connect(path, read_only=True) as db:
         for bag in _bags(db):
-            db._core.store.snapshot().contents(bag).scan()
+            db._warehouse.store.snapshot().contents(bag).scan()
 
 
 def _bags(db: viewlet.Database) -> list[str]:
-    return ["items", "items.index", *(m.name for v in db._core.catalog.views.values() for m in v.program.maps)]
+    return ["items", "items.index", *(m.name for v in db._warehouse.catalog.views.values() for m in v.program.maps)]

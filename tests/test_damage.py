@@ -50,8 +50,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[
                 db.create_view(name, text)
             for number in range(40):
                 rows = epoch(db, number, rows)
-                db._core.store.settle()
-            db._core.store.clean()  # so that every file matters
+                db._warehouse.store.settle()
+            db._warehouse.store.clean()  # so that every file matters
         yield Warehouse(root, rows)
 
 
@@ -149,7 +149,7 @@ def test_spark_is_not_given_a_damaged_file(warehouse: Warehouse, tmp_path: Path,
     shutil.copytree(warehouse.root, root)
     with viewlet.connect(root, spark=spark) as db:
         assert db.sql("SELECT count(*) AS n FROM items")["n"].to_pylist() == [len(warehouse.rows)]
-        (first, *_) = db._core.store.snapshot().contents("items").positive_files()  # type: ignore[attr-defined]
+        (first, *_) = db._warehouse.store.snapshot().contents("items").positive_files()  # type: ignore[attr-defined]
         file, whole = Path(first), Path(first).read_bytes()
         file.unlink()
         if damage != "remove":
@@ -172,8 +172,8 @@ def test_a_task_of_spark_names_a_damaged_file(warehouse: Warehouse, tmp_path: Pa
     root = tmp_path / "w"
     shutil.copytree(warehouse.root, root)
     with viewlet.connect(root, read_only=True) as db:
-        maps = [m.name for m in db._core.catalog.view("largest").program.maps]
-        refs = [ref for name in maps for ref in db._core.store.snapshot().contents(name).refs()]
+        maps = [m.name for m in db._warehouse.catalog.view("largest").program.maps]
+        refs = [ref for name in maps for ref in db._warehouse.store.snapshot().contents(name).refs()]
     damaged = {ref.file for ref in refs if ref.file.startswith("data/")}
     assert damaged
     for file in damaged:

@@ -72,10 +72,11 @@ def test_groups_that_are_gone_leave_no_state(db: viewlet.Database) -> None:
         e.delete("orders", rows[5:])
         e.delete("rates", db.table("rates").arrow())
     db.delete("orders", rows[:5])
-    snapshot = db._core.store.snapshot()
+    snapshot = db._warehouse.store.snapshot()
     assert {
-        m.name: len(snapshot.contents(m.name).consolidated()) for m in db._core.catalog.views["earned"].program.maps
-    } == {m.name: 0 for m in db._core.catalog.views["earned"].program.maps}
+        m.name: len(snapshot.contents(m.name).consolidated())
+        for m in db._warehouse.catalog.views["earned"].program.maps
+    } == {m.name: 0 for m in db._warehouse.catalog.views["earned"].program.maps}
 
 
 def test_a_dataframe_defines_a_view(db: viewlet.Database) -> None:
@@ -288,7 +289,7 @@ REFUSED_VIEWS = [
 def test_definitions_that_cannot_be_kept(db: viewlet.Database, text: str, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         db.create_view("v", text)
-    assert "v" not in db._core.catalog.views
+    assert "v" not in db._warehouse.catalog.views
 
 
 def test_strict_refuses_recomputation(db: viewlet.Database) -> None:
@@ -344,7 +345,7 @@ def test_an_epoch_that_changes_most_of_a_table_recomputes_its_views(tmp_path: Pa
         db.insert("t", rows)
         db.create_view("v", "SELECT a.k, sum(b.x) AS x, max(a.x) AS m FROM t a JOIN t b ON a.id = b.id GROUP BY a.k")
         db.create_view("w", "SELECT sum(x) AS x FROM v WHERE k > 1")
-        before = db._core.store.epoch
+        before = db._warehouse.store.epoch
         db.delete("t", [(i,) for i in range(0, 3000, 2)] + [(i,) for i in range(1, 2000, 2)])
         record = db.history("v")[-1]["views"]
         assert record["v"]["technique"].startswith("recompute")

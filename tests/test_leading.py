@@ -343,7 +343,7 @@ def db(request: Any, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 
 
 def check(db: viewlet.Database) -> None:
-    for name in db._core.catalog.views:
+    for name in db._warehouse.catalog.views:
         wrong = db.check(name)
         assert wrong.num_rows == 0, f"{name}: {wrong.to_pylist()}\n{db.explain(name)}"
 
@@ -361,7 +361,7 @@ def test_views_equal_spark_sql(db: viewlet.Database, seed: int) -> None:
     create(db, list(VIEWS)[::2])
     table.change(6 * seed, 0)
     check(db)
-    create(db, [n for n in VIEWS if n not in db._core.catalog.views and n != "chained"])
+    create(db, [n for n in VIEWS if n not in db._warehouse.catalog.views and n != "chained"])
     create(db, ["chained"])
     for new, gone, changed in [(12, 0, 0), (1, 1, 1), (0, 5, 2), (15, 2, 4), (2, 9, 0)]:
         table.change(new, gone, changed)

@@ -76,14 +76,14 @@ class OddBook:
         self.check()
 
     def check(self) -> None:
-        if self.db._core.catalog.views:
+        if self.db._warehouse.catalog.views:
             assert self.db.check().to_pylist() == []
 
     def answered(self) -> set[str]:
         """The views that say something at present."""
         return {
             name
-            for name in self.db._core.catalog.views
+            for name in self.db._warehouse.catalog.views
             if any(row[-1] is not None for row in self.db.table(name).rows())
         }
 

@@ -82,7 +82,7 @@ def test_a_replaced_view_may_read_a_younger_one(db: viewlet.Database) -> None:
     db.insert("t", [(1,)])
     assert db.table("v1").rows() == [(2,)]
     db.drop("t", cascade=True)
-    assert db._core.catalog.names() == ()
+    assert db._warehouse.catalog.names() == ()
 
 
 def test_one_epoch_at_a_time(db: viewlet.Database) -> None:
@@ -126,7 +126,7 @@ def test_rows_with_one_hash_stay_apart() -> None:
 
 def test_schemas_and_statements_that_say_too_much(db: viewlet.Database) -> None:
     db.create_table("t", "id BIGINT, v INT, PRIMARY KEY (id)")
-    assert db._core.catalog.table("t").primary_key == ("id",)
+    assert db._warehouse.catalog.table("t").primary_key == ("id",)
     with pytest.raises(SqlError, match="named twice"):
         db.sql("INSERT INTO t (id, id) VALUES (1, 2)")
     with pytest.raises(SqlError, match="refresh policy"):
@@ -182,7 +182,7 @@ def test_a_leaf_that_spark_uses_twice_gets_its_rows_twice(db: viewlet.Database) 
     db.create_view("w", f"SELECT * FROM ({inner}) WHERE e IN (SELECT c FROM u)", policy="FULL")
     db.insert("u", [(3,), (7,), (1,)])
     db.insert("t", [(12, 3), (0, 7), (36, 1)])
-    assert db._core.catalog.view("v").is_stabilized
+    assert db._warehouse.catalog.view("v").is_stabilized
     assert db.table("v").rows() == []
     assert db.table("w").rows() == []
     assert db.check("v").num_rows == 0

@@ -52,7 +52,7 @@ def test_an_epoch_to_come_is_an_error(db: viewlet.Database) -> None:
 def test_changes_are_kept_for_so_long(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     db.set_retention(age=timedelta(days=7))
     before = insert(db, 3)
-    now = db._core.store.state.time
+    now = db._warehouse.store.state.time
     monkeypatch.setattr("viewlet.store.log.writer.time.time", lambda: now + 6 * 86_400)
     after = insert(db, 2)
     assert len(kept(db)) == 5

@@ -161,7 +161,10 @@ def test_what_is_kept(spark: SparkSession, tmp_path: Path, grows: bool) -> None:
         db.create_view("v", "SELECT g, approx_count_distinct(x, 0.2) AS n FROM t GROUP BY g")
         for at in range(4):
             db.insert("t", pa.table({"g": np.arange(20_000) % 2, "x": np.arange(20_000) + at * 20_000}))
-        snapshot, maps = db._core.store.snapshot(), [m for m in db._core.catalog.view("v").program.maps if m.stored]
+        snapshot, maps = (
+            db._warehouse.store.snapshot(),
+            [m for m in db._warehouse.catalog.view("v").program.maps if m.stored],
+        )
         rows = sum(len(snapshot.contents(m.name).consolidated()) for m in maps)
         assert rows <= 2 * 32 + 20 if grows else rows <= 2 * 32 * 30
         assert ("its input only grows: the state of min is kept, and no rows" in db.explain("v")) == grows

@@ -36,7 +36,7 @@ def outcomes(db: Database, name: str, queries: list[str]) -> list[Outcome]:
     found = []
     for query in queries:
         written = play_constant(db, query)
-        made = None if written.refused or name in SKETCHES else varied(db._core.session, query)
+        made = None if written.refused or name in SKETCHES else varied(db._warehouse.session, query)
         found.append((None if made is None else play_varied(db, made)) or written)
     return found
 

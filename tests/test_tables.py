@@ -188,7 +188,7 @@ def test_a_small_epoch_is_synced_once(tmp_path: Path, monkeypatch: pytest.Monkey
     with viewlet.connect(tmp_path / "w", engine="inproc") as db:
         db.sql("CREATE TABLE t (k BIGINT, s STRING, PRIMARY KEY (k))")
         db.insert("t", [(i, "x" * 100) for i in range(20_000)])
-        db._core.store.settle()
+        db._warehouse.store.settle()
         synced: list[int] = []
         for name in ("fsync", "fdatasync"):
             real = getattr(os, name)
@@ -219,5 +219,5 @@ def test_a_piece_of_something_large_does_not_hold_the_rest(tmp_path: Path) -> No
     with viewlet.connect(tmp_path / "w", engine="inproc") as db:
         db.sql("CREATE TABLE t (k BIGINT, s STRING, PRIMARY KEY (k))")
         db.insert("t", large.slice(500, 1))
-        (run,) = db._core.store.state.bags["t.index"].runs
+        (run,) = db._warehouse.store.state.bags["t.index"].runs
         assert run.map.batch.get_total_buffer_size() < 1_000

@@ -84,7 +84,7 @@ def test_every_query_stays_fresh(warehouse: Warehouse) -> None:
 @pytest.mark.spark
 def test_nothing_is_recomputed(warehouse: Warehouse) -> None:
     for name in warehouse.names:
-        notes = warehouse.db._core.catalog.view(name).program.notes
+        notes = warehouse.db._warehouse.catalog.view(name).program.notes
         assert [note.label for _, note in operators(notes) if note.tier == "recompute"] == [], name
 
 

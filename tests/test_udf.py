@@ -121,21 +121,21 @@ def test_a_function_in_a_data_frame(table: viewlet.Database) -> None:
 def test_what_is_not_deterministic_is_refused_by_name(table: viewlet.Database) -> None:
     from pyspark.sql import functions as F
 
-    table._core.session.udf.register("guess", F.udf(lambda x: x, "bigint").asNondeterministic())
+    table._warehouse.session.udf.register("guess", F.udf(lambda x: x, "bigint").asNondeterministic())
     with pytest.raises(UnsupportedFunction, match=r"guess\(\) gives another answer every time"):
         table.create_view("v", "SELECT guess(k) AS y FROM t")
 
 
 def test_a_view_keeps_the_function_that_it_was_made_with(table: viewlet.Database) -> None:
     table.create_view("v", VIEWS["computed"])
-    table._core.session.udf.register("plus_one", lambda x: -1, "bigint")
+    table._warehouse.session.udf.register("plus_one", lambda x: -1, "bigint")
     table.insert("t", [(1, 1, "a")])
     assert table.table("v").rows() == [(1, 2)]
     assert table.check("v").num_rows == 0
 
 
 def test_a_function_that_fails_rejects_the_epoch(table: viewlet.Database) -> None:
-    table._core.session.udf.register("inverse", lambda x: 100 // x, "bigint")
+    table._warehouse.session.udf.register("inverse", lambda x: 100 // x, "bigint")
     table.create_view("v", "SELECT k, inverse(x) AS y FROM t")
     table.insert("t", [(1, 1, "a")])
     with pytest.raises(EvaluationError, match=r"view v: ZeroDivisionError: .*, in Project .*inverse"):
@@ -165,9 +165,9 @@ class RowsIn(viewlet.Aggregate):
 MAKE = """
 import sys, viewlet, their_functions
 with viewlet.connect(sys.argv[1], engine="inproc") as db:
-    db._core.session.udf.register("plus_one", their_functions.plus_one, "bigint")
+    db._warehouse.session.udf.register("plus_one", their_functions.plus_one, "bigint")
     db.register_aggregate("rows_in", their_functions.RowsIn())
-    db._core.session.udf.register("minus_one", lambda x: x - 1, "bigint")
+    db._warehouse.session.udf.register("minus_one", lambda x: x - 1, "bigint")
     db.sql("CREATE TABLE t (x BIGINT)")
     db.sql("CREATE TABLE u (x BIGINT)")
     db.sql("CREATE TABLE v (x BIGINT) APPEND ONLY")

@@ -41,8 +41,8 @@ def at(minutes: float) -> dt.datetime:
 
 def maps_of(db: Database, view: str) -> int:
     """How many rows the maps of a view hold, beside its own."""
-    snapshot = db._core.store.snapshot()
-    kept = [m.name for m in db._core.catalog.view(view).program.maps if m.stored and m.name != view]
+    snapshot = db._warehouse.store.snapshot()
+    kept = [m.name for m in db._warehouse.catalog.view(view).program.maps if m.stored and m.name != view]
     return sum(len(snapshot.contents(name).consolidated()) for name in kept)
 
 
@@ -64,7 +64,7 @@ def test_late_rows_are_kept_aside(path: Path, spark: Any) -> None:
         assert db.table("clicks_late").rows() == [(4, "a", at(-10.01))]
         assert sorted(row[0] for row in db.table("clicks").rows()) == [1, 2, 3, 5, 6]
         assert db.history("clicks")[-1]["tables"]["clicks_late"] == {"inserted": 1, "deleted": 0}
-        assert db.insert("clicks", [(7, "b", at(0))]) == db._core.store.epoch  # all of an epoch is late
+        assert db.insert("clicks", [(7, "b", at(0))]) == db._warehouse.store.epoch  # all of an epoch is late
         assert sorted(db.table("late").rows()) == [("a", 1), ("b", 1)]
         assert db.sql("SELECT count(*) AS n FROM clicks_late").to_pylist() == [{"n": 2}]
         status = db.status()["tables"]["clicks"]
@@ -202,11 +202,11 @@ def test_a_writer_that_is_killed(path: Path, spark: Any) -> None:
         db.sql(CLICKS)
         db.create_view("tumbling", VIEWS["tumbling"])
         db.insert("clicks", [(0, "first", at(0))])
-        first = db._core.store.epoch + 1
+        first = db._warehouse.store.epoch + 1
     for seconds in (0.05, 0.15, 0.4):
         said = run_and_kill(path, seconds)
         with viewlet.connect(path, spark=spark, engine="inproc") as db:
-            last = db._core.store.epoch
+            last = db._warehouse.store.epoch
             assert last >= said >= first
             assert sorted(r[0] for r in db.table("clicks").rows()) == [0, *range(first, last + 1)]
             assert sorted(-r[0] for r in db.table("clicks_late").rows()) == list(range(first, last + 1))
@@ -253,7 +253,7 @@ def test_the_late_table_goes_with_its_table(path: Path, spark: Any) -> None:
         with pytest.raises(InUse, match="late read clicks"):
             db.drop("clicks")
         db.drop("clicks", cascade=True)
-        assert db._core.catalog.names() == ()
+        assert db._warehouse.catalog.names() == ()
         db.sql(CLICKS)
         assert db.status()["tables"]["clicks"]["watermark"] is None
 

@@ -50,7 +50,7 @@ class Database:
         read_only: bool = False,
         recover: bool = False,
     ) -> None:
-        self._core = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover)
+        self._warehouse = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover)
 
     def __enter__(self) -> Database:
         return self
@@ -60,33 +60,33 @@ class Database:
 
     def __repr__(self) -> str:
         counts = f"{plural(len(self.tables), 'table')}, {plural(len(self.views), 'view')}"
-        return f"<warehouse {self.path}: {counts}, epoch {self._core.store.epoch}>"
+        return f"<warehouse {self.path}: {counts}, epoch {self._warehouse.store.epoch}>"
 
     def close(self) -> None:
         """Finish what is under way and let go of the warehouse; Spark goes on."""
-        self._core.subscriptions.close()
-        with self._core.lock:
-            self._core.store.close()
+        self._warehouse.subscriptions.close()
+        with self._warehouse.lock:
+            self._warehouse.store.close()
 
     # ——— what there is
 
     @property
     def path(self) -> Path:
         """The folder of the warehouse."""
-        return self._core.path
+        return self._warehouse.path
 
     @property
     def read_only(self) -> bool:
-        return self._core.read_only
+        return self._warehouse.read_only
 
     @property
     def engine(self) -> EngineName:
         """What epochs run on: "inproc", "spark", or "auto", by cost. It may be changed."""
-        return self._core.engine
+        return self._warehouse.engine
 
     @engine.setter
     def engine(self, name: EngineName) -> None:
-        self._core.engine = name
+        self._warehouse.engine = name
 
     @property
     def spark(self) -> SparkSession:
@@ -98,23 +98,23 @@ class Database:
         """
         from viewlet.spark.session.children import active
 
-        with active(self._core.sessions.child) as spark:
-            self._core.reading.show(spark, self._core.catalog.names())
+        with active(self._warehouse.sessions.child) as spark:
+            self._warehouse.reading.show(spark, self._warehouse.catalog.names())
         return spark
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of all tables."""
-        return tuple(self._core.catalog.tables)
+        return tuple(self._warehouse.catalog.tables)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of all views, each after those that it reads."""
-        return tuple(self._core.catalog.views)
+        return tuple(self._warehouse.catalog.views)
 
     def table(self, name: str) -> Relation:
         """A table or view, to be read."""
-        return Relation(self._core, self._core.catalog.find(name))
+        return Relation(self._warehouse, self._warehouse.catalog.find(name))
 
     # ——— defining
 
@@ -155,7 +155,7 @@ class Database:
         arguments.text("the name of a table or view", name)
         key = arguments.texts(f"the primary key of table {name}", primary_key)
         declared = read_schema(name, schema, key, defaults, constraints)
-        with self._core.writing():
+        with self._warehouse.writing():
             default_values(self, name, declared)
             mark = read_watermark(name, declared.fields, watermark)
             made = Table(
@@ -168,16 +168,20 @@ class Database:
                 mark,
                 defaults=declared.defaults,
                 constraints=tuple(
-                    compiled(self._core.sessions, name, declared.fields, c) for c in declared.constraints
+                    compiled(self._warehouse.sessions, name, declared.fields, c) for c in declared.constraints
                 ),
             )
-            with self._core.store.begin() as transaction:
-                make_table(self._core.catalog, transaction, made)
+            with self._warehouse.store.begin() as transaction:
+                make_table(self._warehouse.catalog, transaction, made)
                 filled = (
                     {}
                     if rows is None
                     else fill_table(
-                        self._core.catalog, transaction, made, rows, evaluator(self._core.sessions, made.fields)
+                        self._warehouse.catalog,
+                        transaction,
+                        made,
+                        rows,
+                        evaluator(self._warehouse.sessions, made.fields),
                     )
                 )
                 transaction.commit({"kind": "create table", "name": name, **filled})
@@ -190,12 +194,12 @@ class Database:
         from viewlet.sql.defaults import default_values
         from viewlet.warehouse.alter import add_columns
 
-        with self._core.writing(), self._core.store.begin() as transaction:
-            found = self._core.catalog.table(table)
+        with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
+            found = self._warehouse.catalog.table(table)
             new = read_schema(found.name, schema, (), defaults)
             values = default_values(self, found.name, new)
             for narrow in with_asides(found):
-                add_columns(self._core, transaction, narrow, new, values)
+                add_columns(self._warehouse, transaction, narrow, new, values)
             names = [f.name for f in new.fields]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
 
@@ -206,26 +210,26 @@ class Database:
         """
         from viewlet.warehouse.alter import column_named, drop_columns
 
-        with self._core.writing(), self._core.store.begin() as transaction:
-            found = self._core.catalog.table(table)
+        with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
+            found = self._warehouse.catalog.table(table)
             given = arguments.texts("the columns to drop", columns)
             if not given:
                 raise SqlError(f"table {table}: no column to drop is named")
             there = [c for c in given if not if_exists or c.lower() in map(str.lower, found.names)]
             if not there:
-                return self._core.store.epoch
+                return self._warehouse.store.epoch
             names = [column_named(found, column) for column in there]
-            drop_columns(self._core, transaction, found, names)
+            drop_columns(self._warehouse, transaction, found, names)
             return transaction.commit({"kind": "drop columns", "name": found.name, "columns": names})
 
     def rename_column(self, table: str, column: str, to: str) -> int:
         """Give a column of a table that no view reads another name; the number of the epoch that did it."""
         from viewlet.warehouse.alter import column_named, rename_column
 
-        with self._core.writing(), self._core.store.begin() as transaction:
-            found = self._core.catalog.table(table)
+        with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
+            found = self._warehouse.catalog.table(table)
             name = column_named(found, column)
-            rename_column(self._core.catalog, transaction, found, name, to)
+            rename_column(self._warehouse.catalog, transaction, found, name, to)
             return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
 
     def rename(self, name: str, to: str) -> int:
@@ -235,19 +239,19 @@ class Database:
         """
         from viewlet.warehouse.alter import rename_table, rename_view
 
-        with self._core.writing(), self._core.store.begin() as transaction:
-            found = self._core.catalog.find(name)
+        with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
+            found = self._warehouse.catalog.find(name)
             if isinstance(found, Table):
-                rename_table(self._core.catalog, transaction, found, to)
+                rename_table(self._warehouse.catalog, transaction, found, to)
             else:
-                rename_view(self._core, transaction, found, to)
+                rename_view(self._warehouse, transaction, found, to)
             return transaction.commit({"kind": "rename", "name": to, "was": found.name})
 
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
         """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
         from viewlet.spark.session.user_functions import register_aggregate
 
-        return register_aggregate(self._core.sessions.child, name, aggregate)
+        return register_aggregate(self._warehouse.sessions.child, name, aggregate)
 
     def create_view(
         self,
@@ -263,20 +267,20 @@ class Database:
         `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
         stay the same for them. Change feeds begin anew there.
         """
-        with self._core.writing():
-            old = self._core.catalog.views.get(self._core.catalog.known(name) or "") if replace else None
+        with self._warehouse.writing():
+            old = self._warehouse.catalog.views.get(self._warehouse.catalog.known(name) or "") if replace else None
             if old is None:
-                self._core.catalog.refuse_taken(name)
+                self._warehouse.catalog.refuse_taken(name)
             name = name if old is None else old.name
-            view = self._core.define(name, definition, policy=policy)
-            view = with_values(view, created=self._core.store.epoch + 1)
-            readers = [] if old is None else readers_after(self._core.catalog, old, view)
+            view = self._warehouse.define(name, definition, policy=policy)
+            view = with_values(view, created=self._warehouse.store.epoch + 1)
+            readers = [] if old is None else readers_after(self._warehouse.catalog, old, view)
 
             def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                drop_maps(self._core.catalog, transaction, [*readers, *([old] if old else [])])
-                return fill_views(self._core, transaction, [view, *readers], {}, progress or log.info, **trial)
+                drop_maps(self._warehouse.catalog, transaction, [*readers, *([old] if old else [])])
+                return fill_views(self._warehouse, transaction, [view, *readers], {}, progress or log.info, **trial)
 
-            with blaming_contents(self._core, view, fill), self._core.store.begin() as transaction:
+            with blaming_contents(self._warehouse, view, fill), self._warehouse.store.begin() as transaction:
                 record = fill(transaction)
                 transaction.commit(record)
 
@@ -285,23 +289,23 @@ class Database:
 
         Its change feed begins anew there.
         """
-        with self._core.writing():
-            view = self._core.catalog.view(name)
+        with self._warehouse.writing():
+            view = self._warehouse.catalog.view(name)
 
             def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                for bag in self._core.catalog.own_maps(view):
+                for bag in self._warehouse.catalog.own_maps(view):
                     transaction.drop(bag)
-                return backfill(self._core, transaction, view, log.info, **trial)
+                return backfill(self._warehouse, transaction, view, log.info, **trial)
 
-            with blaming_contents(self._core, view, fill), self._core.store.begin() as transaction:
+            with blaming_contents(self._warehouse, view, fill), self._warehouse.store.begin() as transaction:
                 return transaction.commit({**fill(transaction), "kind": "rebuild"})
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
-        with self._core.writing():
-            if if_exists and self._core.catalog.known(name) is None:
+        with self._warehouse.writing():
+            if if_exists and self._warehouse.catalog.known(name) is None:
                 return False
-            drop(self._core, self._core.catalog.find(name), cascade=cascade)
+            drop(self._warehouse, self._warehouse.catalog.find(name), cascade=cascade)
             return True
 
     # ——— changing
@@ -309,13 +313,13 @@ class Database:
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
-        with self._core.writing():
-            opened = Epoch(self._core.catalog, self._core.store.snapshot(), self._core.sessions)
-            self._core.epoch_is_open = True
+        with self._warehouse.writing():
+            opened = Epoch(self._warehouse.catalog, self._warehouse.store.snapshot(), self._warehouse.sessions)
+            self._warehouse.epoch_is_open = True
             try:
                 yield opened
             finally:
-                self._core.epoch_is_open = False
+                self._warehouse.epoch_is_open = False
                 opened.close()
             opened.number = self._apply(opened)
 
@@ -340,9 +344,9 @@ class Database:
     def _apply(self, epoch: Epoch) -> int:
         changed = epoch.deltas()
         if not changed:
-            return self._core.store.epoch
-        with blaming_changes(self._core, changed), self._core.store.begin() as transaction:
-            record = apply_epoch(self._core, transaction, changed)
+            return self._warehouse.store.epoch
+        with blaming_changes(self._warehouse, changed), self._warehouse.store.begin() as transaction:
+            record = apply_epoch(self._warehouse, transaction, changed)
             number = transaction.commit(record)
         log.info("epoch %d: %s", number, summary(record))
         return number
@@ -355,19 +359,19 @@ class Database:
         `epochs`: of so many epochs; `age`: made so long ago; `bytes`: so many for each table and view.
         """
         kept = Retention.of(epochs, age, bytes)
-        with self._core.writing(), self._core.store.begin() as transaction:
+        with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             transaction.put(SETTINGS, {"retention": kept.to_json()})
             return transaction.commit({"kind": "set retention"})
 
     @property
     def retention(self) -> Retention:
         """How long changes are kept."""
-        return retention_of(self._core.store.catalog)
+        return retention_of(self._warehouse.store.catalog)
 
     @property
     def recovery(self) -> Recovery | None:
         """What was given up to open the warehouse, if it was damaged."""
-        return self._core.store.recovery
+        return self._warehouse.store.recovery
 
     # ——— asking
 
@@ -378,29 +382,29 @@ class Database:
         """
         from viewlet.inspect.explain import explain
 
-        return explain(self._core, self._core.catalog.view(name), verbose=verbose)
+        return explain(self._warehouse, self._warehouse.catalog.view(name), verbose=verbose)
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
         from viewlet.inspect.check import check
 
-        names = list(self._core.catalog.views) if name is None else [self._core.catalog.view(name).name]
-        return check(self._core, names)
+        names = list(self._warehouse.catalog.views) if name is None else [self._warehouse.catalog.view(name).name]
+        return check(self._warehouse, names)
 
     def status(self) -> dict[str, Any]:
         """Epochs, sizes, timings, and the engine used."""
         from viewlet.inspect.explain import status
 
-        return status(self._core)
+        return status(self._warehouse)
 
     def history(self, name: str | None = None) -> list[dict[str, Any]]:
         """The records that epochs left, newest last; those of one table or view, or all."""
-        return self._core.history(name)
+        return self._warehouse.history(name)
 
     def refresh(self) -> None:
         """For a reader: move on to the last committed epoch."""
-        self._core.store.refresh()
-        self._core.subscriptions.notify()
+        self._warehouse.store.refresh()
+        self._warehouse.subscriptions.notify()
 
     def subscribe(self, name: str, callback: Callback, *, since: int | None = None) -> Subscription:
         """Have a callback told what each epoch changes in a table or view, from now on or from after an epoch.
@@ -410,8 +414,10 @@ class Database:
         `cancel` the subscription that is returned. If it raises, the subscription ends: the error is logged and kept
         as `error`, and `epoch` says after which epoch to go on. `close` waits for the calls that are due.
         """
-        found = self._core.catalog.find(name).name
-        return self._core.subscriptions.add(found, callback, self._core.store.epoch if since is None else since)
+        found = self._warehouse.catalog.find(name).name
+        return self._warehouse.subscriptions.add(
+            found, callback, self._warehouse.store.epoch if since is None else since
+        )
 
 
 def connect(

@@ -18,7 +18,7 @@ TIERS = ("ring", "keyed", "recompute")
 
 def row(db: Database, name: str, feature: str, sql: str) -> str:
     """The line about a view."""
-    program = db._core.catalog.view(name).program
+    program = db._warehouse.catalog.view(name).program
     return f"| {feature} | {tier(program)} | {state(db, program)} | {cost(program)} | {_code(sql)} |"
 
 
@@ -32,7 +32,7 @@ def tier(program: Program) -> str:
 
 def state(db: Database, program: Program) -> str:
     """The maps beside the view, by their keys, with the rows that they hold."""
-    snapshot = db._core.store.snapshot()
+    snapshot = db._warehouse.store.snapshot()
     kept = [m for m in program.maps if m.stored and m.name != program.view]
     return "; ".join(f"[{', '.join(m.key)}] {len(snapshot.contents(m.name).consolidated())}" for m in kept) or "none"
 

@@ -65,7 +65,7 @@ def play(
         for name, _ in case.views if seen else ():
             seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
         judge.move(elsewhere(case.settings))
-        for name in db._core.catalog.views:
+        for name in db._warehouse.catalog.views:
             wrong = db.check(name)
             assert wrong.num_rows == 0, f"{name} is right, and `check` says otherwise:\n{wrong.to_pylist()[:8]}"
         before = contents(db)
@@ -83,7 +83,7 @@ def _narrow(only: bool) -> Iterator[None]:
 
 
 def contents(db: Database) -> dict[str, pa.Table]:
-    return {name: db.table(name).arrow() for name in db._core.catalog.names()}
+    return {name: db.table(name).arrow() for name in db._warehouse.catalog.names()}
 
 
 @dataclass
@@ -126,6 +126,6 @@ class Game:
             wrong = difference(self.db.table(table.name).arrow(), expected)
             assert not wrong, f"table {table.name}: {wrong}"
         texts = " ".join(query.given for _, query in self.case.views)
-        for name in self.db._core.catalog.views:
+        for name in self.db._warehouse.catalog.views:
             wrong = difference(self.db.table(name).arrow(), self.judge.answer(name), texts)
             assert not wrong, f"{name} differs: {wrong}\n{self.db.explain(name)}"

@@ -44,13 +44,13 @@ Close = Callable[[Any, Any, float], bool]
 """Whether a value as Spark computes it, and one of a view, are the same, given how far they may be off."""
 
 
-def check(database: Warehouse, names: list[str]) -> pa.Table:
+def check(warehouse: Warehouse, names: list[str]) -> pa.Table:
     """The rows in which views differ from their definitions: `expected` but missing, or `found` but wrong.
 
     Of one view, its columns; of several, whose columns may not go together, the rows as texts.
     """
-    wrong = [(name, _differences(database, database.catalog.view(name))) for name in names]
-    taken = database.catalog.view(names[0]).program.columns if len(names) == 1 else ()
+    wrong = [(name, _differences(warehouse, warehouse.catalog.view(name))) for name in names]
+    taken = warehouse.catalog.view(names[0]).program.columns if len(names) == 1 else ()
     view, which = (free_name(label, [f.name for f in taken]) for label in ("_view", "_which"))
     labels = {
         view: pa.array([name for name, rows in wrong for _ in range(len(rows))], pa.string()),
@@ -62,26 +62,26 @@ def check(database: Warehouse, names: list[str]) -> pa.Table:
     return pa.table({**labels, "row": pa.array(texts, pa.string())})
 
 
-def _differences(database: Warehouse, view: View) -> Rows:
+def _differences(warehouse: Warehouse, view: View) -> Rows:
     from pyspark.errors import PySparkException
 
     from viewlet.spark.rewrite.guard_failures import careful
     from viewlet.spark.session.children import active
 
     try:
-        frame = recomputed(database, view)
+        frame = recomputed(warehouse, view)
         with active(frame.sparkSession):
             try:
-                return _compared(database, view, frame)
+                return _compared(warehouse, view, frame)
             except PySparkException:  # which may depend on the order in which Spark asks conditions
-                return _compared(database, view, careful(frame))
+                return _compared(warehouse, view, careful(frame))
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
 
 
-def _compared(database: Warehouse, view: View, frame: DataFrame) -> Rows:
+def _compared(warehouse: Warehouse, view: View, frame: DataFrame) -> Rows:
     """The rows in which a view differs from a query."""
-    found = Relation(database, view).bag()
+    found = Relation(warehouse, view).bag()
     rest = _beyond_rounding(frame, found, view.fields, close)
     return rest if not len(rest) else _beyond_overflow(frame, found, rest, view.fields)
 
@@ -106,18 +106,18 @@ def _beyond_overflow(frame: DataFrame, found: Rows, rest: Rows, fields: tuple[Fi
     return rest.filter(np.array([_key(row, fields) in wrong for row in _values(rest)], dtype=np.bool_))
 
 
-def recomputed(database: Warehouse, view: View) -> DataFrame:
+def recomputed(warehouse: Warehouse, view: View) -> DataFrame:
     """The definition, run by Spark under its settings on the current rows of the tables that it reads."""
     from viewlet.spark.fragments.fragments import run
     from viewlet.spark.session.children import active, clone
     from viewlet.spark.session.session import FAULTY_RULES, leave_out
 
-    with active(clone(database.sessions.under(view.settings))) as spark:
+    with active(clone(warehouse.sessions.under(view.settings))) as spark:
         leave_out(spark, FAULTY_RULES)
         if view.definition is not None and "whole" not in view.fragments:
-            return database.reading.query(view.definition, spark=spark)
-        snapshot = database.store.snapshot()
-        return run(spark, view.fragments["whole"], [database.reading.frame(name, snapshot) for name in view.inputs])
+            return warehouse.reading.query(view.definition, spark=spark)
+        snapshot = warehouse.store.snapshot()
+        return run(spark, view.fragments["whole"], [warehouse.reading.frame(name, snapshot) for name in view.inputs])
 
 
 def close(a: Any, b: Any, slack: float = 0.0) -> bool:

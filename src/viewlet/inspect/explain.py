@@ -24,13 +24,13 @@ _WIDTH = 76
 _EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
 
 
-def explain(database: Warehouse, view: View, *, verbose: bool = False) -> str:
+def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
-    snapshot = database.store.snapshot()
+    snapshot = warehouse.store.snapshot()
     program = view.program
     head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
     lines = [head, *_operators(program), *_settled(view), *_under(view), "maps"]
-    sharers = _sharers(database, view)
+    sharers = _sharers(warehouse, view)
     lines += [
         f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
         for m in program.maps
@@ -38,10 +38,10 @@ def explain(database: Warehouse, view: View, *, verbose: bool = False) -> str:
     ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
-    lines += _statements(program, database.history(view.name), database.catalog.static(), verbose=verbose)
-    lines += _letting_go(program, set(database.catalog.own_maps(view)))
+    lines += _statements(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
+    lines += _letting_go(program, set(warehouse.catalog.own_maps(view)))
     lines += _weighed(program)
-    lines += _costs(view, database.history(view.name))
+    lines += _costs(view, warehouse.history(view.name))
     return "\n".join(lines)
 
 
@@ -79,10 +79,10 @@ def _under(view: View) -> list[str]:
     return [f"under {', '.join(own)}"] if own else []
 
 
-def _sharers(database: Warehouse, view: View) -> dict[str, str]:
+def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
     """Which other views use a view's maps too."""
     found: dict[str, list[str]] = {}
-    for other in database.catalog.views.values():
+    for other in warehouse.catalog.views.values():
         if other.name != view.name:
             for kept in other.program.maps:
                 found.setdefault(kept.name, []).append(other.name)
@@ -174,16 +174,16 @@ def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def status(database: Warehouse) -> dict[str, Any]:
+def status(warehouse: Warehouse) -> dict[str, Any]:
     """Epochs, sizes and timings, as plain values."""
-    snapshot = database.store.snapshot()
-    catalog = database.catalog
+    snapshot = warehouse.store.snapshot()
+    catalog = warehouse.catalog
     return {
         "epoch": snapshot.epoch,
-        "engine": database.engine,
+        "engine": warehouse.engine,
         "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
         "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
-        "epochs": [r for r in database.store.history() if r.get("kind") == "epoch"],
+        "epochs": [r for r in warehouse.store.history() if r.get("kind") == "epoch"],
     }
 
 

@@ -35,7 +35,7 @@ def _value(db: Database, table: str, field: Field, text: str) -> pa.Array:
         raise SqlError(f"DEFAULT {text} is a query", hint="a default is a constant expression")
     values = f"VALUES ({text})"
     rows = literal_rows(values, (field,))
-    if rows is not None and (db._core.sessions.are_plain or not depends_on_settings(values, (field,))):
+    if rows is not None and (db._warehouse.sessions.are_plain or not depends_on_settings(values, (field,))):
         return to_arrow(table, (field,), rows)[field.name].combine_chunks()
     found = collect(run_query(db, f"SELECT CAST({text} AS {ddl(field.type)})", {}), (field,))
     return to_arrow(table, (field,), found)[field.name].combine_chunks()

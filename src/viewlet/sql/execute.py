@@ -102,7 +102,7 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
 
 
 def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
-    if s.if_not_exists and db._core.catalog.known(s.name) is not None:
+    if s.if_not_exists and db._warehouse.catalog.known(s.name) is not None:
         return
     fields, rows = s.fields, None
     if s.query is not None:
@@ -124,13 +124,13 @@ def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
 
 
 def _create_view(db: Database, s: CreateView) -> None:
-    if s.if_not_exists and db._core.catalog.known(s.name) is not None:
+    if s.if_not_exists and db._warehouse.catalog.known(s.name) is not None:
         return
     db.create_view(s.name, s.query, policy=s.policy, replace=s.or_replace)
 
 
 def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) -> bool:
-    if if_exists and db._core.catalog.known(name) is None:
+    if if_exists and db._warehouse.catalog.known(name) is None:
         return False
     return db.drop(of_kind(db, kind, name).name, cascade=cascade)
 
@@ -138,4 +138,4 @@ def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) ->
 def _explain_only(db: Database, s: CreateView) -> str:
     from viewlet.inspect.explain import explain_program
 
-    return explain_program(db._core.define(s.name, s.query, policy=s.policy).program)
+    return explain_program(db._warehouse.define(s.name, s.query, policy=s.policy).program)

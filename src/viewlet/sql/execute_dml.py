@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def insert(db: Database, s: InsertInto, parameters: Parameters) -> int:
     """Put the rows of a query in; `overwrite`: instead of all that are there."""
-    table = db._core.catalog.table(s.table)
-    with db._core.writing():  # what is read is what is replaced
+    table = db._warehouse.catalog.table(s.table)
+    with db._warehouse.writing():  # what is read is what is replaced
         rows = _new_rows(db, table, s, parameters)
         with db.epoch() as e:
             if s.overwrite and len(db.table(s.table)):
@@ -38,7 +38,7 @@ def _new_rows(db: Database, table: Table, s: InsertInto, parameters: Parameters)
         return collect(as_rows_of(table, frame, columns_named(table, frame.columns)), table.fields)
     query, given = complete_values(s.query, columns_named(table, s.columns), table)
     rows = literal_rows(query, given, parameters)
-    if rows is None or (depends_on_settings(query, given) and not db._core.sessions.are_plain):
+    if rows is None or (depends_on_settings(query, given) and not db._warehouse.sessions.are_plain):
         return collect(as_rows_of(table, run_query(db, query, parameters), given), table.fields)
     return [dict(zip(table.names, row, strict=True)) for row in rows]
 
@@ -73,9 +73,9 @@ def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> Data
 
 def delete(db: Database, s: DeleteFrom, parameters: Parameters) -> int:
     """Take the rows of which the condition is true away."""
-    table = db._core.catalog.table(s.table)
+    table = db._warehouse.catalog.table(s.table)
     text = f"SELECT * FROM {named(table, s.alias)}" + (f" WHERE {s.where}" if s.where else "")
-    with db._core.writing():  # what is read is what is deleted
+    with db._warehouse.writing():  # what is read is what is deleted
         return db.delete(s.table, collect(run_query(db, text, parameters), table.fields))
 
 
@@ -86,9 +86,9 @@ def named(table: Table, alias: str | None) -> str:
 
 def update(db: Database, s: Update, parameters: Parameters) -> int:
     """The old rows go, the new ones come, in one epoch."""
-    table = db._core.catalog.table(s.table)
+    table = db._warehouse.catalog.table(s.table)
     columns_named(table, [column for column, _ in s.assignments])
-    with db._core.writing():
+    with db._warehouse.writing():
         frame = run_query(db, _both_rows(table, s), parameters)
         both = collect(frame, (*table.fields, *table.fields))
         width = len(table.fields)

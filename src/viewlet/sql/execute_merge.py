@@ -33,9 +33,9 @@ _FLAGS = (Field(_ROW, BIGINT), Field(_CLAUSE, INT))
 
 def merge(db: Database, s: Merge, parameters: Parameters) -> int:
     """Carry out a merge; the number of its epoch."""
-    table = db._core.catalog.table(s.table)
+    table = db._warehouse.catalog.table(s.table)
     first, width = len(_FLAGS), len(table.fields)
-    with db._core.writing():  # what is read is what is changed
+    with db._warehouse.writing():  # what is read is what is changed
         found = collect(run_query(db, _Texts(table, s).all(), parameters), (*_FLAGS, *table.fields, *table.fields))
         _refuse_ambiguous(found, s)
         gone, changed, added = (_with_action(found, s, action) for action in ("delete", "update", "insert"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def show(db: Database, s: Show) -> pa.Table:
     """The names and columns of all tables or views, or of those that are like a pattern."""
-    found = db._core.catalog.tables if s.kind == "tables" else db._core.catalog.views
+    found = db._warehouse.catalog.tables if s.kind == "tables" else db._warehouse.catalog.views
     shown = {name: item for name, item in found.items() if s.like is None or _is_like(name, s.like)}
     columns = [", ".join(map(str, item.fields)) for item in shown.values()]
     return _strings({"name": list(shown), "columns": columns})
@@ -35,7 +35,7 @@ def _is_like(name: str, pattern: str) -> bool:
 
 
 def show_columns(db: Database, name: str) -> pa.Table:
-    return _strings({"col_name": [f.name for f in db._core.catalog.find(name).fields]})
+    return _strings({"col_name": [f.name for f in db._warehouse.catalog.find(name).fields]})
 
 
 def show_create(db: Database, s: ShowCreate) -> pa.Table:
@@ -47,7 +47,7 @@ def show_create(db: Database, s: ShowCreate) -> pa.Table:
 
 def of_kind(db: Database, kind: str, name: str) -> Table | View:
     """The table, or the view, of a name."""
-    found = db._core.catalog.find(name)
+    found = db._warehouse.catalog.find(name)
     if isinstance(found, Table) != (kind == "table"):
         other = "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"
         raise UnknownName(f"{name} is a {other.split()[-1].lower()}", hint=f"write {other} {name}")
@@ -89,7 +89,7 @@ def _name(name: str) -> str:
 
 def describe(db: Database, s: Describe) -> pa.Table:
     """The columns of a table or view, as Spark shows them; `extended`: and what else is known of it."""
-    found = db._core.catalog.find(s.name)
+    found = db._warehouse.catalog.find(s.name)
     rows = [(f.name, str(f.type)) for f in found.fields]
     if s.extended:
         rows += [("", ""), ("# Detailed Table Information", ""), *_details(db, found)]
@@ -103,7 +103,7 @@ def described(rows: Iterable[tuple[str, str]]) -> pa.Table:
 
 
 def _details(db: Database, found: Table | View) -> list[tuple[str, str]]:
-    catalog = db._core.catalog
+    catalog = db._warehouse.catalog
     details = {"Name": found.name, "Type": "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"}
     details["Rows"] = f"{len(db.table(found.name)):,}"
     if isinstance(found, View):

@@ -23,7 +23,7 @@ def run_query(db: Database, text: str, parameters: Parameters) -> DataFrame:
     from pyspark.errors import AnalysisException, ParseException
 
     try:
-        return db._core.reading.query(text, parameters)
+        return db._warehouse.reading.query(text, parameters)
     except (AnalysisException, ParseException) as error:
         raise SqlError(" ".join(str(error).split("\n")[0].split())) from None
 

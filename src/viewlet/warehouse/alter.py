@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_columns(
-    database: Warehouse, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
+    warehouse: Warehouse, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
 ) -> None:
     """Put a wider table in the place of one, with all its rows; `values` are what the new columns hold in them."""
     if required := [f.name for f in new.fields if not f.nullable and f.name not in values]:
@@ -42,9 +42,9 @@ def add_columns(
             hint="give it a DEFAULT, or add it without NOT NULL",
         )
     fields = read_schema(table.name, (*table.fields, *new.fields), table.primary_key).fields
-    for view in database.catalog.views.values():
+    for view in warehouse.catalog.views.values():
         if table.name in view.inputs and "whole" not in view.fragments:
-            transaction.put(f"view/{view.name}", view_document(with_plan(database, view)))
+            transaction.put(f"view/{view.name}", view_document(with_plan(warehouse, view)))
     rows = _all_rows(transaction, table)
     wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
     _rewrite(transaction, table, wider, rows.with_columns({f.name: _column(f, values, len(rows)) for f in new.fields}))
@@ -73,29 +73,29 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
         transaction.append(bag, counted, layout)
 
 
-def with_plan(database: Warehouse, view: View) -> View:
+def with_plan(warehouse: Warehouse, view: View) -> View:
     """A view that holds Spark's plan of its definition, as the tables are now."""
     from viewlet.spark.fragments.fragments import make_whole, whole_inputs
 
     assert view.definition is not None, f"view {view.name} has neither a text nor a plan"
-    with database.sessions.analysed(view.definition, database.catalog.schemas(), view.settings) as analysis:
+    with warehouse.sessions.analysed(view.definition, warehouse.catalog.schemas(), view.settings) as analysis:
         cuts, inputs = whole_inputs(analysis)
         return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
 
 
-def drop_columns(database: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
+def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
     """Put a narrower table in the place of one, and fill the views that read its other columns again."""
     for name in names:
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
         raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
     tables = [(wider, _without(wider, names)) for wider in with_asides(table)]
-    views = narrowed(database, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
-    drop_maps(database.catalog, transaction, views)
+    views = narrowed(warehouse, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
+    drop_maps(warehouse.catalog, transaction, views)
     for wider, narrow in tables:
         _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
     if views:
-        fill_views(database, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
+        fill_views(warehouse, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
 
 
 def _without(table: Table, names: Sequence[str]) -> Table:
@@ -162,11 +162,11 @@ def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: s
         _rewrite(transaction, old, renamed, _all_rows(transaction, old))
 
 
-def rename_view(database: Warehouse, transaction: Transaction, view: View, to: str) -> None:
+def rename_view(warehouse: Warehouse, transaction: Transaction, view: View, to: str) -> None:
     """Define a view again under another name, and fill it."""
     from viewlet.warehouse.apply import backfill
 
-    catalog = database.catalog
+    catalog = warehouse.catalog
     refuse_read(catalog, view)
     if catalog.known(to) != view.name:
         catalog.refuse_taken(to)
@@ -174,12 +174,12 @@ def rename_view(database: Warehouse, transaction: Transaction, view: View, to: s
         raise SqlError(
             f"view {view.name} was defined by a DataFrame, which has no text", hint="create it under the other name"
         )
-    renamed = database.define(to, view.definition, policy=view.policy, replaced=[view.name], settings=view.settings)
+    renamed = warehouse.define(to, view.definition, policy=view.policy, replaced=[view.name], settings=view.settings)
     for bag in catalog.own_maps(view):
         transaction.drop(bag)
     transaction.remove(f"view/{view.name}")
-    backfill(database, transaction, renamed, log.info)
-    transaction.put(f"view/{to}", view_document(replace(renamed, created=database.store.epoch + 1)))
+    backfill(warehouse, transaction, renamed, log.info)
+    transaction.put(f"view/{to}", view_document(replace(renamed, created=warehouse.store.epoch + 1)))
 
 
 def column_named(table: Table, name: str) -> str:

@@ -140,32 +140,32 @@ def _has_keys_only(rows: Any, table: Table) -> bool:
 
 
 def apply_epoch(
-    database: Warehouse,
+    warehouse: Warehouse,
     transaction: Transaction,
     changed: list[tuple[TableChanges, Rows]],
     engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Append the tables' deltas and run the programs, on the database's engine or another; the epoch's record."""
+    """Append the tables' deltas and run the programs, on the warehouse's engine or another; the epoch's record."""
     started = time.perf_counter()
-    epoch = OpenEpoch(transaction, database.on_spark)
+    epoch = OpenEpoch(transaction, warehouse.on_spark)
     for changes, delta in changed:
         if len(delta):
             _append_table(epoch, changes.table, delta)
         append_dropped(transaction, changes)
-    readers = _readers(database.catalog, epoch.changes)
+    readers = _readers(warehouse.catalog, epoch.changes)
     if readers:
         transaction.write_ahead()
-    runner, choice = database.choose(
+    runner, choice = warehouse.choose(
         sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers), engine
     )
     views = {}
     for view in readers:
         if any(bag in epoch.changes for bag in view.reads):
-            weighed = estimate_refresh(database, view, epoch)
+            weighed = estimate_refresh(warehouse, view, epoch)
             run = _run_anew if weighed.recompute else _run_view
             views[view.name] = {**run(runner, view, epoch), "weighed": weighed.record()}
     for changes, delta in changed:
-        advance(database.catalog, epoch.transaction, changes.table, delta)
+        advance(warehouse.catalog, epoch.transaction, changes.table, delta)
     tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
@@ -228,7 +228,7 @@ _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
 
 
-def estimate_refresh(database: Warehouse, view: View, epoch: OpenEpoch) -> RefreshEstimate:
+def estimate_refresh(warehouse: Warehouse, view: View, epoch: OpenEpoch) -> RefreshEstimate:
     """What an epoch changes of what a view reads, beside all that it reads then."""
     deltas = [epoch.changes[bag] for bag in view.reads if bag in epoch.changes]
     changed = sum(map(len, deltas))
@@ -238,7 +238,7 @@ def estimate_refresh(database: Warehouse, view: View, epoch: OpenEpoch) -> Refre
         there = sum(contents.total() for contents in read) + sum(int(delta.weights.sum()) for delta in deltas)
     if _UPDATE * changed <= there + _FEW:
         return RefreshEstimate(changed, there, is_shared=False)
-    own = database.catalog.own_maps(view)
+    own = warehouse.catalog.own_maps(view)
     return RefreshEstimate(changed, there, is_shared=len(own) < sum(m.stored for m in view.program.maps))
 
 
@@ -297,7 +297,7 @@ def counts(delta: Rows) -> dict[str, int]:
 
 
 def backfill(
-    database: Warehouse,
+    warehouse: Warehouse,
     transaction: Transaction,
     view: View,
     progress: Callable[[str], None],
@@ -309,16 +309,16 @@ def backfill(
 
     `made` are the tables and views that the transaction puts in the place of those of the catalog.
     """
-    epoch = OpenEpoch(transaction, OnSparkSession(database.sessions, lambda _: view))
+    epoch = OpenEpoch(transaction, OnSparkSession(warehouse.sessions, lambda _: view))
     for bag in view.reads:
-        found = (made or {}).get(bag) or database.catalog.find(bag)
+        found = (made or {}).get(bag) or warehouse.catalog.find(bag)
         rows = contents_of(transaction, found) if inputs is None else inputs.get(bag)
         progress(f"view {view.name}: reading {bag}, {len(rows or ()):,} rows")
         if rows is not None and len(rows):
             epoch.changes[bag] = rows
     total = sum(len(rows) for rows in epoch.changes.values())
     progress(f"view {view.name}: computing from {total:,} rows")
-    runner, choice = database.choose(total, len(view.program.steps), engine)
+    runner, choice = warehouse.choose(total, len(view.program.steps), engine)
     made = _run_view(runner, view, epoch, initial=True)
     return {
         "kind": "create view",

@@ -34,21 +34,21 @@ _HINT = "correct the row, or let the definition expect its values: try_divide, t
 
 
 @contextmanager
-def blaming_changes(database: Warehouse, changed: Sequence[tuple[TableChanges, Rows]]) -> Iterator[None]:
+def blaming_changes(warehouse: Warehouse, changed: Sequence[tuple[TableChanges, Rows]]) -> Iterator[None]:
     """Let an epoch that fails inside of the block name the row of its changes that is the cause."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
         some = [(changes, part[changes.table.name]) for changes, _ in changed if changes.table.name in part]
-        apply_epoch(database, transaction, some, engine="inproc")
+        apply_epoch(warehouse, transaction, some, engine="inproc")
 
     try:
         yield
     except EvaluationError as error:
-        raise blame(database, error, {c.table.name: rows for c, rows in changed}, attempt) from None
+        raise blame(warehouse, error, {c.table.name: rows for c, rows in changed}, attempt) from None
 
 
 @contextmanager
-def blaming_contents(database: Warehouse, view: View, fill: Callable[..., Any]) -> Iterator[None]:
+def blaming_contents(warehouse: Warehouse, view: View, fill: Callable[..., Any]) -> Iterator[None]:
     """Let the filling of a view that fails inside of the block name the row of its inputs that is the cause."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
@@ -57,18 +57,18 @@ def blaming_contents(database: Warehouse, view: View, fill: Callable[..., Any]) 
     try:
         yield
     except EvaluationError as error:
-        with database.store.begin() as transaction:
-            inputs = {bag: contents_of(transaction, database.catalog.find(bag)) for bag in view.reads}
-        raise blame(database, error, inputs, attempt) from None
+        with warehouse.store.begin() as transaction:
+            inputs = {bag: contents_of(transaction, warehouse.catalog.find(bag)) for bag in view.reads}
+        raise blame(warehouse, error, inputs, attempt) from None
 
 
-def blame(database: Warehouse, error: EvaluationError, changes: Changes, attempt: Attempt) -> EvaluationError:
+def blame(warehouse: Warehouse, error: EvaluationError, changes: Changes, attempt: Attempt) -> EvaluationError:
     """An error with its expression, values and row."""
     failures = [error]
 
     def fails(at: Positions) -> bool:
         try:
-            with database.store.begin() as transaction:
+            with warehouse.store.begin() as transaction:
                 attempt(transaction, _some(changes, at))
         except EvaluationError as failure:
             failures.append(failure)
@@ -82,7 +82,7 @@ def blame(database: Warehouse, error: EvaluationError, changes: Changes, attempt
     locate(error)
     if len(at) == 1:
         ((name, row),) = _some(changes, at).items()
-        error.table = f"{'view' if name in database.catalog.views else 'table'} {name}"
+        error.table = f"{'view' if name in warehouse.catalog.views else 'table'} {name}"
         error.row = {column: values[0].as_py() for column, values in row.columns.items()}
         error.hint = error.hint or _HINT
     return error

@@ -61,15 +61,15 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
     return counts(netted[0][1]) if netted else {}
 
 
-def drop(database: Warehouse, found: Table | View, *, cascade: bool) -> None:
+def drop(warehouse: Warehouse, found: Table | View, *, cascade: bool) -> None:
     """Drop a table or view, and the views that read it if that is wanted."""
-    catalog, tables = database.catalog, with_asides(found) if isinstance(found, Table) else []
+    catalog, tables = warehouse.catalog, with_asides(found) if isinstance(found, Table) else []
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
     views = [*map(catalog.view, readers), *([found] if isinstance(found, View) else [])]
-    with database.store.begin() as transaction:
+    with warehouse.store.begin() as transaction:
         for table in tables:
             transaction.remove(f"table/{table.name}")
         for bag in [*(bag for table in tables for bag, _, _ in table.bags()), *catalog.own_maps(*views)]:

@@ -37,10 +37,10 @@ CHANGE_FIELDS = (
 class Relation:
     """A table or view, seen at one committed epoch: the last one when this was made."""
 
-    def __init__(self, database: Warehouse, found: Table | View) -> None:
-        self._database = database
+    def __init__(self, warehouse: Warehouse, found: Table | View) -> None:
+        self._warehouse = warehouse
         self._found = found
-        self._snapshot: Snapshot = database.store.snapshot()
+        self._snapshot: Snapshot = warehouse.store.snapshot()
 
     def __repr__(self) -> str:
         kind = "table" if isinstance(self._found, Table) else "view"
@@ -90,7 +90,7 @@ class Relation:
 
     def _is_superseded(self) -> bool:
         """Whether a writer in another process has put other files in the place of those that are read here."""
-        store = self._database.store
+        store = self._warehouse.store
         store.refresh()
         now = store.snapshot()
         return not now.has(self.name) or now.contents(self.name).refs() != self._snapshot.contents(self.name).refs()
@@ -121,13 +121,13 @@ class Relation:
         from viewlet.spark.session.handles import plan_of
         from viewlet.spark.session.jvm import Jvm
 
-        rows = self._database.reading.frame(self.name, self._snapshot)
-        return Jvm(self._database.session).frame(plan_of(rows))
+        rows = self._warehouse.reading.frame(self.name, self._snapshot)
+        return Jvm(self._warehouse.session).frame(plan_of(rows))
 
     @property
     def oldest(self) -> int:
         """The earliest epoch that `changes` can begin after: the changes up to it are no longer kept."""
-        return self._database.store.oldest(self.name)
+        return self._warehouse.store.oldest(self.name)
 
     def changes(self, since: int | None = None) -> pa.Table:
         """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.
@@ -141,7 +141,7 @@ class Relation:
 
     def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
         """The same for each epoch that changed anything, with its number."""
-        feed = self._database.store.feed(self.name, arguments.number("since", since))
+        feed = self._warehouse.store.feed(self.name, arguments.number("since", since))
         return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 
     def _change_schema(self) -> pa.Schema:

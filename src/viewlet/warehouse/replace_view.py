@@ -47,7 +47,7 @@ def drop_maps(catalog: Catalog, transaction: Transaction, views: Sequence[View])
 
 
 def fill_views(
-    database: Warehouse,
+    warehouse: Warehouse,
     transaction: Transaction,
     views: Sequence[View],
     changed: Mapping[str, Table],
@@ -61,28 +61,28 @@ def fill_views(
     made: dict[str, Table | View] = dict(changed)
     records: list[dict[str, Any]] = []
     for view in views:
-        records.append(backfill(database, transaction, view, progress, made=made, **(trial if not records else {})))
+        records.append(backfill(warehouse, transaction, view, progress, made=made, **(trial if not records else {})))
         transaction.put(f"view/{view.name}", view_document(view))
         made[view.name] = view
     return {**records[0], "views": {name: done for record in records for name, done in record["views"].items()}}
 
 
-def narrowed(database: Warehouse, tables: Sequence[Table], columns: str) -> list[View]:
+def narrowed(warehouse: Warehouse, tables: Sequence[Table], columns: str) -> list[View]:
     """The views that read some tables, in their order, over tables that lose columns which no view may read."""
-    catalog = database.catalog.with_tables(tables)
+    catalog = warehouse.catalog.with_tables(tables)
     names = {table.name for table in tables}
     readers = [v for v in catalog.views.values() if any(v.name in catalog.readers(name) for name in names)]
     direct = {v.name for v in readers if names & {*v.reads, *v.inputs}}
-    return [_over(database, view, catalog, direct, columns) if view.name in direct else view for view in readers]
+    return [_over(warehouse, view, catalog, direct, columns) if view.name in direct else view for view in readers]
 
 
-def _over(database: Warehouse, view: View, catalog: Catalog, redefined: set[str], columns: str) -> View:
+def _over(warehouse: Warehouse, view: View, catalog: Catalog, redefined: set[str], columns: str) -> View:
     """A view over other tables than it was made for, which must not make a difference."""
     error = InUse(f"view {view.name} reads {columns}", hint="drop it first")
     if view.definition is None or "whole" in view.fragments:  # its text is not all that it means
         raise InUse(f"view {view.name} reads the table, and its definition is kept as a plan", hint="drop it first")
     try:
-        made = database.define(
+        made = warehouse.define(
             view.name, view.definition, policy=view.policy, replaced=redefined, settings=view.settings, catalog=catalog
         )
     except ViewletError:

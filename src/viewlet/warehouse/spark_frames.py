@@ -86,8 +86,8 @@ def _gone(contents: TableContents, fields: tuple[Field, ...]) -> Rows:
 class Reading:
     """The names of tables and views, with their current rows, in sessions of ours."""
 
-    def __init__(self, database: Warehouse) -> None:
-        self._database = database
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
         self._frames: dict[str, tuple[int, Contents, DataFrame]] = {}
 
     def query(
@@ -98,8 +98,8 @@ class Reading:
         from viewlet.spark.session.leaves import mentions
         from viewlet.spark.session.session import EAGER_RULES, leave_out
 
-        mentioned = [name for name in self._database.catalog.names() if mentions(text, name)]
-        with active(spark or self._database.sessions.statement(text)) as spark:
+        mentioned = [name for name in self._warehouse.catalog.names() if mentions(text, name)]
+        with active(spark or self._warehouse.sessions.statement(text)) as spark:
             self.show(spark, mentioned)
             leave_out(spark, EAGER_RULES)
             return spark.sql(text, dict(parameters) if parameters else None)
@@ -108,22 +108,22 @@ class Reading:
         """Let names stand for the rows of the last committed epoch in a session."""
         from viewlet.spark.session.leaves import register
 
-        snapshot = self._database.store.snapshot()
-        for gone in self._frames.keys() - set(self._database.catalog.names()):
+        snapshot = self._warehouse.store.snapshot()
+        for gone in self._frames.keys() - set(self._warehouse.catalog.names()):
             del self._frames[gone]
         for name in names:
-            register(spark, self._database.sessions.warehouse, name, self.frame(name, snapshot))
+            register(spark, self._warehouse.sessions.warehouse, name, self.frame(name, snapshot))
 
     def frame(self, name: str, snapshot: Snapshot) -> DataFrame:
         """The rows of a table or view at a snapshot; those of the last one asked for are at hand."""
         from viewlet.spark.session.children import active
 
-        plain, contents = self._database.sessions.plain, snapshot.contents(name)
+        plain, contents = self._warehouse.sessions.plain, snapshot.contents(name)
         if isinstance(contents, TableContents):
             contents.check_files()
         epoch, there, frame = self._frames.get(name, (-1, contents, None))
         if frame is None or epoch != snapshot.epoch or there.runs != contents.runs or frame.sparkSession is not plain:
             with active(plain):
-                frame = frame_of(plain, self._database.catalog.find(name), snapshot)
+                frame = frame_of(plain, self._warehouse.catalog.find(name), snapshot)
             self._frames[name] = snapshot.epoch, contents, frame  # files stay as long as their contents are held
         return frame

@@ -137,11 +137,11 @@ class Warehouse:
                 self.subscriptions.notify()
 
 
-def _make_engine(name: str, core: Warehouse) -> Any:
+def _make_engine(name: str, warehouse: Warehouse) -> Any:
     if name == "spark":
         from viewlet.engine.cluster.runner import SparkEngine
 
-        return SparkEngine(lambda: core.sessions.plain, core.path)
+        return SparkEngine(lambda: warehouse.sessions.plain, warehouse.path)
     from viewlet.engine.inproc import InprocEngine
 
     return InprocEngine()
