@@ -10,7 +10,7 @@ import pytest
 
 import viewlet
 from viewlet import InUse, NameTaken, SqlError
-from viewlet.sql.words import quoted
+from viewlet.plan.words import quoted
 
 pytestmark = pytest.mark.spark
 

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.errors import SqlError, shortened
 from viewlet.plan.types import Field, Type, parse_type
-from viewlet.warehouse import arguments
 
 State = tuple[Any, ...]
 Columns = tuple[Any, ...]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
@@ -19,7 +20,6 @@ from viewlet.formatting import plural
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery, Transaction
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
-from viewlet.warehouse import arguments
 from viewlet.warehouse.apply import Epoch, apply_epoch, backfill, summary
 from viewlet.warehouse.blame import blaming_changes, blaming_contents
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides

@@ -28,6 +28,10 @@ POWERS: dict[str, tuple[Power, ...]] = {
 """The moments, functions of doubles, and the powers of which they need the sums."""
 
 
+SLOT = "_slot"
+"""The column of a map of sums that tells the digits of its double sums apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sum:
     """count, sum, avg or a moment of a column (or two), over the rows where `where` (a column) is true.

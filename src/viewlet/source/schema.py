@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.arrow_types import spark_type
 from viewlet.columns.kernels.collate import folding
 from viewlet.errors import SqlError
 from viewlet.plan.types import MONTHS, Field, Type, parse_type
-from viewlet.warehouse import arguments
 from viewlet.warehouse.expectations import Constraint, read_constraints
 
 
@@ -91,9 +91,9 @@ def _spelled(table: str, fields: tuple[Field, ...], name: str, what: str) -> Fie
 
 def _read(table: str, schema: Any) -> Schema:
     if isinstance(schema, str):
+        from viewlet.plan.words import quoted
         from viewlet.sql.parse import parse
         from viewlet.sql.statements import CreateTable
-        from viewlet.sql.words import quoted
 
         made = parse(f"CREATE TABLE {quoted(table)} ({schema})")
         assert isinstance(made, CreateTable)

@@ -4,6 +4,7 @@ Viewlet reads the frame of a statement (which table, which columns, which policy
 inside it stay text, for Spark to read: there is one meaning of SQL, and it is Spark's.
 """
 
+from viewlet.plan.words import split
 from viewlet.sql.literals import literal_rows
 from viewlet.sql.parse import parse
 from viewlet.sql.statements import (
@@ -31,7 +32,6 @@ from viewlet.sql.statements import (
     Statement,
     Update,
 )
-from viewlet.sql.words import split
 
 __all__ = [
     "AddColumns", "CreateTable", "CreateView", "DeleteFrom", "Describe", "DescribeHistory", "DescribeQuery", "Drop",

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from viewlet.errors import SqlError, ViewletError
 from viewlet.plan.types import Field, ddl
+from viewlet.plan.words import read_words
 from viewlet.source.intake import to_arrow
 from viewlet.source.schema import Schema
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.queries import collect, run_query
-from viewlet.sql.words import read_words
 
 if TYPE_CHECKING:
     from viewlet.database import Database

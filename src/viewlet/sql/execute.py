@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
@@ -34,7 +35,6 @@ from viewlet.sql.statements import (
     Statement,
     Update,
 )
-from viewlet.warehouse import arguments
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from viewlet.errors import SqlError, UnknownName
 from viewlet.plan.types import Field
+from viewlet.plan.words import quoted
 from viewlet.sql.statements import Describe, Show, ShowCreate
-from viewlet.sql.words import quoted
 from viewlet.warehouse.catalog import View
 from viewlet.warehouse.tables import Table
 

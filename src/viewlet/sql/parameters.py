@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viewlet.errors import SqlError
-from viewlet.sql.words import read_words
+from viewlet.plan.words import read_words
 
 Parameters = Mapping[str, Any]
 _POSITION = "viewlet_{}"

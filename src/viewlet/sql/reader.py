@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from viewlet.errors import SqlError
-from viewlet.sql.words import Word, read_words
+from viewlet.plan.words import Word, read_words
 
 _CLOSING = {"(": ")", "[": "]"}
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.source.schema import Schema, read_schema
 from viewlet.store import Transaction
-from viewlet.warehouse import arguments
 from viewlet.warehouse.catalog import Catalog, View, view_document
 from viewlet.warehouse.ddl import append_rows, put_table, with_asides
 from viewlet.warehouse.replace_view import drop_maps, fill_views, narrowed

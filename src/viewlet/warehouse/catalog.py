@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from viewlet import arguments
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Program, Step
-from viewlet.warehouse import arguments
 from viewlet.warehouse.expectations import Constraint
 from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import Watermark

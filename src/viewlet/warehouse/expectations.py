@@ -23,7 +23,7 @@ from viewlet.errors import EvaluationError, SqlError, ViewletError
 from viewlet.plan.expr import Column, Expr, substitute
 from viewlet.plan.nodes import Project, Scan
 from viewlet.plan.types import BIGINT, BOOLEAN, STRING, Field
-from viewlet.sql.words import quoted, read_words
+from viewlet.plan.words import quoted, read_words
 from viewlet.store import Layout
 
 if TYPE_CHECKING:

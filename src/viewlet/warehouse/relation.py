@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.python_values import pandas_values, python_values
@@ -17,7 +18,6 @@ from viewlet.errors import StoreError
 from viewlet.formatting import plural
 from viewlet.plan.types import Field
 from viewlet.store import GoneFile, Snapshot
-from viewlet.warehouse import arguments
 from viewlet.warehouse.catalog import View
 from viewlet.warehouse.tables import Table
 

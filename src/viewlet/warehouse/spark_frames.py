@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import BIGINT, Field
+from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import arrow_schema, from_arrow, spark_schema, to_arrow
-from viewlet.sql.words import quoted
 from viewlet.store import Contents, Snapshot, TableContents
 from viewlet.warehouse.catalog import View
 from viewlet.warehouse.tables import Table

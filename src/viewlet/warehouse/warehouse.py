@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from viewlet import arguments
 from viewlet.compile.rules import Rules
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.errors import SqlError, StoreError, shortened
 from viewlet.spark.fragments.spark_operators import OnSparkSession
 from viewlet.spark.sessions import Sessions, Settings
 from viewlet.store import Store
-from viewlet.warehouse import arguments
 from viewlet.warehouse.catalog import Catalog, View
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import Reading

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet import arguments
 from viewlet.columns.arrays import Mask, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
@@ -23,7 +24,6 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import SqlError, WrongArgument, shortened
 from viewlet.plan.types import Field, Type
 from viewlet.store import Contents, Layout
-from viewlet.warehouse import arguments
 
 if TYPE_CHECKING:
     from viewlet.program.program import Eviction

@@ -25,9 +25,8 @@ from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.exact.moments import Powers, finalize
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.errors import EvaluationError
-from viewlet.plan.sums import Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
+from viewlet.plan.sums import SLOT, Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
 from viewlet.plan.types import INTEGRAL
-from viewlet.program.terms import SLOT
 
 _BITS, _MASK = 32, np.int64(0xFFFFFFFF)
 

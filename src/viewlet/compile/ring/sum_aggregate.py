@@ -20,9 +20,9 @@ from viewlet.compile.ring.product import lower_clauses, lower_sums
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, columns_of, conjunction, rewrite
 from viewlet.plan.nodes import Aggregate, calls_of
 from viewlet.plan.show import show_expr
-from viewlet.plan.sums import POWERS, Sum, counts_rows, holder, is_sum, sum_columns, uses_slots
+from viewlet.plan.sums import POWERS, SLOT, Sum, counts_rows, holder, is_sum, sum_columns, uses_slots
 from viewlet.plan.types import BIGINT, BOOLEAN, INT, Field
-from viewlet.program.terms import SLOT, FinalizeSums, GroupSums, Term
+from viewlet.program.terms import FinalizeSums, GroupSums, Term
 
 
 def lower_aggregate(build: Builder, plan: Aggregate) -> tuple[Term, ...]:

@@ -12,8 +12,8 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy
 from viewlet.columns.exact.encoded_sums import decode
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows, alike, group
-from viewlet.plan.sums import Sum, sum_columns
-from viewlet.program.terms import SLOT, FinalizeSums
+from viewlet.plan.sums import SLOT, Sum, sum_columns
+from viewlet.program.terms import FinalizeSums
 
 if TYPE_CHECKING:
     from viewlet.engine.terms.compile_term import EpochReader, TermFn

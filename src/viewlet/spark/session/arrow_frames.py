@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.plan.types import INT, MONTHS, Field, Type
 from viewlet.spark.decode.data_types import encode_fields
 
 if TYPE_CHECKING:
+    from py4j.protocol import Py4JJavaError
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -61,6 +60,9 @@ def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
 
 def collected(frame: Any) -> pa.Table:
     """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     from viewlet.spark.session.jvm import quietly
 
     try:

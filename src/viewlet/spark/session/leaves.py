@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from viewlet.errors import UnknownName, UnsupportedQuery
 from viewlet.plan.types import Field
+from viewlet.plan.words import quoted
 from viewlet.spark.decode.data_types import encode_fields
 from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, class_of, copy_with, items
-from viewlet.sql.words import quoted
 
 Fields = tuple[Field, ...]
 _MARK = "viewlet"
