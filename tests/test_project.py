@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +52,38 @@ def reached_from(start: str) -> dict[str, str]:
                 found[wanted] = name
                 waiting.append(wanted)
     return found
+
+
+BASE = {"errors", "arguments", "formatting"}
+"""Modules at the root that everybody may import."""
+
+
+def layers() -> dict[str, set[str]]:
+    """What each folder may import from, as the table of ARCHITECTURE.md says."""
+    lines = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if re.match(r"\| `\w+/` \|", line)]
+    return {folder.strip("`/"): set(re.findall(r"\w+", allowed)) for _, folder, _, allowed, *_ in rows}
+
+
+def edges(path: Path) -> set[str]:
+    """The other folders and root modules that a source file imports from, except for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    found = (n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
+    return {name.split(".")[1] for name in found if name.startswith("viewlet.")}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if len(p.relative_to(SOURCE).parts) > 1], ids=module_of)
+def test_folders_import_from_the_layers_below(path: Path) -> None:
+    folder = path.relative_to(SOURCE).parts[0]
+    assert edges(path) - BASE - {folder} <= layers()[folder]
+
+
+def test_importing_viewlet_loads_no_spark() -> None:
+    code = "import sys, viewlet; sys.exit(any(m.split('.')[0] in ('pyspark', 'py4j', 'duckdb') for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.split(".")[1:2] and m.split(".")[1] in PURE])
