@@ -62,7 +62,7 @@ _VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_
 def _settled(view: View) -> list[str]:
     """That the operators say more than the query did, or that even they do not say all."""
     settled = [
-        "Spark leaves an answer open here (ties, orders, approximations); kept is the one that the operators say"
+        "Spark leaves an answer open here (ties, orders, approximations); Viewlet uses the ordering shown"
     ]
     labels = [note.label for _, note in operators(view.program.notes)]
     varying = [

@@ -15,7 +15,7 @@ from typing import Any
 from viewlet.plan import expr, nodes, sums, types
 from viewlet.program import access, program, terms
 
-VERSION = 1
+VERSION = 2
 """Of the stored form; a program of another version is refused, not misread."""
 
 _CLASSES: dict[str, type] = {
