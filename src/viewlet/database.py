@@ -49,8 +49,9 @@ class Database:
         durability: Durability = "epoch",
         read_only: bool = False,
         recover: bool = False,
+        trust: bool = True,
     ) -> None:
-        self._warehouse = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover)
+        self._warehouse = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover, trust)
 
     def __enter__(self) -> Database:
         return self
@@ -428,11 +429,21 @@ def connect(
     durability: Durability = "epoch",
     read_only: bool = False,
     recover: bool = False,
+    trust: bool = True,
 ) -> Database:
     """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
 
     `durability`: "epoch" syncs every epoch, a number groups them by milliseconds. `read_only` takes no lock and
     writes nothing: any number of readers go along with one writer. `recover` goes on from the last whole epoch of a
-    warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved.
+    warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved. `trust=False` runs no
+    code that is stored in the warehouse: views that need it can be read, but neither refreshed nor checked.
     """
-    return Database(path, spark=spark, engine=engine, durability=durability, read_only=read_only, recover=recover)
+    return Database(
+        path,
+        spark=spark,
+        engine=engine,
+        durability=durability,
+        read_only=read_only,
+        recover=recover,
+        trust=trust,
+    )

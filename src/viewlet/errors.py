@@ -13,6 +13,7 @@
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
     ├── StoreError                 the warehouse cannot be opened, read or written
     │   ├── CorruptFile            a file is torn or was altered
+    │   ├── UntrustedCode          stored code would have to run, and is not trusted
     │   └── WarehouseBusy          another process is writing
     └── SparkMissing               Spark is needed and cannot be started
         └── UnsupportedSpark       … or is of a version that Viewlet does not work with
@@ -124,6 +125,10 @@ class StoreError(ViewletError):
 
 class CorruptFile(StoreError):
     """A file of the warehouse is torn or was altered."""
+
+
+class UntrustedCode(StoreError):
+    """Code that is stored in the warehouse would have to run, and it was opened without trusting it."""
 
 
 class WarehouseBusy(StoreError):

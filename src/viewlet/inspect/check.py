@@ -117,7 +117,7 @@ def recomputed(warehouse: Warehouse, view: View) -> DataFrame:
         if view.definition is not None and "whole" not in view.fragments:
             return warehouse.reading.query(view.definition, spark=spark)
         snapshot = warehouse.store.snapshot()
-        return run(spark, view.fragments["whole"], [warehouse.reading.frame(name, snapshot) for name in view.inputs])
+        return run(spark, view.fragment("whole"), [warehouse.reading.frame(name, snapshot) for name in view.inputs])
 
 
 def close(a: Any, b: Any, slack: float = 0.0) -> bool:

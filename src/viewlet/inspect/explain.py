@@ -61,9 +61,7 @@ _VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_
 
 def _settled(view: View) -> list[str]:
     """That the operators say more than the query did, or that even they do not say all."""
-    settled = [
-        "Spark leaves an answer open here (ties, orders, approximations); Viewlet uses the ordering shown"
-    ]
+    settled = ["Spark leaves an answer open here (ties, orders, approximations); Viewlet uses the ordering shown"]
     labels = [note.label for _, note in operators(view.program.notes)]
     varying = [
         f"what {name} gives depends on how the rows happen to be laid out, in Spark itself too"

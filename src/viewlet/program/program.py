@@ -7,9 +7,10 @@ program is a value: it prints (`show`), it is stored with the view, and both eng
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
-from viewlet.plan.expr import Column, Expr
+from viewlet.plan.expr import Column, Expr, Handlers
 from viewlet.plan.types import Field
 from viewlet.program.chain import changes_read, maps_read
 from viewlet.program.terms import Term
@@ -104,6 +105,16 @@ class Program:
         own = {m.name for m in self.maps}
         bags = [bag for step in self.steps for term in step.terms for bag in changes_read(term)]
         return tuple(dict.fromkeys(bag for bag in bags if bag not in own))
+
+
+def has_users_code(node: Any) -> bool:
+    """Whether a program, or a part of one, calls functions of a user, whose code it holds."""
+    match node:
+        case Handlers():
+            return True
+        case tuple():
+            return any(map(has_users_code, node))
+    return is_dataclass(node) and any(has_users_code(getattr(node, f.name)) for f in fields(node))
 
 
 def check(program: Program) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 from viewlet import arguments
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName
+from viewlet.errors import NameTaken, SqlError, StoreError, UnknownName, UntrustedCode
 from viewlet.plan.types import Field
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
-from viewlet.program.program import Program, Step
+from viewlet.program.program import Program, Step, has_users_code
 from viewlet.warehouse.expectations import Constraint
 from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import Watermark
@@ -45,6 +45,8 @@ class View:
     created: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings of Spark under which the definition was made, and means what it means."""
+    trusted: bool = True
+    """Whether the code that is stored with it may run: fragments of Spark's plan, and functions of users."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -65,7 +67,21 @@ class View:
     @cached_property
     def ready(self) -> PreparedProgram:
         """The program with its terms compiled."""
+        if has_users_code(self.program):
+            self._refuse_untrusted()
         return prepare(self.program)
+
+    def fragment(self, name: str) -> bytes:
+        """A piece of Spark's plan, to be run."""
+        self._refuse_untrusted()
+        return self.fragments[name]
+
+    def _refuse_untrusted(self) -> None:
+        if not self.trusted:
+            raise UntrustedCode(
+                f"view {self.name} runs code that is stored in the warehouse, which was opened with trust=False",
+                hint="open it with trust=True if you trust whoever wrote it",
+            )
 
 
 def table_document(table: Table) -> dict[str, Any]:
@@ -115,7 +131,7 @@ def view_document(view: View) -> dict[str, Any]:
     }
 
 
-def read_view(name: str, document: Mapping[str, Any]) -> View:
+def read_view(name: str, document: Mapping[str, Any], *, trusted: bool) -> View:
     if document["version"] != VERSION:
         raise StoreError(
             f"view {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
@@ -131,13 +147,14 @@ def read_view(name: str, document: Mapping[str, Any]) -> View:
         document["position"],
         document["created"],
         document["settings"],
+        trusted,
     )
 
 
 class Catalog:
     """The tables and views of a warehouse, decoded once."""
 
-    def __init__(self, documents: Mapping[str, Any]) -> None:
+    def __init__(self, documents: Mapping[str, Any], *, trust: bool = True) -> None:
         self.tables: dict[str, Table] = {}
         self.views: dict[str, View] = {}
         for key, document in documents.items():
@@ -145,7 +162,7 @@ class Catalog:
             if kind == "table":
                 self.tables[name] = read_table(name, document)
             elif kind == "view":
-                self.views[name] = read_view(name, document)
+                self.views[name] = read_view(name, document, trusted=trust)
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
 
     def with_tables(self, tables: Iterable[Table]) -> Catalog:

@@ -42,11 +42,13 @@ class Warehouse:
         durability: Durability,
         read_only: bool,
         recover: bool,
+        trust: bool,
     ) -> None:
         if not isinstance(engine, str) or engine not in ("auto", "inproc", "spark"):
             raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
+        self._trust = trust
         self.sessions = Sessions(spark, lambda: self.catalog.names())
         self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
         self.path = self.store.root
@@ -65,7 +67,7 @@ class Warehouse:
         documents = self.store.state.catalog
         known, catalog = self._catalog
         if known is not documents:
-            catalog = Catalog(documents)
+            catalog = Catalog(documents, trust=self._trust)
             self._catalog = documents, catalog
         return catalog
 

@@ -114,7 +114,7 @@ class OnSparkSession:
         try:
             with active(self.sessions.under(found.settings)) as spark:
                 frames = [_frame(spark, rows, columns) for rows, columns in tables]
-                result = to_arrow(run(spark, found.fragments[fragment_name(term)], frames), fields)
+                result = to_arrow(run(spark, found.fragment(fragment_name(term)), frames), fields)
         except PySparkException as error:
             where = term.label if isinstance(term, SparkRowwise) else show_node(term.function)
             failure = as_evaluation_error(error, where)
