@@ -1,9 +1,8 @@
-"""A definition, SQL text or DataFrame, to the algebra: the stages of the front end.
+"""A definition, SQL text or DataFrame, to the algebra: the front end, whose stages are one tuple.
 
-    analysed by Spark → refused or accepted → grouped by collation keys → stabilized → separated → optimized by Spark
-    → joined by collation keys → lifted → normalized → decoded
+    analysed by Spark → refused or accepted → STAGES → decoded
 
-A stage takes one of Spark's plans and gives one with the same columns.
+A stage takes one of Spark's plans and gives one with the same columns, which is checked after each.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,6 +42,7 @@ from viewlet.spark.session.session import FAULTY_RULES, leave_out
 from viewlet.spark.session.settings import meaning_of
 
 _OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.logical\.View)"')
+_NULLABLE = re.compile(r'"(?:nullable|containsNull|valueContainsNull)": \w+')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
 
 
@@ -102,10 +102,8 @@ def analyse(
     columns = tuple(map(decode_declared, json.loads(analysed.schema().json())["fields"]))
     _refuse_duplicates(columns)
     _refuse_types(columns)
-    stable = stabilize(jvm, group_by_keys(jvm, analysed))
-    prepared = separate_users(jvm, spread_pivots(jvm, count_instead(jvm, stable)))
-    optimized = ask_harmless_first(jvm, join_by_keys(jvm, _optimized(jvm, prepared)))
-    final = normalize(jvm, lift(jvm, normalize(jvm, optimized)))
+    stable = _through(jvm, analysed, SETTLE)
+    final = _through(jvm, stable, STAGES[len(SETTLE) :])
     decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final), sparks_own=sparks_own(settings))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
@@ -125,7 +123,7 @@ def _analysed_text(jvm: Jvm, text: str) -> Node:
         raise _as_user_error(error) from None
 
 
-def _optimized(jvm: Jvm, plan: Node) -> Node:
+def optimize(jvm: Jvm, plan: Node) -> Node:
     """Spark's optimizer, without the rules that only serve one execution."""
     leave_out(jvm.spark, _RULES_LEFT_OUT)
     try:
@@ -133,6 +131,43 @@ def _optimized(jvm: Jvm, plan: Node) -> Node:
             return jvm.optimized(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
+
+
+Stage = Callable[[Jvm, Node], Node]
+
+SETTLE: tuple[Stage, ...] = (
+    # On the analysed plan, whose operators are still the user's: afterwards a definition has one answer.
+    group_by_keys,
+    stabilize,
+)
+STAGES: tuple[Stage, ...] = (
+    *SETTLE,
+    # Before the optimizer, which would take these apart, or fail on them.
+    count_instead,
+    spread_pivots,
+    separate_users,
+    optimize,
+    # On the optimized plan. Subqueries are lifted out of operators in their final form, and what that makes is normalized.
+    join_by_keys,
+    ask_harmless_first,
+    normalize,
+    lift,
+    normalize,
+)
+
+
+def _through(jvm: Jvm, plan: Node, stages: tuple[Stage, ...]) -> Node:
+    """What stages make of a plan."""
+    for stage in stages:
+        before, plan = _types(plan), stage(jvm, plan)
+        assert _types(plan) == before, f"{stage.__name__} changed the columns of a definition"
+    return plan
+
+
+def _types(plan: Node) -> list[str]:
+    """The types of a plan's columns, whatever their names are, and whether or not they are ever NULL."""
+    fields = json.loads(plan.schema().json())["fields"]
+    return [_NULLABLE.sub("", json.dumps(field["type"])) for field in fields]
 
 
 def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | UnknownName:
