@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -119,7 +120,8 @@ def test_rows_with_one_hash_stay_apart() -> None:
     """Two decimals whose 64-bit hashes are the same."""
     values = [Decimal("36893488147419103232"), Decimal("4233148493373801447")] * 2
     rows = Rows.of(pa.table({"d": pa.array(values, pa.decimal128(38, 0))}))
-    forced = Rows(rows.columns, rows.weights, {(0, ("d",)): rows.hashes() * 0})
+    forced = Rows(rows.columns, rows.weights)
+    forced.learn(("d",), np.zeros(len(rows), dtype=np.uint64))
     assert sorted(forced.consolidate()["d"].to_pylist()) == sorted(set(values))
     assert sorted(rows.consolidate()["d"].to_pylist()) == sorted(set(values))
 

@@ -17,9 +17,8 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.exact.encoded_sums import decode, encode
 from viewlet.columns.rows import Rows, group
 from viewlet.errors import EvaluationError
-from viewlet.plan.sums import Sum, sum_columns
+from viewlet.plan.sums import SLOT, Sum, sum_columns
 from viewlet.plan.types import BIGINT, DOUBLE, INT, Type, decimal
-from viewlet.program.terms import SLOT
 
 DOUBLES = st.floats(allow_nan=True, allow_infinity=True)
 
