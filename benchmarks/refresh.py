@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import viewlet
+from viewlet.engine.choose import EngineName
 from viewlet.spark.session.session import start_spark
 
 VIEWS = {
@@ -32,6 +33,7 @@ VIEWS = {
     " FROM sales s JOIN customers c ON s.cust = c.cust GROUP BY c.region, c.segment",
 }
 SIZES = (10, 1_000, 100_000)
+ENGINES: tuple[EngineName, ...] = ("inproc", "spark")
 
 
 def money(cents: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
@@ -81,13 +83,13 @@ class Warehouse:
         self.view = view
         self.db.create_view(view, VIEWS[view])
 
-    def epoch(self, size: int, engine: str) -> tuple[float, float]:
+    def epoch(self, size: int, engine: EngineName) -> tuple[float, float]:
         """One epoch, half of its rows new, half of them old ones that go: milliseconds in all, and for the view."""
         new = sales(self.rng, self.next, size // 2, self.customers)
         old = self.base.slice(self.gone, size - size // 2)
         self.next += size // 2
         self.gone += size - size // 2
-        self.db.engine = engine  # type: ignore[assignment]
+        self.db.engine = engine
         started = time.perf_counter()
         with self.db.epoch() as e:
             e.insert("sales", new)
@@ -131,7 +133,7 @@ def measure(spark: Any, rows: int, view: str) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as directory:
         warehouse = Warehouse(Path(directory) / "warehouse", spark, rows, view)
         again = recompute(spark, warehouse, Path(directory))
-        for engine in ("inproc", "spark"):
+        for engine in ENGINES:
             for size in (s for s in SIZES if s <= rows):
                 lines.append(_line(warehouse, size, engine, rows, again))
                 print(" | ".join(lines[-1]), file=sys.stderr, flush=True)
@@ -141,7 +143,7 @@ def measure(spark: Any, rows: int, view: str) -> list[list[str]]:
     return lines
 
 
-def _line(warehouse: Warehouse, size: int, engine: str, rows: int, again: tuple[float, float]) -> list[str]:
+def _line(warehouse: Warehouse, size: int, engine: EngineName, rows: int, again: tuple[float, float]) -> list[str]:
     warehouse.epoch(size, engine)
     times = 3 if engine == "spark" else 5 if size >= 100_000 else 30
     runs = [warehouse.epoch(size, engine) for _ in range(times)]

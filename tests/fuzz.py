@@ -30,6 +30,7 @@ from tests.oracle.cases import Case, cases
 from tests.oracle.coverage import Coverage, report
 from tests.oracle.play import Unplayable, play
 from tests.oracle.reduce import reduced
+from viewlet.engine.choose import EngineName
 
 PAGE = Path(__file__).parent.parent / "docs" / "fuzz.md"
 SHRINKING, EVERY = 90.0, 5.0
@@ -37,7 +38,7 @@ SHRINKING, EVERY = 90.0, 5.0
 FRESH = 2
 """Examples for each seed. Hypothesis begins with the simplest, which is played once in a run, and goes on with mutations
 of the second: cases with a seed each have more to say."""
-WEIGHTS = {"inproc": 4, "spark": 1}
+WEIGHTS: dict[EngineName, int] = {"inproc": 4, "spark": 1}
 """How many cases each engine gets in turn; one on Spark takes several times longer."""
 
 
@@ -76,7 +77,7 @@ class Run:
     def is_over(self) -> bool:
         return time.monotonic() > self.ends
 
-    def play(self, case: Case, engine: str) -> None:
+    def play(self, case: Case, engine: EngineName) -> None:
         """Play a case; whatever goes wrong is a finding."""
         self.counts["cases"] += 1
         self.counts["views"] += len(case.views)
@@ -122,7 +123,7 @@ class Search:
     """
 
     run: Run
-    engine: str
+    engine: EngineName
     outcomes: dict[str, Finding | None] = field(default_factory=dict)
     first: Finding | None = None
     smallest: Case | None = None
@@ -190,9 +191,9 @@ class Search:
         return False
 
 
-def engines(named: str) -> Iterator[str]:
+def engines(named: list[EngineName]) -> Iterator[EngineName]:
     """The engines in turn."""
-    return itertools.cycle([e for e in named.split(",") for _ in range(WEIGHTS[e])])
+    return itertools.cycle([e for e in named for _ in range(WEIGHTS[e])])
 
 
 def summary(run: Run, options: argparse.Namespace) -> str:
@@ -229,7 +230,7 @@ def main() -> int:
     if unknown := set(options.engine.split(",")) - WEIGHTS.keys():
         parser.error(f"there is no engine {', '.join(sorted(unknown))}: inproc, spark, or inproc,spark")
     run = Run(small_session(), ends=time.monotonic() + 60 * options.minutes)
-    for number, engine in zip(itertools.count(options.seed), engines(options.engine), strict=False):
+    for number, engine in zip(itertools.count(options.seed), engines(options.engine.split(",")), strict=False):
         if run.is_over:
             break
         Search(run, engine).start(number, options.depth)

@@ -27,6 +27,7 @@ from pyspark.sql.types import StructField, StructType
 from tests.conftest import small_session
 from tests.spark_examples import SPARKS_OWN, compare, fails_in_spark
 from viewlet import Database
+from viewlet.engine.choose import EngineName
 from viewlet.errors import RejectedEpoch, SqlError, UnknownName, UnsupportedQuery, ViewletError
 from viewlet.spark.session.jvm import quietly
 from viewlet.sql import split
@@ -53,14 +54,14 @@ class Report:
         yield from self.wrong
 
 
-def run_file(path: Path, spark: Any, engine: str, report: Report) -> None:
+def run_file(path: Path, spark: Any, engine: EngineName, report: Report) -> None:
     """All statements of a file, in a warehouse and a session of their own."""
     text, session = path.read_text(encoding="utf-8"), spark.newSession()
     for name, value in SETTING.findall(text):
         session.conf.set(name, value)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Database(Path(folder) / "w", spark=session, engine=engine) as db,  # type: ignore[arg-type]
+        Database(Path(folder) / "w", spark=session, engine=engine) as db,
     ):
         for line, statement in _statements(text):
             if QUERY.match(statement):

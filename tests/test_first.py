@@ -19,6 +19,7 @@ from viewlet.columns import hash as hashing
 from viewlet.columns import rows as bags
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
+from viewlet.engine.choose import EngineName
 from viewlet.store import contents
 from viewlet.store.access import ranges
 from viewlet.store.contents import Contents
@@ -131,7 +132,7 @@ SAMPLES: list[list[Any]] = [
 
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
-def test_min_and_max_follow_what_comes_and_goes(engine: str, tmp_path: Path, spark: Any) -> None:
+def test_min_and_max_follow_what_comes_and_goes(engine: EngineName, tmp_path: Path, spark: Any) -> None:
     chosen, there = random.Random(7), list[Any]()
     with viewlet.connect(tmp_path / "w", spark=spark, engine=engine) as db:
         db.sql("CREATE TABLE t (k INT, i BIGINT, f DOUBLE, d DECIMAL(20,2), day DATE)")

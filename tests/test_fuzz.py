@@ -12,12 +12,13 @@ from tests.fuzz import Finding, Run, Search
 from tests.oracle import found
 from tests.oracle.cases import Case
 from tests.oracle.coverage import Coverage, report
+from viewlet.engine.choose import EngineName
 
 
 class Broken(Run):
     """A run in which every view with UNPIVOT is wrong."""
 
-    def play(self, case: Case, engine: str) -> None:
+    def play(self, case: Case, engine: EngineName) -> None:
         if any("UNPIVOT" in query.text for _, query in case.views):
             raise Finding("wrong", "UNPIVOT")
 

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 
 from tests.oracle.cases import Case, cases
 from tests.oracle.play import Unplayable, play
+from viewlet.engine.choose import EngineName
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +26,7 @@ FACTOR = 20 if THOROUGH else 1
 FIRST = random.randrange(10**9) if THOROUGH else 0
 
 
-def keep_playing(spark: Any, engine: str, shard: int, examples: int, depth: int) -> None:
+def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, depth: int) -> None:
     """Play some cases of a seed's; a failure is shrunk where there is time for it."""
     phases = [Phase.generate, Phase.shrink] if THOROUGH else [Phase.generate]
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.spark_examples import Outcome, examples, functions, play_constant, play_varied, queries_in, varied
 from viewlet import Database
+from viewlet.engine.choose import EngineName
 from viewlet.errors import UnsupportedQuery
 
 pytestmark = pytest.mark.spark
@@ -23,8 +24,8 @@ TIERS = ("ring", "monoid", "keyed", "recompute")
 QUICK = {"inproc": ("array_sort", "lag", "make_ym_interval", "rand"), "spark": ("collect_set", "make_interval")}
 
 
-def open_database(path: Path, spark: Any, engine: str) -> Database:
-    return Database(path / "w", spark=spark, engine=engine)  # type: ignore[arg-type]
+def open_database(path: Path, spark: Any, engine: EngineName) -> Database:
+    return Database(path / "w", spark=spark, engine=engine)
 
 
 SKETCHES = ("histogram_numeric",)
@@ -58,7 +59,7 @@ def _safe(name: str) -> str:
 
 
 @pytest.mark.parametrize("engine", ["inproc", "spark"])
-def test_some_functions(tmp_path: Path, spark: Any, engine: str) -> None:
+def test_some_functions(tmp_path: Path, spark: Any, engine: EngineName) -> None:
     with open_database(tmp_path, spark, engine) as db:
         for name in QUICK[engine]:
             found = outcomes(db, name, examples(spark, name)[:1])

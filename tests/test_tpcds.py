@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,8 +14,8 @@ from workloads.tpcds.changes import Shop
 from workloads.tpcds.data import SCHEMAS, tables
 
 from viewlet import Database
+from viewlet.engine.choose import EngineName
 
-Engine = Literal["inproc", "spark"]
 SHARDS = 3
 THESIS = [f"q{number:02d}" for number in (3, 7, 19, 27, 34, 42, 43, 46, 52, 55, 68, 73, 79)]
 LATER = {"q12", "q26", "q42", "q48", "q52", "q55", "q59", "q63", "q68", "q73", "q82", "q89", "q99"}
@@ -24,7 +24,7 @@ SOME = ["q03", "q98"]
 """A star with LIMIT and a window over sums, for the engine whose epochs take seconds."""
 
 
-def create(names: list[str], path: Path, spark: Any, engine: Engine) -> Shop:
+def create(names: list[str], path: Path, spark: Any, engine: EngineName) -> Shop:
     """A filled warehouse with some of the queries as views."""
     shop = Shop()
     with Database(path, spark=spark, engine=engine) as db:
@@ -38,7 +38,9 @@ def create(names: list[str], path: Path, spark: Any, engine: Engine) -> Shop:
     return shop
 
 
-def change(shop: Shop, names: list[str], path: Path, spark: Any, engine: Engine, epochs: int, every: int = 1) -> None:
+def change(
+    shop: Shop, names: list[str], path: Path, spark: Any, engine: EngineName, epochs: int, every: int = 1
+) -> None:
     """Every view is right after every so many epochs, and says something at some time."""
     with Database(path, spark=spark, engine=engine) as db:
         speaking = {name for name in names if says_something(db, name)}
@@ -74,7 +76,7 @@ def test_some_views_stay_right_on_spark(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize(("engine", "epochs"), [("inproc", 5), ("spark", 1)])
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_all_views_stay_right(shard: int, engine: Engine, epochs: int, spark: Any, tmp_path: Path) -> None:
+def test_all_views_stay_right(shard: int, engine: EngineName, epochs: int, spark: Any, tmp_path: Path) -> None:
     names = list(QUERIES)[shard::SHARDS]
     change(create(names, tmp_path, spark, engine), names, tmp_path, spark, engine, epochs)
 

@@ -17,12 +17,13 @@ from pyspark.sql.types import VariantVal
 
 from tests.oracle.cases import Case, Change, TableCase
 from tests.oracle.queries import Column, Query
+from viewlet.engine.choose import EngineName
 
 FOUND = Path(__file__).parent / "found"
 _COLUMN = re.compile(r"(\w+) (.+)")
 
 
-def write(case: Case, engine: str, about: str, folder: Path) -> Path:
+def write(case: Case, engine: EngineName, about: str, folder: Path) -> Path:
     """Keep a case; the name of the file follows from what is in it."""
     document = {
         "about": about,
@@ -39,7 +40,7 @@ def write(case: Case, engine: str, about: str, folder: Path) -> Path:
     return path
 
 
-def read(path: Path) -> tuple[Case, str]:
+def read(path: Path) -> tuple[Case, EngineName]:
     """A case, and the engine that it was found on."""
     document = json.loads(path.read_text(encoding="utf-8"))
     tables = [TableCase(n, tuple(map(_column, t["columns"])), t["key"]) for n, t in document["tables"].items()]

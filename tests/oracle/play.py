@@ -16,6 +16,7 @@ from tests.oracle.cases import Case, Change, Row, elsewhere
 from tests.oracle.judge import Judge, Unplayable, judge_of
 from tests.oracle.queries import Query
 from viewlet import Database
+from viewlet.engine.choose import EngineName
 from viewlet.engine.terms import regroup_groups as regroup
 
 __all__ = ["Unplayable", "play"]
@@ -52,7 +53,7 @@ class Model:
 
 
 def play(
-    case: Case, path: Path, spark: Any, engine: str, seen: Seen | None = None, *, every_epoch: bool = True
+    case: Case, path: Path, spark: Any, engine: EngineName, seen: Seen | None = None, *, every_epoch: bool = True
 ) -> None:
     """Every view equals what Spark SQL returns, after every epoch or just the last, and to another reader.
 
@@ -60,10 +61,11 @@ def play(
     """
     judge = judge_of(spark)
     judge.begin(case.tables, case.settings, path.parent / "judge")
-    with Database(path, spark=judge.user, engine=engine) as db:  # type: ignore[arg-type]
+    with Database(path, spark=judge.user, engine=engine) as db:
         Game(case, db, judge, every_epoch).play()
-        for name, _ in case.views if seen else ():
-            seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
+        if seen is not None:
+            for name, _ in case.views:
+                seen(judge.frame(name)._jdf.queryExecution().analyzed().toJSON())
         judge.move(elsewhere(case.settings))
         for name in db._warehouse.catalog.views:
             wrong = db.check(name)
