@@ -17,13 +17,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import viewlet
+from tests.local_epoch import LocalEpoch
 from viewlet import EvaluationError
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.compile import compile_view
 from viewlet.engine.groups import compile_plan
 from viewlet.engine.terms.top_k import compile_top_k
-from viewlet.plan.expr import Call, Column, Named, Order
+from viewlet.plan.expr import Call, Column, Named, Order, columns_of
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Top
 from viewlet.plan.types import BOOLEAN, DOUBLE, INT, STRING, Field
 from viewlet.program.codec import from_json, to_json
@@ -78,13 +79,12 @@ class Bag:
 
 
 @dataclass
-class Memory:
+class Memory(LocalEpoch):
     """An epoch over bags in memory."""
 
     q: Bag
     r: Bag
     changes: dict[str, Rows] = field(default_factory=dict)
-    initial = False
 
     def change(self, bag: str) -> Rows | None:
         return self.changes.get(bag)
@@ -142,7 +142,8 @@ class Kept:
     def sort_key(self, row: Row) -> tuple[Any, ...]:
         """What Python compares rows by, as Spark would."""
         values = dict(zip(NAMES, row, strict=True))
-        keys = [(o, k) for o in self.term.limit.order for k in _keys(o, values[o.key.name])]  # type: ignore[union-attr]
+        order = self.term.limit.order
+        keys = [(o, k) for o in order for name in columns_of(o.key) for k in _keys(o, values[name])]
         return tuple(Descending(k) if o.descending else k for o, k in keys)
 
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
+from tests.local_epoch import LocalEpoch
 from viewlet.columns import rows as columns_rows
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
@@ -24,6 +25,7 @@ from viewlet.plan.types import BIGINT, TIMESTAMP, Field
 from viewlet.program.terms import Sessionize
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.runs import Run
 from viewlet.store.runs.write_runs import make_map_run
 
 Span = tuple[int, int, int]
@@ -32,13 +34,11 @@ NAMES = ("k", "a", "b", "first", "last")
 KINDS = (pa.int64(), *[pa.timestamp("us", "UTC")] * 4)
 
 
-class OneMap:
+class OneMap(LocalEpoch):
     """An epoch that knows a delta and the rows of one map."""
 
-    initial = False
-
     def __init__(self, layout: Layout) -> None:
-        self.delta, self.runs, self.layout = Rows.empty({}), [], layout  # type: ignore[var-annotated]
+        self.delta, self.runs, self.layout = Rows.empty({}), list[Run](), layout
 
     def change(self, bag: str) -> Rows:
         return self.delta
@@ -87,7 +87,7 @@ def test_sessions_are_those_of_all_rows(by_key: bool, hashes: int | None, histor
             arrays = [pa.array(list(c), kind) for c, kind in zip(columns, KINDS, strict=False)]
             weights = np.array([w for _, w in batch], dtype=np.int64)
             epoch.delta = Rows(dict(zip(NAMES, arrays, strict=False)), weights).consolidate()
-            if (changed := run(epoch)) is not None:  # type: ignore[arg-type]
+            if (changed := run(epoch)) is not None:
                 epoch.runs += make_map_run(Path(), changed, epoch.layout)
             for span, weight in batch:
                 there[span] += weight
@@ -101,7 +101,13 @@ def test_only_what_a_change_meets_is_read(tmp_path: Path, spark: Any, monkeypatc
     """A thousand sessions of one group, of which an epoch reads those that it touches."""
     read: list[int] = []
     inside = Contents.inside
-    monkeypatch.setattr(Contents, "inside", lambda *given: read.append(len((found := inside(*given))[1])) or found)
+
+    def noted(*given: Any) -> Any:
+        found = inside(*given)
+        read.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(Contents, "inside", noted)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         db.sql("CREATE TABLE t (ts TIMESTAMP, x INT)")
         db.create_view("v", "SELECT session_window, sum(x) AS s FROM t GROUP BY session_window(ts, '1 minute')")
