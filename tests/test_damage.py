@@ -20,7 +20,7 @@ import viewlet
 from tests.crash_writer import Rows, changes
 from tests.test_crash import VIEWS, expected
 from viewlet import CorruptFile
-from viewlet.store import Limits
+from viewlet.store import Limits, TableContents
 
 pytestmark = pytest.mark.spark
 
@@ -149,7 +149,9 @@ def test_spark_is_not_given_a_damaged_file(warehouse: Warehouse, tmp_path: Path,
     shutil.copytree(warehouse.root, root)
     with viewlet.connect(root, spark=spark) as db:
         assert db.sql("SELECT count(*) AS n FROM items")["n"].to_pylist() == [len(warehouse.rows)]
-        (first, *_) = db._warehouse.store.snapshot().contents("items").positive_files()  # type: ignore[attr-defined]
+        items = db._warehouse.store.snapshot().contents("items")
+        assert isinstance(items, TableContents)
+        (first, *_) = items.positive_files()
         file, whole = Path(first), Path(first).read_bytes()
         file.unlink()
         if damage != "remove":

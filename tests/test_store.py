@@ -169,7 +169,9 @@ def test_all_types_survive(tmp_path: Path) -> None:
         commit(store, "m", rows, Layout(tuple(columns), ("s", "d"), (("b",),)))
         commit(store, "t", rows, Layout(tuple(columns), (), form="table"))
         store.settle()
-        assert len(store.snapshot().contents("t").positive_files()) == 1  # type: ignore[attr-defined]
+        table = store.snapshot().contents("t")
+        assert isinstance(table, TableContents)
+        assert len(table.positive_files()) == 1
     with Store.open(tmp_path / "w") as store:
         for name in ("m", "t"):
             read = store.snapshot().contents(name).consolidated()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store import Layout, Limits, Store, open_contents, write_runs
+from viewlet.store import Layout, Limits, Store, TableContents, open_contents, write_runs
 from viewlet.store.files import checksum
 from viewlet.store.log import frames
 from viewlet.store.log.mark import Mark, make_mark, read_mark
@@ -90,8 +90,11 @@ def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:
     fill(tmp_path)
     (path,) = (tmp_path / "data").glob("*.parquet")
     flip(path, 100)
-    with Store.open(tmp_path) as store, pytest.raises(CorruptFile, match=path.name):
-        store.snapshot().contents("t").positive_files()  # type: ignore[attr-defined]
+    with Store.open(tmp_path) as store:
+        table = store.snapshot().contents("t")
+        assert isinstance(table, TableContents)
+        with pytest.raises(CorruptFile, match=path.name):
+            table.positive_files()
 
 
 def test_every_flipped_bit_of_a_log_is_found_or_harmless(tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def set_mark_back(root: Path, end: int) -> None:
 def test_flipped_bit_in_the_last_record_of_a_killed_writer_is_found(tmp_path: Path) -> None:
     store = fill(tmp_path, close=False)
     commit(store, "m", make(k=[7], v=["text without zeros"]), MAP)
-    path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
+    path = tmp_path / store._writing()._log.name
     whole = path.read_bytes()
     set_mark_back(tmp_path, 0)
     flip(path, len(whole) - 40)
@@ -146,10 +149,10 @@ def test_flipped_bit_in_the_last_record_of_a_killed_writer_is_found(tmp_path: Pa
 def test_a_log_cut_anywhere_is_refused_and_can_be_gone_on_from(tmp_path: Path) -> None:
     """Between two records it looks whole; the mark says that it is not."""
     store = Store.open(tmp_path / "w")
-    ends = [store._writer._log.end]  # type: ignore[union-attr]
+    ends = [store._writing()._log.end]
     for i in range(4):
         commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
-        ends.append(store._writer._log.end)  # type: ignore[union-attr]
+        ends.append(store._writing()._log.end)
     store.close()
     for i, cut in enumerate(sorted({*ends[:-1], *range(ends[0], ends[-1], 50)})):
         root = tmp_path / str(i)
@@ -170,7 +173,7 @@ def test_a_log_cut_anywhere_is_refused_and_can_be_gone_on_from(tmp_path: Path) -
 def test_a_torn_last_record_is_a_crash(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         commit(store, "m", make(k=[1], v=["a"]), MAP)
-        end = store._writer._log.end  # type: ignore[union-attr]
+        end = store._writing()._log.end
         commit(store, "m", make(k=[2], v=["a"]), MAP)
     path = tmp_path / "log" / "1.log"
     whole = path.read_bytes()
@@ -243,7 +246,7 @@ def test_cut_first_record_is_named(tmp_path: Path) -> None:
 def test_unwritten_sectors_at_the_end_are_a_torn_record(tmp_path: Path) -> None:
     """A power cut can leave a file longer than what was written of it."""
     store = fill(tmp_path, close=False)
-    path = tmp_path / store._writer._log.name  # type: ignore[union-attr]
+    path = tmp_path / store._writing()._log.name
     end = path.stat().st_size
     commit(store, "m", make(k=[7], v=[os.urandom(1000).hex()]), Layout(("k", "v"), ("k",), indexes=(("v",),)))
     data = path.read_bytes()
@@ -263,7 +266,7 @@ def test_hole_in_a_tail_that_was_never_synced_ends_the_log(tmp_path: Path) -> No
     ends = []
     for i in range(3):
         commit(store, "m", make(k=[i], v=["a"]), Layout(("k", "v"), ("k",)))
-        ends.append(store._writer._log.end)  # type: ignore[union-attr]
+        ends.append(store._writing()._log.end)
     path = tmp_path / "log" / "1.log"
     whole = path.read_bytes()
     path.write_bytes(whole[: ends[0]] + bytes(ends[1] - ends[0]) + whole[ends[1] :])
@@ -340,7 +343,7 @@ def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> 
         store.settle()  # opening it sweeps once, which without a grace may hit what comes right after
         with store.begin() as transaction:
             refs = write_runs(store.data_directory, make(k=[1], v=["a"]), MAP, name="task")
-            store._writer._sweep(0.0)  # type: ignore[union-attr]
+            store._writing()._sweep(0.0)
             transaction.adopt("m", refs, MAP, TYPES)
             transaction.commit()
         assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1}

@@ -91,7 +91,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.floor = self.place()
 
     def place(self) -> tuple[int, int]:
-        log = self.store._writer._log  # type: ignore[union-attr]
+        log = self.store._writing()._log
         return log.number, log.end
 
     def teardown(self) -> None:
