@@ -15,7 +15,7 @@ import pytest
 
 from tests.test_catalyst import TABLES, analysed, golden
 from viewlet.errors import StoreError
-from viewlet.plan.nodes import Filter, Generate, Project
+from viewlet.plan.nodes import Filter, Generate, Plan, Project, children, leaves, origin_of
 from viewlet.plan.types import Field, Type
 
 if TYPE_CHECKING:
@@ -177,26 +177,30 @@ def test_weights_pass_through_rows(spark: SparkSession, name: str) -> None:
     }
     analysis = analysed(spark, queries.get(name) or golden(name))
     top = analysis.plan.rows if isinstance(analysis.plan, Filter) else analysis.plan
-    assert top.origin is not None
-    below = top.rows  # type: ignore[union-attr]
+    (below,) = children(top)
     columns = [f.name for f in TABLES["orders"]]
     rows = frame(spark, "orders", table_rows("orders", 1))
     inputs = (
-        run(spark, make_whole(analysis, below.origin, _scans(analysis, below)), [rows])
+        run(spark, make_whole(analysis, _origin(below), _scans(below)), [rows])
         if below.columns[0].name in columns
         else rows
     )
     weighted = inputs.selectExpr("*", "CAST(3 AS bigint) AS _weight")
-    found = run(spark, make_rowwise(analysis, top.origin), [weighted])
-    wanted = run(spark, make_whole(analysis, top.origin, (below.origin,)), [inputs])
+    found = run(spark, make_rowwise(analysis, _origin(top)), [weighted])
+    wanted = run(spark, make_whole(analysis, _origin(top), (_origin(below),)), [inputs])
     assert found.columns == [*(f.name for f in top.columns), "_weight"]
     assert bag(found) == bag(wanted.selectExpr("*", "CAST(3 AS bigint) AS _weight"))
 
 
-def _scans(analysis: Any, plan: Any) -> tuple[int, ...]:
-    from viewlet.plan.nodes import Scan, children
+def _origin(plan: Plan) -> int:
+    """The operator of Spark's plan that a node of an analysis mirrors."""
+    found = origin_of(plan)
+    assert found is not None
+    return found
 
-    return (plan.origin,) if isinstance(plan, Scan) else tuple(o for c in children(plan) for o in _scans(analysis, c))
+
+def _scans(plan: Plan) -> tuple[int, ...]:
+    return tuple(map(_origin, leaves(plan)))
 
 
 def test_a_piece_from_the_middle(spark: SparkSession) -> None:
@@ -204,20 +208,18 @@ def test_a_piece_from_the_middle(spark: SparkSession) -> None:
     from viewlet.spark.fragments.fragments import make_keyed, run
 
     analysis = analysed(spark, "SELECT name, min(total) AS t FROM orders JOIN customers USING (cust) GROUP BY name")
-    below = analysis.plan.rows  # type: ignore[union-attr]
+    (below,) = children(analysis.plan)
     rows = spark.createDataFrame(
         [(Decimal("1.00"), "x", 1), (Decimal("2.00"), "x", 1), (Decimal("3.00"), "x", 2)],
         "total decimal(12,2), name string, _key bigint",
     )
     found = run(
-        spark, make_keyed(analysis, analysis.plan.origin or 0, (below.origin,)), [rows.select(*_order(below), "_key")]
+        spark,
+        make_keyed(analysis, _origin(analysis.plan), (_origin(below),)),
+        [rows.select(*(f.name for f in below.columns), "_key")],
     )
     assert found.columns == ["name", "t", "_key"]
     assert bag(found) == Counter([repr(["x", Decimal("1.00"), 1]), repr(["x", Decimal("3.00"), 2])])
-
-
-def _order(plan: Any) -> list[str]:
-    return [f.name for f in plan.columns]
 
 
 def test_the_result_of_one_fragment_is_the_input_of_another(spark: SparkSession) -> None:
@@ -227,15 +229,13 @@ def test_the_result_of_one_fragment_is_the_input_of_another(spark: SparkSession)
     analysis = analysed(
         spark, "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.cust = b.cust AND a.id < b.id"
     )
-    join = analysis.plan.rows  # type: ignore[union-attr]
+    (join,) = children(analysis.plan)
     rows = frame(spark, "orders", table_rows("orders", 1))
-    left, right = (
-        run(spark, make_whole(analysis, side.origin, _scans(analysis, side)), [rows])
-        for side in (join.left, join.right)
-    )
-    found = run(spark, make_whole(analysis, 0, (join.left.origin, join.right.origin)), [left, right])
+    sides = tuple(map(_origin, children(join)))
+    left, right = (run(spark, make_whole(analysis, _origin(side), _scans(side)), [rows]) for side in children(join))
+    found = run(spark, make_whole(analysis, 0, sides), [left, right])
     assert bag(found) == run_whole(spark, analysis.text or "")
-    swapped = run(spark, make_whole(analysis, 0, (join.left.origin, join.right.origin)), [right, left])
+    swapped = run(spark, make_whole(analysis, 0, sides), [right, left])
     assert bag(swapped) == bag(found)
 
 
@@ -322,7 +322,7 @@ def test_another_process_runs_it(spark: SparkSession, tmp_path: Path) -> None:
     table = {"pairs": (Field("id", Type("bigint")), Field("cust", Type("bigint")))}
     analyse(spark, "SELECT * FROM pairs", table)
     add = F.udf(lambda x: None if x is None else x + 1, "bigint")
-    definitions = [
+    definitions: list[str | DataFrame] = [
         "SELECT cust, collect_list(id) AS l FROM pairs GROUP BY cust",
         spark.table("pairs").select(add("cust").alias("x")),
     ]
