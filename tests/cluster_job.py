@@ -35,7 +35,7 @@ def main(master: str, path: str) -> None:
         db.delete("orders", [{"id": i} for i in range(0, 500, 7)])
         assert db.check().num_rows == 0
         assert db.history()[-1]["engine"] == "spark"
-        executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # type: ignore[union-attr]
+        executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
     spark.stop()
     sys.stdout.write(f"well, on {executors} executors\n")
 

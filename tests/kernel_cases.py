@@ -79,12 +79,12 @@ def sql(expr: Expr) -> str:
             return f"({sql(args[0])} IN ({', '.join(map(sql, args[1:]))}))"
         case Call(function, args, kind):
             texts = [sql(arg) for arg in args]
-            name = (
+            field = (
                 args[1].value if function in ("get_field", "get_list_field") and isinstance(args[1], Literal) else None
             )
             given = args[0].type if args else None
             return SQL[function.partition("[")[0]].format(
-                *texts, all=", ".join(texts), type=kind, name=name, given=given
+                *texts, all=", ".join(texts), type=kind, name=field, given=given
             )
     raise AssertionError(expr)
 
@@ -300,10 +300,10 @@ def _nested() -> Iterator[Call]:
     for kind in ALL:
         yield _call("array", a(kind), b(kind))
     yield _call("array", a(INT), _number(None), _number(3))
-    for kind in ("array", "array_string", "array_struct", "map"):
-        yield _call("size", a(kind))
-    for kind, order in product(("array", "array_string", "array_struct", "array_array"), (True, False)):
-        yield _call("sort_array", a(kind), Literal(order, BOOLEAN))
+    for name in ("array", "array_string", "array_struct", "map"):
+        yield _call("size", a(name))
+    for name, order in product(("array", "array_string", "array_struct", "array_array"), (True, False)):
+        yield _call("sort_array", a(name), Literal(order, BOOLEAN))
 
 
 def _hashes() -> Iterator[Call]:

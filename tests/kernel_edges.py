@@ -33,10 +33,9 @@ def _integers(bits: int) -> list[int | None]:
 
 
 def _floats(code: str) -> list[float | None]:
-    unpack = {
-        "f": lambda bits: struct.unpack("f", struct.pack("I", bits))[0],
-        "d": lambda bits: struct.unpack("d", struct.pack("Q", bits))[0],
-    }[code]
+    def unpack(bits: int) -> float:
+        return struct.unpack(code, struct.pack({"f": "I", "d": "Q"}[code], bits))[0]
+
     one = {"f": 0x3F800000, "d": 0x3FF0000000000000}[code]
     nan, inf = float("nan"), float("inf")
     edge = [2.0**31, -(2.0**31) - 1, 2.0**63, -(2.0**63), 127.5]

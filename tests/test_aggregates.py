@@ -108,7 +108,7 @@ class Highest(viewlet.ColumnAggregate):
         return state[0]
 
 
-AGGREGATES = {
+AGGREGATES: dict[str, viewlet.Aggregate | viewlet.ColumnAggregate] = {
     "squares": Squares(),
     "longest": Longest(),
     "chained": Chained("-"),

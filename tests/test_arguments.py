@@ -100,8 +100,8 @@ def test_wrong_things_are_refused(db: Database, name: str) -> None:
         (lambda db: db.create_view("v", 7), r"^the definition of view v is 7"),
         (lambda db: db.table(None), r"^the name of a table or view is None"),
         (lambda db: db.drop_columns("t", 5), r"^the columns to drop is 5, .*a text or a list of texts"),
-        (lambda db: viewlet.connect(None), r"^the path of a warehouse is None"),
-        (lambda db: viewlet.connect(db.path.parent / "x", spark="local"), r"^spark is 'local', a str \(hint: give a SparkSession"),
+        (lambda db: viewlet.connect(None), r"^the path of a warehouse is None"),  # type: ignore[arg-type]
+        (lambda db: viewlet.connect(db.path.parent / "x", spark="local"), r"^spark is 'local', a str \(hint: give a SparkSession"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_the_refusal_says(db: Database, call: Callable[[Database], Any], message: str) -> None:

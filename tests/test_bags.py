@@ -16,8 +16,8 @@ STRUCT = pa.struct([("x", pa.float64()), ("y", pa.string())])
 
 
 def differ(found: list[Any], expected: list[Any], kind: pa.DataType, texts: str = "") -> bool:
-    tables = [pa.table({"c": pa.array(values, kind)}) for values in (found, expected)]
-    return bool(difference(*tables, texts))
+    ours, theirs = (pa.table({"c": pa.array(values, kind)}) for values in (found, expected))
+    return bool(difference(ours, theirs, texts))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def master(tmp_path: Path) -> Iterator[str]:
     for i in range(2):
         work = ["-d", str(tmp_path / f"worker{i}"), "-c", "1", "-m", "1g"]
         commands.append([f"{DEPLOY}.worker.Worker", "--host", "127.0.0.1", *web, *work, f"spark://127.0.0.1:{port}"])
-    processes = []
+    processes: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
             log = (tmp_path / f"log{len(processes)}").open("w")

@@ -8,6 +8,7 @@ and read the difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from viewlet.inspect.explain import explain_program
 from viewlet.program.codec import from_json, to_json
 from viewlet.program.program import Program
 from viewlet.spark.analyse import analyse
-from viewlet.sql import CreateTable, parse
+from viewlet.sql import CreateTable, Statement, parse
 from viewlet.warehouse.define import ABILITIES
 
 pytestmark = pytest.mark.spark
@@ -74,7 +75,7 @@ QUERIES = {
     "orderbook": orderbook.QUERIES,
     "tpcds": tpcds.QUERIES,
 }
-TABLES = {
+TABLES: dict[str, Sequence[Statement]] = {
     "tpch": [parse(text) for text in tpch.schema().values()],
     "orderbook": [parse(text) for text in orderbook.TABLES],
     "tpcds": list(tpcds.TABLES.values()),

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import SparkSession, functions
-from pyspark.sql.classic.column import Column as SparkColumn
+from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.types import DataType
 
 from tests.kernel_cases import FAMILIES, WITHOUT_ANSI, as_of, sql
@@ -34,24 +35,24 @@ pytestmark = pytest.mark.spark
 
 def _column_for(spark: SparkSession, expr: Expr) -> SparkColumn:
     """Spark's column for an expression: a struct of its value, NULL where it fails."""
-    jvm = spark._jvm
+    jvm: Any = spark._jvm
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     parse = spark._jsparkSession.sessionState().sqlParser().parseExpression
     if isinstance(expr, Call) and expr.function == "normalize_float":
         normalized = jvm.org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero(parse(sql(expr.args[0])))
-        value = SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(normalized))
+        value = ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(normalized))
         return functions.struct(value.alias("v"))
     if isinstance(expr, Call) and expr.function.startswith("collation_key"):
         key = expressions.CollationKey(parse(sql(expr)))
-        return functions.struct(SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(key)).alias("v"))
+        return functions.struct(ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(key)).alias("v"))
     if isinstance(expr, Call) and expr.function == "precise_time":
         kinds = [jvm.org.apache.spark.sql.types.DataType.fromDDL(str(k)) for k in (expr.args[0].type, expr.type)]
         given = parse(f"CAST({sql(expr.args[0])} AS {expr.args[0].type})")
         converted = expressions.PreciseTimestampConversion(given, *kinds)
-        value = SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(converted))
+        value = ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(converted))
         return functions.struct(value.alias("v"))
     wrapped = expressions.TryEval(parse(f"named_struct('v', if(row < 0, NULL, {sql(expr)}))"))
-    return SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(wrapped))
+    return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(wrapped))
 
 
 def _typed(call: Call, kind: DataType) -> Call:
@@ -170,6 +171,7 @@ def _condition(spark: SparkSession, expr: Expr, row: pa.Table) -> str:
 @contextmanager
 def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     before = spark.conf.get(name)
+    assert before is not None
     spark.conf.set(name, value)
     yield
     spark.conf.set(name, before)

@@ -107,7 +107,9 @@ def float_cases() -> list[Case]:
     for name in (*NUMBERS, "wild"):
         cases += [percentile(name, share) for share in (0.0, 0.3, 0.5, 1.0)]
         cases += [
-            ranked(name, share, **how) for share in (0.0, 0.1, 0.5, 0.7, 1.0) for how in ({}, {"descending": True})
+            ranked(name, share, descending=descending)
+            for share in (0.0, 0.1, 0.5, 0.7, 1.0)
+            for descending in (False, True)
         ]
     cases += [ranked("int", 0.4, where=G_ABOVE_2), ranked("int", 0.4, where=G_ABOVE_2, descending=True)]
     return cases
@@ -184,7 +186,7 @@ def listagg(name: str, mark: str, *order: tuple[str, str], distinct: bool = Fals
     value = {"NULL": None, "', '": ", ", "X'2c00'": b",\x00"}[mark]
     keys = [column(n) for n, _ in order]
     function = f"listagg[{', '.join(way for _, way in order)}]"
-    args = (x, Literal(value, kind if value is not None else Type("void")), *keys)
+    args: tuple[Expr, ...] = (x, Literal(value, kind if value is not None else Type("void")), *keys)
     terms = ", ".join(f"{k.name} {way}" for k, (_, way) in zip(keys, order, strict=True))
     text = f"listagg({'distinct ' * distinct}{x.name}, {mark}) within group (order by {terms})"
     call = Reduce(function, args, kind, distinct=distinct, where=where)
@@ -284,7 +286,7 @@ def failing(function: str, kind: Type, values: list[Any], result: Type) -> tuple
     return plan, Rows.of(pa.table({"x": pa.array(values, type=arrow_type(kind))}))
 
 
-FAILURES = {
+FAILURES: dict[str, tuple[str, Type, list[Any], Type, str]] = {
     "sum of bigint": ("sum", BIGINT, [2**63 - 1, 1], BIGINT, "ARITHMETIC_OVERFLOW"),
     "sum of negative bigint": ("sum", BIGINT, [-(2**63), -1], BIGINT, "ARITHMETIC_OVERFLOW"),
     "sum of decimal": ("sum", decimal(38, 0), [Decimal(10**38 - 1), Decimal(1)], decimal(38, 0), "ARITHMETIC_OVERFLOW"),

@@ -54,7 +54,7 @@ def window_cases() -> list[tuple[Over, str, bool]]:
     x = column("decimal(18,4)")
     cases: list[tuple[Over, str, bool]] = []
     for name in RANKS:
-        args = (Literal(3, INT),) if name == "ntile" else ()
+        args: tuple[Expr, ...] = (Literal(3, INT),) if name == "ntile" else ()
         kind = DOUBLE if name in ("percent_rank", "cume_dist") else INT
         cases.append((Over(name, args, kind, ROWS_TO_HERE), f"{name}({3 if args else ''})", False))
     for name, step in (("lag", -2), ("lead", 1), ("lag", 3), ("lead", 0)):

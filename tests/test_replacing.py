@@ -31,7 +31,7 @@ class Shop:
         self.db, self.spark, self.views = db, spark.newSession(), dict[str, str]()
         db.sql(f"CREATE TABLE orders (id INT, cust INT, total INT, note STRING, PRIMARY KEY (id)){options}")
         db.sql("CREATE TABLE names (cust INT, name STRING)")
-        self.orders = [(i, i % 4, i, f"n{i}") for i in range(12)]
+        self.orders: list[Row] = [(i, i % 4, i, f"n{i}") for i in range(12)]
         self.names = [(0, "a"), (1, "b"), (2, "x"), (3, None)]
         db.insert("orders", self.orders)
         db.insert("names", self.names)

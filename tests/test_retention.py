@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,9 +73,9 @@ def test_changes_are_kept_up_to_so_many_bytes_and_the_last_one_always(db: viewle
 
 
 @pytest.mark.parametrize("limits", [{}, {"epochs": 0}, {"age": timedelta(0)}, {"bytes": -1}])
-def test_a_retention_that_keeps_nothing_is_refused(db: viewlet.Database, limits: dict[str, int]) -> None:
+def test_a_retention_that_keeps_nothing_is_refused(db: viewlet.Database, limits: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="how long"):
-        db.set_retention(**limits)  # type: ignore[arg-type]
+        db.set_retention(**limits)
 
 
 def test_the_setting_and_the_feed_outlive_the_process(db: viewlet.Database) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,12 @@ def rows_of(chance: random.Random, table: str, count: int) -> list[tuple[Any, ..
     def key() -> int | None:
         return None if chance.random() < 0.1 else chance.randrange(4)
 
-    make = {
+    make: dict[str, Callable[[], tuple[Any, ...]]] = {
         "r": lambda: (key(), key(), number(chance, "0.25", 20)),
         "s": lambda: (key(), key(), number(chance, "0.5", 12), chance.choice([None, 0.1, 1e300, -0.0, 2.5])),
         "t": lambda: (key(), key(), chance.choice([None, -3, 0, 7, 1 << 40])),
-    }[table]
-    return [make() for _ in range(count)]
+    }
+    return [make[table]() for _ in range(count)]
 
 
 def change(db: viewlet.Database, chance: random.Random) -> None:

@@ -84,9 +84,9 @@ class Case:
         added = Column("v", self.added)
         total = total_of(self.added)
         some = Call("is_not_null", (Column("h", STRING),), BOOLEAN)
-        calls = (Reduce("count", (), BIGINT), Reduce("count", (added,), BIGINT), Reduce("sum", (added,), total))
+        calls = [Reduce("count", (), BIGINT), Reduce("count", (added,), BIGINT), Reduce("sum", (added,), total)]
         if self.added in (TINYINT, INT):
-            calls += (Reduce("avg", (added,), DOUBLE),)
+            calls.append(Reduce("avg", (added,), DOUBLE))
         return (*calls, *(replace(c, where=some) for c in calls))
 
 

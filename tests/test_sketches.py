@@ -73,7 +73,7 @@ def test_every_number_of_empty_registers(spark: SparkSession, bits: int) -> None
     estimate = Estimate(np.array([bits, 6, float("inf")]).tobytes())
     java: Any = spark._jvm
     used = np.arange(registers, dtype=np.int64)
-    ours = estimate(used * 0.25, used)
+    ours = estimate(used.astype(np.float64) * 0.25, used)
     math = java.java.lang.Math
     assert ours.tolist() == [math.round(registers * math.log(registers / float(registers - n))) for n in used.tolist()]
 

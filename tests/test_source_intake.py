@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,12 @@ TABLE = pa.table(
 EXPECTED = [{"id": r[0], "name": r[1], "total": r[2]} for r in ROWS]
 
 
-class SparkRow(tuple):
+NamedSale = namedtuple("NamedSale", "total id name")
+Strangers = namedtuple("Strangers", "a b c")
+Pair = namedtuple("Pair", "b a")
+
+
+class SparkRow(tuple[Any, ...]):
     """What PySpark's Row looks like."""
 
     __fields__ = ("total", "id", "name")
@@ -48,14 +54,14 @@ class Sale:
     """A row whose fields stand in another order than the table's."""
 
     name: str | None
-    total: Decimal
+    total: Decimal | int
     id: int
 
 
 class AttrsSale:
     """What a class made by attrs looks like."""
 
-    __attrs_attrs__ = tuple(namedtuple("Attribute", "name")(name) for name in ("name", "id", "total"))
+    __attrs_attrs__ = tuple(SimpleNamespace(name=name) for name in ("name", "id", "total"))
 
     def __init__(self, row: tuple[Any, ...]) -> None:
         self.id, self.name, self.total = row
@@ -70,7 +76,7 @@ KINDS: dict[str, Any] = {
     "dicts with other case": [{k.upper(): v for k, v in row.items()} for row in DICTS],
     "other mappings": [OrderedDict(row) for row in DICTS],
     "dicts and tuples": [DICTS[0], ROWS[1]],
-    "named tuples": [namedtuple("Sale", "total id name")(row[2], row[0], row[1]) for row in ROWS],
+    "named tuples": [NamedSale(row[2], row[0], row[1]) for row in ROWS],
     "dataclasses": [Sale(name=row[1], total=row[2], id=row[0]) for row in ROWS],
     "attrs classes": [AttrsSale(row) for row in ROWS],
     "rows of Spark": [SparkRow((row[2], row[0], row[1])) for row in ROWS],
@@ -121,7 +127,7 @@ def test_some_columns_only() -> None:
     ("data", "message"),
     [
         ([{"id": 1, "name": "a"}], "table sales, row 1: column total is missing (hint: given: id, name)"),
-        ([namedtuple("Sale", "a b c")(*ROWS[0])], "table sales, row 1: column id is missing (hint: given: a, b, c)"),
+        ([Strangers(*ROWS[0])], "table sales, row 1: column id is missing (hint: given: a, b, c)"),
         ([*DICTS, {**DICTS[0], "extra": 1}], "table sales, row 3: there is no column 'extra'"),
         ([ROWS[0], (1, "a")], "table sales, row 2: too few values: 2 for 3 columns"),
         ([(1, "a", Decimal(1), 7)], "table sales, row 1: too many values: 4 for 3 columns"),
@@ -217,7 +223,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("map<int, string>", [(1, "x")], [(1, "x")]),
     ("struct<a: int, b: string>", {"b": "x", "a": 1}, {"a": 1, "b": "x"}),
     ("struct<a: int, b: string>", (1, None), {"a": 1, "b": None}),
-    ("struct<a: int, b: string>", namedtuple("S", "b a")("x", 1), {"a": 1, "b": "x"}),
+    ("struct<a: int, b: string>", Pair("x", 1), {"a": 1, "b": "x"}),
     ("struct<name: string, id: bigint, total: int>", Sale("x", 3, 1), {"name": "x", "id": 1, "total": 3}),
     ("array<struct<a: date>>", [{"a": "2024-01-01"}], [{"a": dt.date(2024, 1, 1)}]),
     ("variant", {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}, {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}),

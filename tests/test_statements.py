@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -93,13 +93,14 @@ def test_parameters(kept: Kept, spark: Any) -> None:
     db.sql("UPDATE t SET x = ?, k = ? WHERE id = ?", [Decimal("0.25"), 30, 4])
     db.sql("DELETE FROM t WHERE id IN (:a, :b)", a=1, b=2)
     kept.holds([(3, None, Decimal("2.50")), (4, 30, Decimal("0.25"))])
-    for text, given, message in [
+    refused: list[tuple[str, Mapping[str, Any] | Sequence[Any], str]] = [
         ("SELECT ?, ?", [1], "2 markers `\\?`, and 1"),
         ("INSERT INTO t VALUES (:id, 1, 1)", {"no": 1}, "no value for the parameter :id"),
         ("SELECT :id", {"no": 1}, "UNBOUND_SQL_PARAMETER"),
         ("SELECT ?", "text", "not a str"),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE id = :id", {"id": 1}, "takes no parameters"),
-    ]:
+    ]
+    for text, given, message in refused:
         with pytest.raises(SqlError, match=message):
             db.sql(text, given)
 

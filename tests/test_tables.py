@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,11 +191,16 @@ def test_a_small_epoch_is_synced_once(tmp_path: Path, monkeypatch: pytest.Monkey
         db.insert("t", [(i, "x" * 100) for i in range(20_000)])
         db._warehouse.store.settle()
         synced: list[int] = []
+
+        def noting(sync: Callable[[int], None]) -> Callable[[int], None]:
+            def noted(descriptor: int) -> None:
+                synced.append(descriptor)
+                sync(descriptor)
+
+            return noted
+
         for name in ("fsync", "fdatasync"):
-            real = getattr(os, name)
-            monkeypatch.setattr(
-                os, name, lambda descriptor, real=real: (synced.append(descriptor), real(descriptor))[1]
-            )
+            monkeypatch.setattr(os, name, noting(getattr(os, name)))
         with db.epoch() as epoch:
             epoch.delete("t", [(i, "x" * 100) for i in range(3_000)])
             epoch.insert("t", [(100_000 + i, "y" * 100) for i in range(3_000)])

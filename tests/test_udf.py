@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,16 +48,21 @@ def mean_of(x: pd.Series) -> float:
     return float(x.mean())
 
 
+def vectorized(function: Callable[[pd.Series], Any]) -> Any:
+    """A pandas function of doubles, whose annotations say what kind it is: a form that PySpark's types leave out."""
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    return pandas_udf(function, "double")  # type: ignore[call-overload]
+
+
 @pytest.fixture
 def functions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The session with some functions registered: an increment, a half, a mean; as Python and pandas functions."""
-    from pyspark.sql import functions as F
-
     monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
 
     spark.udf.register("plus_one", lambda x: None if x is None else x + 1, "bigint")
-    spark.udf.register("half", F.pandas_udf(half, "double"))
-    spark.udf.register("mean_of", F.pandas_udf(mean_of, "double"))
+    spark.udf.register("half", vectorized(half))
+    spark.udf.register("mean_of", vectorized(mean_of))
     yield spark
     for name in ("plus_one", "half", "mean_of"):
         spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
@@ -109,7 +114,7 @@ def test_functions_on_the_spark_engine(functions: SparkSession, tmp_path: Path) 
 def test_a_function_in_a_data_frame(table: viewlet.Database) -> None:
     from pyspark.sql import functions as F
 
-    halved = F.pandas_udf(half, "double")
+    halved = vectorized(half)
     table.insert("t", FIRST)
     frame = table.spark.table("t").where(F.col("x").isNotNull())
     table.create_view("halves", frame.select("k", halved("x").alias("y")))

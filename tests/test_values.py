@@ -24,7 +24,7 @@ def db(tmp_path: Path, spark: Any) -> Iterator[viewlet.Database]:
         yield db
 
 
-ORDERS = [{"b": 1, "a": 2}, {"a": 2, "b": 1}, {"c": None, "a": 0, "b": 1}]
+ORDERS: list[dict[str, int | None]] = [{"b": 1, "a": 2}, {"a": 2, "b": 1}, {"c": None, "a": 0, "b": 1}]
 
 
 def test_maps_keep_the_order_of_their_entries(db: viewlet.Database, spark: Any) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,12 @@ def test_what_is_older_is_final(path: Path, spark: Any) -> None:
         final = (
             r"table clicks, row 1 \(id=1\): it is older than the watermark, 2024-05-01 12:50:00, so \w+ is not possible"
         )
-        for change in (
+        changes: list[Callable[[viewlet.Epoch], None]] = [
             lambda e: e.delete("clicks", [(1,)]),
             lambda e: e.delete("clicks", [(1, "a", at(0))]),
             lambda e: e.upsert("clicks", [(1, "a", at(70))]),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(RejectedEpoch, match=final), db.epoch() as e:
                 change(e)
         db.upsert("clicks", [(2, "late", at(1))])  # the new row is late; the one that is there stays

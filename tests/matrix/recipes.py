@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from viewlet.matrix import diagonal, iterate
 
-Shape = tuple[int | str, int | str]
-INPUTS: dict[str, Shape] = {"X": ("n", "m"), "y": ("n", 1), "S": ("k", "k"), "B": ("k", 2), "C": (4, 4)}
+Dims = tuple[int | str, int | str]
+Shape = Dims | tuple[()]
+"""Rows and columns, or nothing: a number's."""
+INPUTS: dict[str, Dims] = {"X": ("n", "m"), "y": ("n", 1), "S": ("k", "k"), "B": ("k", 2), "C": (4, 4)}
 START = {"n": 7, "m": 4, "k": 5}
 FULL = slice(None)
 

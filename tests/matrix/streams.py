@@ -15,7 +15,10 @@ SMALLEST = 3
 
 def first(random: np.random.Generator) -> Arrays:
     """Matrices to start from."""
-    return {name: random.normal(size=[START.get(d, d) for d in shape]) for name, shape in INPUTS.items()}
+    return {
+        name: random.normal(size=[START[d] if isinstance(d, str) else d for d in shape])
+        for name, shape in INPUTS.items()
+    }
 
 
 def step(random: np.random.Generator, arrays: Arrays) -> tuple[dict[str, Any], Arrays]:

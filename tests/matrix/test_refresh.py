@@ -48,6 +48,7 @@ def test_no_intermediate_is_as_large_as_a_matrix(strategy: str) -> None:
     peak = peak_of(lambda: state.update(A=change))
     if strategy == "incremental":
         assert peak < 8 * size * size / 2
+        assert state.last is not None
         assert {s.how for s in state.last.steps} == {"factored"}
     else:
         assert peak > 8 * size * size
