@@ -99,12 +99,20 @@ def test_a_shared_subtree_is_written_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["int", "decimal(5,2)", "array<map<string, struct<a: bigint, b: date>>>", "interval day to second", "void"]
+    "text",
+    [
+        "int",
+        "char(3)",
+        "string collate UTF8_LCASE",
+        "decimal(5,2)",
+        "array<map<string, struct<a: bigint, b: date>>>",
+        "interval day to second",
+        "void",
+    ],
 )
 def test_types_to_spark_and_back(text: str) -> None:
     assert decode_type(encode_type(parse_type(text))) == parse_type(text)
 
 
 def test_types_that_spark_alone_has() -> None:
-    assert decode_type("char(3)") == decode_type("string collate UTF8_LCASE") == STRING
     assert decode_type({"type": "udt", "sqlType": "double"}) == DOUBLE

@@ -309,16 +309,16 @@ def test_failures(spark: Any, name: str) -> None:
         compile_plan(plan, keyed=False)([rows])
 
 
-def test_corr_of_a_constant(spark: Any) -> None:
+@pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 1e-170]])
+def test_corr_of_a_constant(spark: Any, values: list[float]) -> None:
     """An error at first, NULL since Spark 4.3; of values whose spreads underflow together, an error still."""
     from pyspark.errors import PySparkException
 
-    for values in ([0.1, 0.1, 0.1], [0.0, 1e-170]):
-        plan, rows = failing(as_of("corr"), DOUBLE, values, DOUBLE)
-        frame = spark.createDataFrame(rows.arrow(), "x double").coalesce(1)
-        there = outcome(lambda frame=frame: [r[0] for r in frame.selectExpr("corr(x, x)").collect()], PySparkException)
-        here = outcome(lambda p=plan, r=rows: compile_plan(p, keyed=False)([r])["r0"].to_pylist(), EvaluationError)
-        assert here == there
+    plan, rows = failing(as_of("corr"), DOUBLE, values, DOUBLE)
+    frame = spark.createDataFrame(rows.arrow(), "x double").coalesce(1)
+    there = outcome(lambda: [r[0] for r in frame.selectExpr("corr(x, x)").collect()], PySparkException)
+    here = outcome(lambda: compile_plan(plan, keyed=False)([rows])["r0"].to_pylist(), EvaluationError)
+    assert here == there
 
 
 def outcome(ask: Callable[[], Any], error: type[Exception]) -> Any:
