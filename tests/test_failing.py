@@ -45,6 +45,15 @@ OPEN = [
 """Queries that Spark answers or fails on, depending on how the rows are laid out in files."""
 
 
+REJECTED = [
+    "SELECT count(*) AS n FROM t WHERE c IN (SELECT k FROM u WHERE d = (SELECT d FROM u))",
+    "SELECT (SELECT max(d) FROM u WHERE u.k > (SELECT d FROM u)) AS x FROM t",
+    "SELECT max((SELECT d FROM u)) AS m FROM t",
+    "SELECT max(CASE WHEN c > 100 THEN (SELECT d FROM u) ELSE 0 END) AS m FROM t",
+]
+"""Queries with a subquery of several rows that Spark asks even while t is empty."""
+
+
 def make(folder: Path, spark: Any, queries: list[str]) -> Database:
     db = Database(folder, spark=spark, engine="inproc")
     for name, columns in TABLES.items():
@@ -89,6 +98,21 @@ def test_where_spark_may_fail_or_answer_views_and_check_answer(tmp_path: Path, s
             [(2,), (14,)],
         ]
         assert db.check().num_rows == 0
+
+
+def test_a_subquery_of_several_rows_fails_where_spark_asks_it_for_no_row(tmp_path: Path, spark: Any) -> None:
+    plain, rows = spark.newSession(), [(1, 0), (1, 1), (9, 3)]
+    for name, kept in {"t": [], "u": rows}.items():
+        plain.createDataFrame(kept, TABLES[name]).coalesce(1).write.parquet(str(tmp_path / name))
+        plain.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
+    for i, query in enumerate(REJECTED):
+        with pytest.raises(Exception, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
+            plain.sql(query).collect()
+        with (
+            make(tmp_path / f"w{i}", spark, [query]) as db,
+            pytest.raises(EvaluationError, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"),
+        ):
+            db.insert("u", rows)
 
 
 def test_what_no_condition_leaves_out_fails(tmp_path: Path, spark: Any) -> None:

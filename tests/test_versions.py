@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.goldens import read_golden
-from viewlet.errors import UnsupportedSpark, ViewletError
+from viewlet import Database
+from viewlet.errors import StoreError, UnsupportedSpark, ViewletError
 from viewlet.spark.session import versions
-from viewlet.spark.session.versions import FIRST, LAST, refuse_version, version_of
+from viewlet.spark.session.versions import FIRST, LAST, changed_between, refuse_version, version_of
+from viewlet.spark.sessions import Sessions
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,6 +56,34 @@ def test_a_build_with_other_classes_is_refused_by_name(spark: Any, monkeypatch: 
             Jvm(spark)
     monkeypatch.undo()
     assert Jvm(spark).version == version_of(spark.version)
+
+
+def test_which_functions_changed_between_two_versions() -> None:
+    assert changed_between(["Corr", "Mode", "Upper"], "4.1.4", "4.2.1") == ["Mode", "Upper"]
+    assert changed_between(["Corr", "Mode", "Upper"], "4.3.0", "4.2.1") == ["Corr"]
+    assert changed_between(["Corr", "Mode", "Upper"], "4.2.0", "4.2.1") == []
+
+
+@pytest.mark.spark
+def test_a_view_of_another_spark_is_kept_unless_a_function_in_it_changed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "4.3.0" if version_of(spark.version) < (4, 2) else "4.1.4"
+    with Database(tmp_path / "w", spark=spark, engine="inproc") as db:
+        db.create_table("t", "id INT, s STRING")
+        db.sql("CREATE MATERIALIZED VIEW loud AS SELECT id, upper(s) AS u FROM t")
+        db.sql("CREATE MATERIALIZED VIEW next AS SELECT id + 1 AS i FROM t")
+        db.insert("t", [(1, "a")])
+    monkeypatch.setattr(Sessions, "version", other)
+    with Database(tmp_path / "w", spark=spark, engine="inproc") as db:
+        with pytest.raises(
+            StoreError, match=rf"loud was made with Spark {spark.version}, and this is Spark {other}, where Upper"
+        ):
+            db.insert("t", [(2, "b")])
+        assert (db.table("loud").rows(), db.table("next").rows()) == ([(1, "A")], [(2,)])
+        db.sql("DROP MATERIALIZED VIEW loud")
+        db.insert("t", [(2, "b")])
+        assert sorted(db.table("next").rows()) == [(2,), (3,)]
 
 
 def test_a_golden_file_has_a_part_for_later_versions(tmp_path: Path) -> None:

@@ -40,9 +40,11 @@ from viewlet.spark.session.jvm import Jvm, Node, quietly
 from viewlet.spark.session.leaves import Fields, Tables, register_mentioned, replace_tables
 from viewlet.spark.session.session import FAULTY_RULES, leave_out
 from viewlet.spark.session.settings import meaning_of
+from viewlet.spark.session.versions import CHANGED
 
 _OF_THE_SESSION = re.compile(rf'"[\w.]+\.({"|".join(USERS_FUNCTIONS)}|plans\.logical\.View)"')
 _NULLABLE = re.compile(r'"(?:nullable|containsNull|valueContainsNull)": \w+')
+_CHANGING = re.compile(rf'"[\w.]+\.({"|".join(CHANGED)})"')
 _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")
 
 
@@ -68,6 +70,8 @@ class Analysis:
     """Whether functions of users are called, or views of the session read: a text says no more of them than the name."""
     settings: Mapping[str, str]
     """The settings of the session that the definition depends on."""
+    changing: tuple[str, ...]
+    """The functions in it that mean something else in some version of Spark."""
     jvm: Jvm = field(repr=False)
     operators: list[Node] = field(repr=False)
     """Spark's operators, by `origin`."""
@@ -109,7 +113,8 @@ def analyse(
     text = definition if isinstance(definition, str) else None
     is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))
     is_stabilized = not stable.fastEquals(analysed)
-    return Analysis(plan, columns, text, is_stabilized, is_session_bound, settings, jvm, decoder.operators)
+    changing = tuple(sorted(set(_CHANGING.findall(final.toJSON()))))
+    return Analysis(plan, columns, text, is_stabilized, is_session_bound, settings, changing, jvm, decoder.operators)
 
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:

@@ -9,6 +9,7 @@ The caller's session is only looked at. Nothing is put into it, and it stays the
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 import uuid
@@ -51,6 +52,11 @@ class Sessions:
                 raise SparkMissing("the Spark session was stopped", hint="connect again, with one that runs")
             self._caller, self._child, self._by_settings = start_spark(), None, {}
         return self._caller
+
+    @property
+    def version(self) -> str:
+        """The version of the Spark that is used, or would be started."""
+        return self._caller.version if self._caller is not None else importlib.metadata.version("pyspark")
 
     @property
     def cores(self) -> int:

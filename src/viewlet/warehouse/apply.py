@@ -17,10 +17,11 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import OpenEpoch
-from viewlet.errors import EvaluationError, RejectedEpoch
+from viewlet.errors import EvaluationError, RejectedEpoch, StoreError
 from viewlet.program.program import Program, operators
 from viewlet.source.intake import to_arrow
 from viewlet.spark.fragments.spark_operators import OnSparkSession
+from viewlet.spark.session.versions import changed_between
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse.catalog import Catalog, View
 from viewlet.warehouse.clocks import advance, mark_of
@@ -153,6 +154,7 @@ def apply_epoch(
             _append_table(epoch, changes.table, delta)
         append_dropped(transaction, changes)
     readers = _readers(warehouse.catalog, epoch.changes)
+    _refuse_other_spark(warehouse, readers)
     if readers:
         transaction.write_ahead()
     runner, choice = warehouse.choose(
@@ -192,6 +194,17 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
             reached.add(view.name)
             found.append(view)
     return found
+
+
+def _refuse_other_spark(warehouse: Warehouse, views: list[View]) -> None:
+    """Raise if a view calls a function that meant something else in the Spark that the view was made with."""
+    for view in views:
+        if view.changing and (changed := changed_between(view.changing, view.spark, now := warehouse.sessions.version)):
+            raise StoreError(
+                f"view {view.name} was made with Spark {view.spark}, and this is Spark {now}, "
+                f"where {', '.join(changed)} means something else",
+                hint="create it again: CREATE OR REPLACE MATERIALIZED VIEW …",
+            )
 
 
 def _append_table(epoch: OpenEpoch, table: Table, delta: Rows) -> None:
@@ -309,6 +322,7 @@ def backfill(
 
     `made` are the tables and views that the transaction puts in the place of those of the catalog.
     """
+    _refuse_other_spark(warehouse, [view])
     epoch = OpenEpoch(transaction, OnSparkSession(warehouse.sessions, lambda _: view))
     for bag in view.reads:
         found = (made or {}).get(bag) or warehouse.catalog.find(bag)

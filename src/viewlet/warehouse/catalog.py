@@ -45,6 +45,10 @@ class View:
     created: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings of Spark under which the definition was made, and means what it means."""
+    spark: str = ""
+    """The version of Spark that the definition was made with."""
+    changing: tuple[str, ...] = ()
+    """Spark's classes of the functions in it that mean something else in some version."""
     trusted: bool = True
     """Whether the code that is stored with it may run: fragments of Spark's plan, and functions of users."""
 
@@ -128,6 +132,8 @@ def view_document(view: View) -> dict[str, Any]:
         "position": view.position,
         "created": view.created,
         "settings": dict(view.settings),
+        "spark": view.spark,
+        "changing": list(view.changing),
     }
 
 
@@ -147,6 +153,8 @@ def read_view(name: str, document: Mapping[str, Any], *, trusted: bool) -> View:
         document["position"],
         document["created"],
         document["settings"],
+        document.get("spark", ""),
+        tuple(document.get("changing", ())),
         trusted,
     )
 

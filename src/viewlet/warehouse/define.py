@@ -100,8 +100,19 @@ def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: 
     text, fragments = analysis.text, _fragments(analysis, program)
     if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
         fragments["whole"] = make_whole(analysis, 0, cuts)
-    settings = analysis.settings
-    return View(name, program, text, fragments, inputs, analysis.is_stabilized, policy, position, settings=settings)
+    return View(
+        name,
+        program,
+        text,
+        fragments,
+        inputs,
+        analysis.is_stabilized,
+        policy,
+        position,
+        settings=analysis.settings,
+        spark=analysis.jvm.spark.version,
+        changing=analysis.changing,
+    )
 
 
 def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ asked once for what Viewlet builds plans from; a build of Spark that lacks it is
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -51,6 +52,12 @@ def change_of(kind: str, version: tuple[int, int]) -> str | None:
     """Since when a function means what it does in a version of Spark; None for what it has always meant."""
     since = CHANGED.get(kind)
     return None if since is None or version < since else f"since {since[0]}.{since[1]}"
+
+
+def changed_between(kinds: Iterable[str], then: str, now: str) -> list[str]:
+    """Of some functions, those that mean something else in another version of Spark."""
+    made, used = version_of(then), version_of(now)
+    return [kind for kind in kinds if change_of(kind, made) != change_of(kind, used)]
 
 
 def refuse_version(text: str) -> None:
