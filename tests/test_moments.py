@@ -28,7 +28,7 @@ TWO = ("covar_pop", "covar_samp", "corr", "regr_sxy", "regr_slope", "regr_interc
 
 
 def moment(function: str, name: str = "m") -> Sum:
-    second = "y" if function.removeprefix("wrapping_") in TWO else None
+    second = "y" if function.removeprefix("wrapping_").partition("[")[0] in TWO else None
     return Sum(name, function, "x", None, DOUBLE, DOUBLE, second, POWERS[function], name)
 
 
