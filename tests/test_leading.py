@@ -356,7 +356,7 @@ def create(db: viewlet.Database, names: Sequence[str]) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("db", ["inproc"], indirect=True)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_views_equal_spark_sql(db: viewlet.Database, seed: int) -> None:
     table = Table(db, seed)
     create(db, list(VIEWS)[::2])

@@ -33,7 +33,7 @@ def db(request: Any, tmp_path: Path, spark: Any) -> Iterator[viewlet.Database]:
         yield db
 
 
-both_engines = pytest.mark.parametrize("db", ["inproc", "spark"], indirect=True)
+both_engines = pytest.mark.parametrize("db", ["inproc", pytest.param("spark", marks=pytest.mark.slow)], indirect=True)
 
 
 @both_engines

@@ -22,7 +22,8 @@ VALUES = {kind: values for kind, values in SAMPLES.items() if kind != JSON}
 GROUPABLE = [kind for kind in VALUES if kind not in (MAP, VARIANT, COLLATED)]
 
 
-@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_all_types plays every type, too
+@pytest.mark.parametrize("engine", ["inproc", "spark"])
 def test_every_type_as_key_and_value(engine: Any, tmp_path: Path, spark: Any) -> None:
     """One table of all types; a view grouped by each, one that carries them all, one that joins on some."""
     columns = {f"c{i}": kind for i, kind in enumerate(VALUES)}
