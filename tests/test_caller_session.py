@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,7 +194,9 @@ def test_spark_of_our_own_starts_and_fails_without_a_word(tmp_path: Path) -> Non
 def test_what_java_says_while_it_starts_is_held_back(capfd: pytest.CaptureFixture[str]) -> None:
     from viewlet.spark.session.gateway import Relay
 
-    relay, said = Relay(), ""
+    before = set(threading.enumerate())
+    relay = Relay()
+    (thread,) = set(threading.enumerate()) - before
     os.write(relay.entrance, b"no such heap\n")
     later = os.dup(relay.entrance)
     while not relay.held:
@@ -203,6 +206,5 @@ def test_what_java_says_while_it_starts_is_held_back(capfd: pytest.CaptureFixtur
     relay.open()
     os.write(later, b"later\n")
     os.close(later)
-    while "later" not in said:
-        said += capfd.readouterr().err
-    assert said == "no such heap\nlater\n"
+    thread.join(timeout=60)  # it ends when nobody can say anything any more
+    assert capfd.readouterr().err == "no such heap\nlater\n"
