@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,15 @@ pytestmark = pytest.mark.spark
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 NEW_YORK, TOKYO = {ZONE: "America/New_York"}, {ZONE: "Asia/Tokyo"}
 COLUMNS = "id BIGINT, at TIMESTAMP_LTZ, n INT, p DECIMAL(38,18), q DECIMAL(20,10), s STRING"
+
+
+@pytest.fixture(autouse=True)
+def the_active_session_stays(spark: SparkSession) -> Iterator[None]:
+    """A warehouse that is opened without a session takes the active one: that of a test must not outlive it."""
+    from viewlet.spark.session.children import active
+
+    with active(spark):
+        yield
 
 
 def moment(text: str) -> dt.datetime:
