@@ -28,6 +28,7 @@ import viewlet
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, run_on_spark, say, spread, timed
 from viewlet.formatting import duration, size
 from viewlet.spark.session.session import start_spark
+from viewlet.views.view import sql_view
 
 GROUPS, EPOCH, RUNS = 1_000, 1_000, 9
 GOAL = 20
@@ -128,7 +129,7 @@ def maintain(spark: Any, path: Path, events: Events, name: str) -> dict[str, Any
     epochs = measured(partial(events.epoch, db), RUNS, 2)
     state = sum(
         db._warehouse.store.snapshot().contents(m.name).bytes
-        for m in db._warehouse.catalog.views["v"].program.maps
+        for m in sql_view(db._warehouse.catalog, "v").program.maps
         if m.stored
     )
     say(f"{name}: {EPOCH:,} rows in {duration(statistics.median(epochs))}; {size(state)}")

@@ -108,9 +108,9 @@ class Warehouse:
 
     def state(self) -> int:
         """The bytes of everything that is kept for the views."""
-        kept = {m.name for view in self.db._warehouse.catalog.views.values() for m in view.program.maps if m.stored}
+        kept = self.db._warehouse.catalog.bags()
         snapshot = self.db._warehouse.store.snapshot()
-        return sum(snapshot.contents(name).bytes for name in kept)
+        return sum(snapshot.contents(name).bytes for name in kept if snapshot.has(name))
 
     def alone(self, name: str, sizes: Iterable[int]) -> dict[str, Any]:
         """One query as the only view."""

@@ -24,6 +24,7 @@ from viewlet.program.chain import chain
 from viewlet.program.program import Program
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.spark.session.jvm import class_of, items, quietly, walk, walk_plan
+from viewlet.views.view import sql_view
 
 SPARKS_OWN = (PySparkException, Py4JJavaError)
 INLINE = ("UnresolvedInlineTable", "ResolvedInlineTable", "LocalRelation")
@@ -146,7 +147,7 @@ def outcome_of(db: Database, sql: str) -> Outcome:
         named = "Spark does not take it" if isinstance(error, SqlError | UnknownName) else "it fails in Spark"
         return Outcome(refused=named)
     compare(db)
-    program = db._warehouse.catalog.view("example").program
+    program = sql_view(db._warehouse.catalog, "example").program
     return Outcome(db.history("example")[-1]["views"]["example"]["technique"], where(program))
 
 

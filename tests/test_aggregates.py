@@ -12,6 +12,7 @@ import pytest
 
 import viewlet
 from viewlet.errors import EvaluationError, SqlError
+from viewlet.views.view import sql_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -267,7 +268,7 @@ def test_what_is_kept_and_why(db: viewlet.Database) -> None:
     assert "chained has no merge: the touched group is replayed from its rows" in db.explain("grown_v_chained")
     for at in range(4):
         db.insert("t", [(i % 5, at * i, 1, "s") for i in range(300)])
-    states = [m for m in db._warehouse.catalog.view("t_v_squares").program.maps if m.stored]
+    states = [m for m in sql_view(db._warehouse.catalog, "t_v_squares").program.maps if m.stored]
     assert sum(len(db._warehouse.store.snapshot().contents(m.name).consolidated()) for m in states) == 10
     assert db.check().to_pylist() == []
 

@@ -11,6 +11,7 @@ import pytest
 
 import viewlet
 from viewlet.errors import RejectedEpoch
+from viewlet.views.view import sql_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +87,7 @@ def test_no_rows_are_kept(db: viewlet.Database) -> None:
     for at in range(5):
         db.insert("t", [(i % 10, at * 400 + i, f"{i}", 0.5) for i in range(400)])
     snapshot = db._warehouse.store.snapshot()
-    kept = {v.name: [m for m in v.program.maps if m.stored] for v in db._warehouse.catalog.views.values()}
+    kept = {v: [m for m in sql_view(db._warehouse.catalog, v).program.maps if m.stored] for v in db.views}
     rows = {name: sum(len(snapshot.contents(m.name).consolidated()) for m in maps) for name, maps in kept.items()}
     assert rows["extremes"] == 20  # ten states and the ten rows of the view
     assert rows["leading"] <= 12

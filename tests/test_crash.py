@@ -18,6 +18,7 @@ import pytest
 
 import viewlet
 from tests.crash_writer import Rows, replay
+from viewlet.views.view import sql_view
 
 ROUNDS = 50
 VIEWS = {
@@ -142,4 +143,8 @@ def _read_everything(path: Path) -> None:
 
 
 def _bags(db: viewlet.Database) -> list[str]:
-    return ["items", "items.index", *(m.name for v in db._warehouse.catalog.views.values() for m in v.program.maps)]
+    return [
+        "items",
+        "items.index",
+        *(m.name for v in db.views for m in sql_view(db._warehouse.catalog, v).program.maps),
+    ]

@@ -21,6 +21,7 @@ from tests.crash_writer import Rows, changes
 from tests.test_crash import VIEWS, expected
 from viewlet import CorruptFile
 from viewlet.store import Limits, TableContents
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 
@@ -174,7 +175,7 @@ def test_a_task_of_spark_names_a_damaged_file(warehouse: Warehouse, tmp_path: Pa
     root = tmp_path / "w"
     shutil.copytree(warehouse.root, root)
     with viewlet.connect(root, read_only=True) as db:
-        maps = [m.name for m in db._warehouse.catalog.view("largest").program.maps]
+        maps = [m.name for m in sql_view(db._warehouse.catalog, "largest").program.maps]
         refs = [ref for name in maps for ref in db._warehouse.store.snapshot().contents(name).refs()]
     damaged = {ref.file for ref in refs if ref.file.startswith("data/")}
     assert damaged

@@ -25,6 +25,7 @@ from viewlet import (
     UnsupportedQuery,
     WarehouseBusy,
 )
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 
@@ -75,8 +76,8 @@ def test_groups_that_are_gone_leave_no_state(db: viewlet.Database) -> None:
     snapshot = db._warehouse.store.snapshot()
     assert {
         m.name: len(snapshot.contents(m.name).consolidated())
-        for m in db._warehouse.catalog.views["earned"].program.maps
-    } == {m.name: 0 for m in db._warehouse.catalog.views["earned"].program.maps}
+        for m in sql_view(db._warehouse.catalog, "earned").program.maps
+    } == {m.name: 0 for m in sql_view(db._warehouse.catalog, "earned").program.maps}
 
 
 def test_a_dataframe_defines_a_view(db: viewlet.Database) -> None:

@@ -17,7 +17,7 @@ import pytest
 import viewlet
 from viewlet.engine.terms import regroup_groups as regroup
 from viewlet.errors import EvaluationError
-from viewlet.inspect import check
+from viewlet.views import check
 
 pytestmark = pytest.mark.spark
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from viewlet.columns.differences import close
 from viewlet.columns.rows import Rows
 from viewlet.errors import (
     EvaluationError,
@@ -21,7 +22,7 @@ from viewlet.errors import (
     StoreError,
     UnsupportedQuery,
 )
-from viewlet.inspect.check import close
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 
@@ -184,7 +185,7 @@ def test_a_leaf_that_spark_uses_twice_gets_its_rows_twice(db: viewlet.Database) 
     db.create_view("w", f"SELECT * FROM ({inner}) WHERE e IN (SELECT c FROM u)", policy="FULL")
     db.insert("u", [(3,), (7,), (1,)])
     db.insert("t", [(12, 3), (0, 7), (36, 1)])
-    assert db._warehouse.catalog.view("v").is_stabilized
+    assert sql_view(db._warehouse.catalog, "v").is_stabilized
     assert db.table("v").rows() == []
     assert db.table("w").rows() == []
     assert db.check("v").num_rows == 0

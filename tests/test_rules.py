@@ -13,6 +13,7 @@ import pytest
 import viewlet
 from viewlet.compile import FIRST_ORDER, Rules
 from viewlet.compile.cost import Costs
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 
@@ -119,7 +120,7 @@ def test_keeping_every_component_changes_no_result(db: viewlet.Database, monkeyp
     create(db, "_eager")
     db._warehouse.rules = Rules(decomposition=False)
     create(db, "_whole")
-    kept = [m.meaning for name in QUERIES for m in db._warehouse.catalog.view(f"{name}_eager").program.maps]
+    kept = [m.meaning for name in QUERIES for m in sql_view(db._warehouse.catalog, f"{name}_eager").program.maps]
     assert any(" ⋈ " in meaning for meaning in kept)
     follow(db, ["eager", "whole"], seed=3, epochs=4)
 
@@ -127,7 +128,7 @@ def test_keeping_every_component_changes_no_result(db: viewlet.Database, monkeyp
 def test_views_share_their_maps(db: viewlet.Database) -> None:
     db.create_view("one", "SELECT r.a, sum(s.y) AS v FROM r JOIN s ON r.b = s.b GROUP BY r.a")
     db.create_view("two", "SELECT q.a, sum(p.y) AS v FROM s p JOIN r q ON p.b = q.b GROUP BY q.a HAVING sum(p.y) > 1")
-    one, two = (db._warehouse.catalog.view(n).program.maps for n in ("one", "two"))
+    one, two = (sql_view(db._warehouse.catalog, n).program.maps for n in ("one", "two"))
     assert {m.name for m in two} - {m.name for m in one} == {"two"}
     chance = random.Random(4)
     change(db, chance)
@@ -167,7 +168,7 @@ def test_static_tables_get_no_statements(tmp_path: Path, spark: Any) -> None:
         db.insert("sale", [(30, 1, 5), (31, 2, None)])
         db.delete("sale", [(3, 3, 3)])
         assert db.check().num_rows == 0
-        steps = db._warehouse.catalog.view("sold").program.steps
+        steps = sql_view(db._warehouse.catalog, "sold").program.steps
         assert len(next(s for s in steps if s.map.meaning.startswith("Sum[name]")).terms) == 1
         with pytest.raises(viewlet.RejectedEpoch, match="table shop is STATIC, and sold, towns read it"):
             db.insert("shop", [(9, 1)])

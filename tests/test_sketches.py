@@ -12,6 +12,7 @@ import pytest
 
 import viewlet
 from viewlet.columns.kernels.sketches import Estimate
+from viewlet.views.view import sql_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -163,7 +164,7 @@ def test_what_is_kept(spark: SparkSession, tmp_path: Path, grows: bool) -> None:
             db.insert("t", pa.table({"g": np.arange(20_000) % 2, "x": np.arange(20_000) + at * 20_000}))
         snapshot, maps = (
             db._warehouse.store.snapshot(),
-            [m for m in db._warehouse.catalog.view("v").program.maps if m.stored],
+            [m for m in sql_view(db._warehouse.catalog, "v").program.maps if m.stored],
         )
         rows = sum(len(snapshot.contents(m.name).consolidated()) for m in maps)
         assert rows <= 2 * 32 + 20 if grows else rows <= 2 * 32 * 30

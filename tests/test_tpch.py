@@ -14,6 +14,7 @@ from workloads.tpch.data import Stream, tables
 
 import viewlet
 from viewlet.program.program import operators
+from viewlet.views.view import sql_view
 
 QUERIES = queries()
 GROUPS = [
@@ -84,7 +85,7 @@ def test_every_query_stays_fresh(warehouse: Warehouse) -> None:
 @pytest.mark.spark
 def test_nothing_is_recomputed(warehouse: Warehouse) -> None:
     for name in warehouse.names:
-        notes = warehouse.db._warehouse.catalog.view(name).program.notes
+        notes = sql_view(warehouse.db._warehouse.catalog, name).program.notes
         assert [note.label for _, note in operators(notes) if note.tier == "recompute"] == [], name
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import viewlet
 from viewlet import Database
 from viewlet.errors import EvaluationError, InUse, RejectedEpoch, SqlError
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 START = dt.datetime(2024, 5, 1, 12, 0, tzinfo=dt.UTC)
@@ -43,7 +44,7 @@ def at(minutes: float) -> dt.datetime:
 def maps_of(db: Database, view: str) -> int:
     """How many rows the maps of a view hold, beside its own."""
     snapshot = db._warehouse.store.snapshot()
-    kept = [m.name for m in db._warehouse.catalog.view(view).program.maps if m.stored and m.name != view]
+    kept = [m.name for m in sql_view(db._warehouse.catalog, view).program.maps if m.stored and m.name != view]
     return sum(len(snapshot.contents(name).consolidated()) for name in kept)
 
 

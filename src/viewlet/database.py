@@ -18,14 +18,14 @@ from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
 from viewlet.formatting import plural
 from viewlet.source.schema import read_schema
-from viewlet.store import Recovery, Transaction
+from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
-from viewlet.warehouse.apply import Epoch, apply_epoch, backfill, summary
-from viewlet.warehouse.blame import blaming_changes, blaming_contents
+from viewlet.warehouse.apply import Epoch, commit_epoch
+from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
 from viewlet.warehouse.expectations import compiled, evaluator
+from viewlet.warehouse.fill import create, rebuild
 from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.replace_view import drop_maps, fill_views, readers_after
 from viewlet.warehouse.subscriptions import Callback, Subscription
 from viewlet.warehouse.tables import Table
 from viewlet.warehouse.warehouse import Durability, Warehouse
@@ -268,22 +268,16 @@ class Database:
         `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
         stay the same for them. Change feeds begin anew there.
         """
+        from viewlet.views.define import define
+
         with self._warehouse.writing():
-            old = self._warehouse.catalog.views.get(self._warehouse.catalog.known(name) or "") if replace else None
-            if old is None:
-                self._warehouse.catalog.refuse_taken(name)
-            name = name if old is None else old.name
-            view = self._warehouse.define(name, definition, policy=policy)
+            catalog = self._warehouse.catalog
+            known = catalog.known(name) if replace else None
+            if known not in catalog.views:
+                catalog.refuse_taken(name)
+            view = define(self._warehouse, known or name, definition, policy=policy)
             view = with_values(view, created=self._warehouse.store.epoch + 1)
-            readers = [] if old is None else readers_after(self._warehouse.catalog, old, view)
-
-            def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                drop_maps(self._warehouse.catalog, transaction, [*readers, *([old] if old else [])])
-                return fill_views(self._warehouse, transaction, [view, *readers], {}, progress or log.info, **trial)
-
-            with blaming_contents(self._warehouse, view, fill), self._warehouse.store.begin() as transaction:
-                record = fill(transaction)
-                transaction.commit(record)
+            create(self._warehouse, view, progress or log.info, replace=replace)
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
@@ -291,15 +285,7 @@ class Database:
         Its change feed begins anew there.
         """
         with self._warehouse.writing():
-            view = self._warehouse.catalog.view(name)
-
-            def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-                for bag in self._warehouse.catalog.own_maps(view):
-                    transaction.drop(bag)
-                return backfill(self._warehouse, transaction, view, log.info, **trial)
-
-            with blaming_contents(self._warehouse, view, fill), self._warehouse.store.begin() as transaction:
-                return transaction.commit({**fill(transaction), "kind": "rebuild"})
+            return rebuild(self._warehouse, self._warehouse.catalog.view(name), log.info)
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
@@ -346,11 +332,8 @@ class Database:
         changed = epoch.deltas()
         if not changed:
             return self._warehouse.store.epoch
-        with blaming_changes(self._warehouse, changed), self._warehouse.store.begin() as transaction:
-            record = apply_epoch(self._warehouse, transaction, changed)
-            number = transaction.commit(record)
-        log.info("epoch %d: %s", number, summary(record))
-        return number
+        with blaming_changes(self._warehouse, changed):
+            return commit_epoch(self._warehouse, changed)
 
     def set_retention(
         self, *, epochs: int | None = None, age: timedelta | None = None, bytes: int | None = None
@@ -381,9 +364,7 @@ class Database:
 
         `verbose`: the statements in full, with every column and weight.
         """
-        from viewlet.inspect.explain import explain
-
-        return explain(self._warehouse, self._warehouse.catalog.view(name), verbose=verbose)
+        return self._warehouse.catalog.view(name).explain(self._warehouse, verbose=verbose)
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
@@ -394,7 +375,7 @@ class Database:
 
     def status(self) -> dict[str, Any]:
         """Epochs, sizes, timings, and the engine used."""
-        from viewlet.inspect.explain import status
+        from viewlet.inspect.status import status
 
         return status(self._warehouse)
 

@@ -11,6 +11,7 @@ from viewlet.program.access import Extremes, Leading, Nearby, Range, Ranked
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program, operators
 from viewlet.program.terms import Probe, Regroup, Sessionize, SparkRowwise, Term, TopK
+from viewlet.views.view import sql_view
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sql.md"
 TIERS = ("ring", "keyed", "recompute")
@@ -18,7 +19,7 @@ TIERS = ("ring", "keyed", "recompute")
 
 def row(db: Database, name: str, feature: str, sql: str) -> str:
     """The line about a view."""
-    program = db._warehouse.catalog.view(name).program
+    program = sql_view(db._warehouse.catalog, name).program
     return f"| {feature} | {tier(program)} | {state(db, program)} | {cost(program)} | {_code(sql)} |"
 
 

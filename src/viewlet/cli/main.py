@@ -161,7 +161,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for name in arguments.views or list(db.status()["views"]):
             found = db.check(name)
             wrong += found.num_rows > 0
-            print(f"{name}: " + (f"differs from Spark SQL\n{table_text(found)}" if found.num_rows else "equal"))
+            print(f"{name}: " + (f"differs from its definition\n{table_text(found)}" if found.num_rows else "equal"))
     return 1 if wrong else 0
 
 

@@ -6,21 +6,20 @@ It serves small and middling epochs whatever the size of the state: a program co
 from __future__ import annotations
 
 from viewlet.columns.rows import Rows
-from viewlet.engine.epoch import OpenEpoch
-from viewlet.engine.prepared import PreparedProgram
+from viewlet.engine.choose import Chosen
+from viewlet.engine.program_run import ProgramRun
 
 
 class InprocEngine:
     """Runs the steps of a program one after the other."""
 
-    name = "inproc"
+    name: Chosen = "inproc"
 
-    def run(self, ready: PreparedProgram, epoch: OpenEpoch) -> None:
+    def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
-        for step in ready.steps:
-            if step.map.name in epoch.done:
+        for step in run.ready.steps:
+            if not run.begins(step):
                 continue
-            epoch.done.add(step.map.name)
-            parts = [rows for run in step.runs if (rows := run(epoch)) is not None]
+            parts = [rows for term in step.runs if (rows := term(run)) is not None]
             if parts:
-                epoch.put(step, Rows.concat(parts))
+                run.put(step, Rows.concat(parts))

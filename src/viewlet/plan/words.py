@@ -112,3 +112,8 @@ def split(script: str) -> list[tuple[int, str]]:
 def quoted(name: str) -> str:
     """A name as Spark reads it whatever letters it has."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def identifier(name: str) -> str:
+    """A name as one would write it: quoted only where Spark needs it."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else quoted(name)

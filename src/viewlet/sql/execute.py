@@ -136,6 +136,7 @@ def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) ->
 
 
 def _explain_only(db: Database, s: CreateView) -> str:
-    from viewlet.inspect.explain import explain_program
+    from viewlet.views.define import define
+    from viewlet.views.explain import explain_program
 
-    return explain_program(db._warehouse.define(s.name, s.query, policy=s.policy).program)
+    return explain_program(define(db._warehouse, s.name, s.query, policy=s.policy).program)

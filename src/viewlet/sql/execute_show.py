@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,9 @@ import pyarrow as pa
 
 from viewlet.errors import SqlError, UnknownName
 from viewlet.plan.types import Field
-from viewlet.plan.words import quoted
+from viewlet.plan.words import identifier
 from viewlet.sql.statements import Describe, Show, ShowCreate
-from viewlet.warehouse.catalog import View
+from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def show_create(db: Database, s: ShowCreate) -> pa.Table:
     return _strings({"createtab_stmt": [text]})
 
 
-def of_kind(db: Database, kind: str, name: str) -> Table | View:
+def of_kind(db: Database, kind: str, name: str) -> Table | Maintained:
     """The table, or the view, of a name."""
     found = db._warehouse.catalog.find(name)
     if isinstance(found, Table) != (kind == "table"):
@@ -58,33 +57,30 @@ def table_text(table: Table) -> str:
     """The statement that makes a table."""
     lines = [_column_text(f, table) for f in table.fields]
     if table.primary_key:
-        lines.append(f"PRIMARY KEY ({', '.join(map(_name, table.primary_key))})")
-    lines += [f"CONSTRAINT {_name(c.name)} CHECK ({c.text}) ON VIOLATION {c.action}" for c in table.constraints]
+        lines.append(f"PRIMARY KEY ({', '.join(map(identifier, table.primary_key))})")
+    lines += [f"CONSTRAINT {identifier(c.name)} CHECK ({c.text}) ON VIOLATION {c.action}" for c in table.constraints]
     options = [
         word for word, is_so in {
             "APPEND ONLY": table.append_only, "TRUSTED": table.trusted, "STATIC": table.static,
         }.items() if is_so
     ]  # fmt: skip
     if table.watermark is not None:
-        options.append(f"WATERMARK {_name(table.watermark.column)} DELAY {table.watermark.delay} MICROSECONDS")
-    return "\n".join([f"CREATE TABLE {_name(table.name)} (", ",\n".join(f"  {line}" for line in lines) + ")", *options])
+        options.append(f"WATERMARK {identifier(table.watermark.column)} DELAY {table.watermark.delay} MICROSECONDS")
+    return "\n".join(
+        [f"CREATE TABLE {identifier(table.name)} (", ",\n".join(f"  {line}" for line in lines) + ")", *options]
+    )
 
 
 def _column_text(f: Field, table: Table) -> str:
     required = "" if f.nullable else " NOT NULL"
     default = f" DEFAULT {text}" if (text := dict(table.defaults).get(f.name)) else ""
-    return f"{_name(f.name)} {str(f.type).upper() if not f.type.args else f.type}{required}{default}"
+    return f"{identifier(f.name)} {str(f.type).upper() if not f.type.args else f.type}{required}{default}"
 
 
-def _view_text(view: View) -> str:
-    if view.definition is None:
-        raise SqlError(f"view {view.name} was defined by a DataFrame, which has no text", hint="EXPLAIN shows its plan")
-    policy = "" if view.policy == "AUTO" else f" REFRESH POLICY {view.policy}"
-    return f"CREATE MATERIALIZED VIEW {_name(view.name)}{policy} AS\n{view.definition}"
-
-
-def _name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else quoted(name)
+def _view_text(view: Maintained) -> str:
+    if view.statement is None:
+        raise SqlError(f"{view.kind} {view.name} was not defined by a statement", hint="EXPLAIN shows how it is kept")
+    return view.statement
 
 
 def describe(db: Database, s: Describe) -> pa.Table:
@@ -102,15 +98,14 @@ def described(rows: Iterable[tuple[str, str]]) -> pa.Table:
     return _strings({"col_name": names, "data_type": types, "comment": [None] * len(names)})
 
 
-def _details(db: Database, found: Table | View) -> list[tuple[str, str]]:
+def _details(db: Database, found: Table | Maintained) -> list[tuple[str, str]]:
     catalog = db._warehouse.catalog
     details = {"Name": found.name, "Type": "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"}
     details["Rows"] = f"{len(db.table(found.name)):,}"
-    if isinstance(found, View):
-        details |= {"Refresh Policy": found.policy, "Reads": ", ".join(found.reads)}
+    if isinstance(found, Maintained):
+        details |= {"Kind": found.kind, **found.properties, "Reads": ", ".join(found.reads)}
     details["Read By"] = ", ".join(catalog.readers(found.name))
-    if isinstance(found, Table) or found.definition is not None:
-        details["Statement"] = table_text(found) if isinstance(found, Table) else _view_text(found)
+    details["Statement"] = table_text(found) if isinstance(found, Table) else found.statement or ""
     return [(name, value) for name, value in details.items() if value]
 
 

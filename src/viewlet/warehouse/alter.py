@@ -21,9 +21,10 @@ from viewlet.errors import InUse, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.source.schema import Schema, read_schema
 from viewlet.store import Transaction
-from viewlet.warehouse.catalog import Catalog, View, view_document
+from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.ddl import append_rows, put_table, with_asides
-from viewlet.warehouse.replace_view import drop_maps, fill_views, narrowed
+from viewlet.warehouse.fill import drop_views, fill_views, put_view
+from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.tables import Table
 
 log = logging.getLogger("viewlet")
@@ -43,8 +44,8 @@ def add_columns(
         )
     fields = read_schema(table.name, (*table.fields, *new.fields), table.primary_key).fields
     for view in warehouse.catalog.views.values():
-        if table.name in view.inputs and "whole" not in view.fragments:
-            transaction.put(f"view/{view.name}", view_document(with_plan(warehouse, view)))
+        if table.name in view.mentions and (pinned := view.pinned(warehouse)) is not view:
+            put_view(transaction, pinned)
     rows = _all_rows(transaction, table)
     wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
     _rewrite(transaction, table, wider, rows.with_columns({f.name: _column(f, values, len(rows)) for f in new.fields}))
@@ -73,16 +74,6 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
         transaction.append(bag, counted, layout)
 
 
-def with_plan(warehouse: Warehouse, view: View) -> View:
-    """A view that holds Spark's plan of its definition, as the tables are now."""
-    from viewlet.spark.fragments.fragments import make_whole, whole_inputs
-
-    assert view.definition is not None, f"view {view.name} has neither a text nor a plan"
-    with warehouse.sessions.analysed(view.definition, warehouse.catalog.schemas(), view.settings) as analysis:
-        cuts, inputs = whole_inputs(analysis)
-        return replace(view, fragments={**view.fragments, "whole": make_whole(analysis, 0, cuts)}, inputs=inputs)
-
-
 def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
     """Put a narrower table in the place of one, and fill the views that read its other columns again."""
     for name in names:
@@ -90,12 +81,21 @@ def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, n
     if len(names) == len(table.fields):
         raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
     tables = [(wider, _without(wider, names)) for wider in with_asides(table)]
-    views = narrowed(warehouse, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
-    drop_maps(warehouse.catalog, transaction, views)
+    views = _narrowed(warehouse, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
+    drop_views(warehouse.catalog, transaction, views)
     for wider, narrow in tables:
         _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
     if views:
         fill_views(warehouse, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
+
+
+def _narrowed(warehouse: Warehouse, tables: Sequence[Table], columns: str) -> list[Maintained]:
+    """What reads some tables, in its order, over tables that lose columns which it may not read."""
+    catalog = warehouse.catalog.with_tables(tables)
+    names = {table.name for table in tables}
+    readers = [v for v in catalog.views.values() if any(v.name in catalog.readers(name) for name in names)]
+    direct = {v.name for v in readers if names & set(v.mentions)}
+    return [v.narrowed(warehouse, catalog, direct, columns) if v.name in direct else v for v in readers]
 
 
 def _without(table: Table, names: Sequence[str]) -> Table:
@@ -117,7 +117,7 @@ def _refuse_checked(table: Table, name: str) -> None:
         raise SqlError(f"table {table.name}: the constraint {checked[0].name} reads {name}")
 
 
-def refuse_read(catalog: Catalog, found: Table | View) -> None:
+def refuse_read(catalog: Catalog, found: Table | Maintained) -> None:
     """What views read stays as it is."""
     if readers := catalog.readers(found.name):
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, and create them again")
@@ -162,24 +162,15 @@ def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: s
         _rewrite(transaction, old, renamed, _all_rows(transaction, old))
 
 
-def rename_view(warehouse: Warehouse, transaction: Transaction, view: View, to: str) -> None:
+def rename_view(warehouse: Warehouse, transaction: Transaction, view: Maintained, to: str) -> None:
     """Define a view again under another name, and fill it."""
-    from viewlet.warehouse.apply import backfill
-
     catalog = warehouse.catalog
     refuse_read(catalog, view)
     if catalog.known(to) != view.name:
         catalog.refuse_taken(to)
-    if view.definition is None:
-        raise SqlError(
-            f"view {view.name} was defined by a DataFrame, which has no text", hint="create it under the other name"
-        )
-    renamed = warehouse.define(to, view.definition, policy=view.policy, replaced=[view.name], settings=view.settings)
-    for bag in catalog.own_maps(view):
-        transaction.drop(bag)
-    transaction.remove(f"view/{view.name}")
-    backfill(warehouse, transaction, renamed, log.info)
-    transaction.put(f"view/{to}", view_document(replace(renamed, created=warehouse.store.epoch + 1)))
+    renamed = view.renamed(warehouse, to)
+    drop_views(catalog, transaction, [view])
+    fill_views(warehouse, transaction, [renamed], {}, log.info)
 
 
 def column_named(table: Table, name: str) -> str:

@@ -6,9 +6,9 @@ views that read a changed table run in the order of their dependencies, each on 
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,21 +16,22 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
-from viewlet.engine.epoch import OpenEpoch
-from viewlet.errors import EvaluationError, RejectedEpoch, StoreError
-from viewlet.program.program import Program, operators
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.errors import RejectedEpoch
 from viewlet.source.intake import to_arrow
-from viewlet.spark.fragments.spark_operators import OnSparkSession
-from viewlet.spark.session.versions import changed_between
 from viewlet.store import Snapshot, Transaction
-from viewlet.warehouse.catalog import Catalog, View
+from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.clocks import advance, mark_of
 from viewlet.warehouse.expectations import DROPPED_LAYOUT, evaluator
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import Refresh, counts
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:
     from viewlet.spark.sessions import Sessions
     from viewlet.warehouse.warehouse import Warehouse
+
+log = logging.getLogger("viewlet")
 
 
 class Epoch:
@@ -140,34 +141,40 @@ def _has_keys_only(rows: Any, table: Table) -> bool:
     return isinstance(first, dict | tuple | list) and len(first) == width
 
 
+def commit_epoch(warehouse: Warehouse, changed: list[tuple[TableChanges, Rows]]) -> int:
+    """Apply the tables' deltas with all that follows from them, and commit; the epoch's number."""
+    with warehouse.store.begin() as transaction:
+        deltas = EpochDeltas(transaction)
+        record = apply_epoch(warehouse, deltas, changed)
+        number = transaction.commit(record)
+    warehouse.memory.update(deltas.remembered)
+    log.info("epoch %d: %s", number, _summary(record))
+    return number
+
+
 def apply_epoch(
     warehouse: Warehouse,
-    transaction: Transaction,
+    deltas: EpochDeltas,
     changed: list[tuple[TableChanges, Rows]],
     engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Append the tables' deltas and run the programs, on the warehouse's engine or another; the epoch's record."""
+    """Append the tables' deltas and refresh the views, on the warehouse's engine or another; the epoch's record."""
     started = time.perf_counter()
-    epoch = OpenEpoch(transaction, warehouse.on_spark)
     for changes, delta in changed:
         if len(delta):
-            _append_table(epoch, changes.table, delta)
-        append_dropped(transaction, changes)
-    readers = _readers(warehouse.catalog, epoch.changes)
-    _refuse_other_spark(warehouse, readers)
+            _append_table(deltas, changes.table, delta)
+        append_dropped(deltas.transaction, changes)
+    readers = _readers(warehouse.catalog, deltas.changes)
     if readers:
-        transaction.write_ahead()
-    runner, choice = warehouse.choose(
-        sum(len(d) for _, d in changed), sum(len(v.program.steps) for v in readers), engine
-    )
+        deltas.transaction.write_ahead()
+    runner, choice = warehouse.choose(sum(len(d) for _, d in changed), sum(v.steps for v in readers), engine)
     views = {}
     for view in readers:
-        if any(bag in epoch.changes for bag in view.reads):
-            weighed = estimate_refresh(warehouse, view, epoch)
-            run = _run_anew if weighed.recompute else _run_view
-            views[view.name] = {**run(runner, view, epoch), "weighed": weighed.record()}
+        if any(bag in deltas.changes for bag in view.reads):
+            run = Refresh(warehouse, deltas, view, runner, log.info)
+            views[view.name] = run.record(view.refresh(run))
     for changes, delta in changed:
-        advance(warehouse.catalog, epoch.transaction, changes.table, delta)
+        advance(warehouse.catalog, deltas.transaction, changes.table, delta)
     tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
@@ -180,13 +187,13 @@ def apply_epoch(
     }
 
 
-def summary(record: dict[str, Any]) -> str:
+def _summary(record: dict[str, Any]) -> str:
     """An epoch's record in a line."""
     tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
     return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"
 
 
-def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
+def _readers(catalog: Catalog, changed: Iterable[str]) -> list[Maintained]:
     """The views that some changes can reach, in the order of their dependencies."""
     reached, found = set(changed), []
     for view in catalog.views.values():
@@ -196,21 +203,10 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[View]:
     return found
 
 
-def _refuse_other_spark(warehouse: Warehouse, views: list[View]) -> None:
-    """Raise if a view calls a function that meant something else in the Spark that the view was made with."""
-    for view in views:
-        if view.changing and (changed := changed_between(view.changing, view.spark, now := warehouse.sessions.version)):
-            raise StoreError(
-                f"view {view.name} was made with Spark {view.spark}, and this is Spark {now}, "
-                f"where {', '.join(changed)} means something else",
-                hint="create it again: CREATE OR REPLACE MATERIALIZED VIEW …",
-            )
-
-
-def _append_table(epoch: OpenEpoch, table: Table, delta: Rows) -> None:
-    epoch.add(table.name, delta, table.layout)
+def _append_table(deltas: EpochDeltas, table: Table, delta: Rows) -> None:
+    deltas.add(table.name, delta, table.layout)
     if table.index is not None:
-        epoch.transaction.append(table.index, table.index_rows(delta), table.index_layout)
+        deltas.transaction.append(table.index, table.index_rows(delta), table.index_layout)
 
 
 def append_dropped(transaction: Transaction, changes: TableChanges) -> None:
@@ -219,132 +215,3 @@ def append_dropped(transaction: Transaction, changes: TableChanges) -> None:
         names = {"constraint": pa.array(list(changes.dropped), pa.string())}
         rows = Rows(names, np.array(list(changes.dropped.values()), dtype=np.int64))
         transaction.append(changes.table.dropped, rows, DROPPED_LAYOUT)
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshEstimate:
-    """Whether a view is brought up to date or computed anew, by the rows that either handles."""
-
-    changed: int
-    there: int
-    is_shared: bool
-
-    @property
-    def recompute(self) -> bool:
-        return _UPDATE * self.changed > self.there + _FEW and not self.is_shared
-
-    def record(self) -> dict[str, int]:
-        return {"increment": _UPDATE * self.changed, "recompute": self.there}
-
-
-_UPDATE, _FEW = 2, 1000
-"""A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
-
-
-def estimate_refresh(warehouse: Warehouse, view: View, epoch: OpenEpoch) -> RefreshEstimate:
-    """What an epoch changes of what a view reads, beside all that it reads then."""
-    deltas = [epoch.changes[bag] for bag in view.reads if bag in epoch.changes]
-    changed = sum(map(len, deltas))
-    read = [epoch.transaction.before(bag) for bag in view.reads]
-    there = changed + sum(contents.rows for contents in read)  # those that were taken away again included
-    if _UPDATE * changed > _FEW + there - 2 * changed:
-        there = sum(contents.total() for contents in read) + sum(int(delta.weights.sum()) for delta in deltas)
-    if _UPDATE * changed <= there + _FEW:
-        return RefreshEstimate(changed, there, is_shared=False)
-    own = warehouse.catalog.own_maps(view)
-    return RefreshEstimate(changed, there, is_shared=len(own) < sum(m.stored for m in view.program.maps))
-
-
-def _run_anew(engine: Any, view: View, epoch: OpenEpoch) -> dict[str, Any]:
-    """Compute a view from nothing, where an epoch changes most of what it reads; the difference is what goes on."""
-    started = time.perf_counter()
-    anew = OpenEpoch(epoch.transaction, epoch.spark)
-    for bag in view.reads:
-        rows = epoch.transaction.contents(bag).consolidated()
-        if len(rows):
-            anew.changes[bag] = rows
-    anew.begin_anew(view.ready)
-    _run(engine, view, anew)
-    before = epoch.transaction.before(view.name).consolidated().negated()
-    now = anew.changes.get(view.name)
-    delta = (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()
-    if len(delta):
-        epoch.add(view.name, delta, view.ready.steps[-1].layout)
-    return refresh_record(view, epoch, started, "recompute: the epoch changes most of what it reads")
-
-
-def _run(engine: Any, view: View, epoch: OpenEpoch) -> None:
-    try:
-        engine.run(view.ready, epoch)
-    except EvaluationError as error:
-        error.view = view.name
-        raise
-
-
-def refresh_record(view: View, epoch: OpenEpoch, started: float, how: str) -> dict[str, Any]:
-    rows_in = {bag: len(epoch.changes[bag]) for bag in view.reads if bag in epoch.changes}
-    delta = epoch.changes.get(view.name)
-    out = counts(delta) if delta is not None else {"inserted": 0, "deleted": 0}
-    spent = (time.perf_counter() - started) * 1e3
-    return {"technique": how, "rows_in": rows_in, **out, "ms": round(spent, 3)}
-
-
-def _run_view(engine: Any, view: View, epoch: OpenEpoch, *, initial: bool = False) -> dict[str, Any]:
-    """Bring one view up to date; what it took."""
-    started = time.perf_counter()
-    epoch.begin(view.ready, initial=initial)
-    _run(engine, view, epoch)
-    return refresh_record(view, epoch, started, technique(view.program))
-
-
-def technique(program: Program) -> str:
-    """The costliest tier among a program's operators."""
-    tiers = {note.tier for _, note in operators(program.notes)}
-    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
-
-
-def counts(delta: Rows) -> dict[str, int]:
-    """How many rows a change puts in and takes away."""
-    positive = np.maximum(delta.weights, 0)
-    return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
-
-
-def backfill(
-    warehouse: Warehouse,
-    transaction: Transaction,
-    view: View,
-    progress: Callable[[str], None],
-    inputs: Mapping[str, Rows] | None = None,
-    engine: EngineName | None = None,
-    made: Mapping[str, Table | View] | None = None,
-) -> dict[str, Any]:
-    """Fill a new view from what its inputs hold, or from some rows of them, as one big change; the epoch's record.
-
-    `made` are the tables and views that the transaction puts in the place of those of the catalog.
-    """
-    _refuse_other_spark(warehouse, [view])
-    epoch = OpenEpoch(transaction, OnSparkSession(warehouse.sessions, lambda _: view))
-    for bag in view.reads:
-        found = (made or {}).get(bag) or warehouse.catalog.find(bag)
-        rows = contents_of(transaction, found) if inputs is None else inputs.get(bag)
-        progress(f"view {view.name}: reading {bag}, {len(rows or ()):,} rows")
-        if rows is not None and len(rows):
-            epoch.changes[bag] = rows
-    total = sum(len(rows) for rows in epoch.changes.values())
-    progress(f"view {view.name}: computing from {total:,} rows")
-    runner, choice = warehouse.choose(total, len(view.program.steps), engine)
-    made = _run_view(runner, view, epoch, initial=True)
-    return {
-        "kind": "create view",
-        "name": view.name,
-        "engine": runner.name,
-        "weighed": choice.record(),
-        "tables": {},
-        "views": {view.name: made},
-    }
-
-
-def contents_of(transaction: Transaction, found: Table | View) -> Rows:
-    """All rows of a table or view as the transaction leaves it, as columns in its order."""
-    stored = found.names if isinstance(found, Table) else found.program.stored
-    return transaction.contents(found.name).consolidated().select(stored)

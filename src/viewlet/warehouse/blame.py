@@ -15,10 +15,12 @@ import numpy as np
 from viewlet.columns.arrays import Positions
 from viewlet.columns.evaluate import culprits, locate
 from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import EpochDeltas
 from viewlet.errors import EvaluationError
 from viewlet.store import Transaction
-from viewlet.warehouse.apply import apply_epoch, contents_of
-from viewlet.warehouse.catalog import View
+from viewlet.warehouse.apply import apply_epoch
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import TableChanges
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def blaming_changes(warehouse: Warehouse, changed: Sequence[tuple[TableChanges, 
 
     def attempt(transaction: Transaction, part: Changes) -> None:
         some = [(changes, part[changes.table.name]) for changes, _ in changed if changes.table.name in part]
-        apply_epoch(warehouse, transaction, some, engine="inproc")
+        apply_epoch(warehouse, EpochDeltas(transaction), some, engine="inproc")
 
     try:
         yield
@@ -48,7 +50,7 @@ def blaming_changes(warehouse: Warehouse, changed: Sequence[tuple[TableChanges, 
 
 
 @contextmanager
-def blaming_contents(warehouse: Warehouse, view: View, fill: Callable[..., Any]) -> Iterator[None]:
+def blaming_contents(warehouse: Warehouse, view: Maintained, fill: Callable[..., Any]) -> Iterator[None]:
     """Let the filling of a view that fails inside of the block name the row of its inputs that is the cause."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
@@ -58,7 +60,7 @@ def blaming_contents(warehouse: Warehouse, view: View, fill: Callable[..., Any])
         yield
     except EvaluationError as error:
         with warehouse.store.begin() as transaction:
-            inputs = {bag: contents_of(transaction, warehouse.catalog.find(bag)) for bag in view.reads}
+            inputs = {bag: transaction.contents(bag).consolidated() for bag in view.reads}
         raise blame(warehouse, error, inputs, attempt) from None
 
 
@@ -83,7 +85,9 @@ def blame(warehouse: Warehouse, error: EvaluationError, changes: Changes, attemp
     if len(at) == 1:
         ((name, row),) = _some(changes, at).items()
         error.table = f"{'view' if name in warehouse.catalog.views else 'table'} {name}"
-        error.row = {column: values[0].as_py() for column, values in row.columns.items()}
+        error.row = {
+            column: values[0].as_py() for column, values in visible(warehouse.catalog.find(name), row).columns.items()
+        }
         error.hint = error.hint or _HINT
     return error
 

@@ -10,7 +10,7 @@ from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse import watermarks
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import Clock, closed_rows, latest_of
+from viewlet.warehouse.watermarks import Clock, latest_of
 
 
 def mark_of(table: Table, snapshot: Snapshot) -> int | None:
@@ -39,11 +39,7 @@ def advance(catalog: Catalog, transaction: Transaction, table: Table, delta: Row
 
 
 def evict_closed(catalog: Catalog, transaction: Transaction, table: str, mark: int) -> None:
-    """Take the groups that a watermark has passed out of the maps that no other view reads."""
+    """Drop what a watermark has passed from the state of views that no other view shares."""
     for view in catalog.views.values():
-        own = catalog.own_maps(view) if view.program.closing else ()
-        for closing in view.program.closing:
-            if closing.table == table and closing.map in own:
-                contents = transaction.contents(closing.map)
-                if (gone := closed_rows(contents, closing, mark)) is not None:
-                    transaction.append(closing.map, gone, contents.layout)
+        if table in view.reads:
+            view.evict(transaction, table, mark, catalog.own_bags(view))

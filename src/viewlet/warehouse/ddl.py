@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse
 from viewlet.store import Transaction
-from viewlet.warehouse.apply import append_dropped, counts, deltas_of, take_in
-from viewlet.warehouse.catalog import Catalog, View, table_document
+from viewlet.warehouse.apply import append_dropped, deltas_of, take_in
+from viewlet.warehouse.catalog import Catalog, table_document
 from viewlet.warehouse.clocks import advance
 from viewlet.warehouse.expectations import Evaluate
+from viewlet.warehouse.fill import drop_views
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import counts
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:
@@ -61,19 +64,18 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
     return counts(netted[0][1]) if netted else {}
 
 
-def drop(warehouse: Warehouse, found: Table | View, *, cascade: bool) -> None:
+def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> None:
     """Drop a table or view, and the views that read it if that is wanted."""
     catalog, tables = warehouse.catalog, with_asides(found) if isinstance(found, Table) else []
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
-    views = [*map(catalog.view, readers), *([found] if isinstance(found, View) else [])]
+    views = [*map(catalog.view, readers), *([found] if isinstance(found, Maintained) else [])]
     with warehouse.store.begin() as transaction:
         for table in tables:
             transaction.remove(f"table/{table.name}")
-        for bag in [*(bag for table in tables for bag, _, _ in table.bags()), *catalog.own_maps(*views)]:
-            transaction.drop(bag)
-        for view in views:
-            transaction.remove(f"view/{view.name}")
+            for bag, _, _ in table.bags():
+                transaction.drop(bag)
+        drop_views(catalog, transaction, views)
         transaction.commit({"kind": "drop", "name": found.name})

@@ -18,7 +18,8 @@ from viewlet.errors import StoreError
 from viewlet.formatting import plural
 from viewlet.plan.types import Field
 from viewlet.store import GoneFile, Snapshot
-from viewlet.warehouse.catalog import View
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ CHANGE_FIELDS = (
 class Relation:
     """A table or view, seen at one committed epoch: the last one when this was made."""
 
-    def __init__(self, warehouse: Warehouse, found: Table | View) -> None:
+    def __init__(self, warehouse: Warehouse, found: Table | Maintained) -> None:
         self._warehouse = warehouse
         self._found = found
         self._snapshot: Snapshot = warehouse.store.snapshot()
 
     def __repr__(self) -> str:
-        kind = "table" if isinstance(self._found, Table) else "view"
+        kind = "table" if isinstance(self._found, Table) else self._found.kind
         columns = ", ".join(str(f) for f in self.fields)
         return f"<{kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
 
@@ -86,7 +87,7 @@ class Relation:
             raise StoreError(
                 f"epoch {self.epoch} of {self.name} was superseded", hint="refresh() and read again"
             ) from error
-        return self._visible(rows)
+        return visible(self._found, rows)
 
     def _is_superseded(self) -> bool:
         """Whether a writer in another process has put other files in the place of those that are read here."""
@@ -150,7 +151,7 @@ class Relation:
         return pa.schema([*own, *(f.with_name(free_name(f.name, self.columns)) for f in CHANGE_FIELDS)])
 
     def _epoch_changes(self, epoch: int, timestamp: float, rows: Rows) -> pa.Table:
-        netted = self._visible(rows).consolidate()
+        netted = visible(self._found, rows).consolidate()
         sizes = np.abs(netted.weights)
         kinds = self._change_types(netted)
         at = np.repeat(np.arange(len(netted)), sizes)
@@ -173,8 +174,3 @@ class Relation:
             both = ((plus > 0) & (minus > 0))[groups]
             kinds[both] = np.where(rows.weights[both] > 0, "update_postimage", "update_preimage")
         return kinds
-
-    def _visible(self, rows: Rows) -> Rows:
-        """The columns that the user sees, under the user's names."""
-        stored = self._found.names if isinstance(self._found, Table) else self._found.program.stored
-        return rows.select(stored).rename([f.name for f in self.fields])

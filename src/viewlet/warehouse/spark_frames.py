@@ -18,7 +18,8 @@ from viewlet.plan.types import BIGINT, Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import arrow_schema, from_arrow, spark_schema, to_arrow
 from viewlet.store import Contents, Snapshot, TableContents
-from viewlet.warehouse.catalog import View
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -39,14 +40,13 @@ AS_WRITTEN = {
 should a file be altered until then, its pages are not what they say."""
 
 
-def frame_of(spark: SparkSession, found: Table | View, snapshot: Snapshot) -> DataFrame:
+def frame_of(spark: SparkSession, found: Table | Maintained, snapshot: Snapshot) -> DataFrame:
     """The rows of a table or view at a snapshot."""
     contents = snapshot.contents(found.name)
     if isinstance(found, Table):
         assert isinstance(contents, TableContents)
         return _table_frame(spark, contents, found.fields)
-    rows = contents.consolidated().select(found.program.stored).rename([f.name for f in found.fields])
-    return _frame(spark, rows, found.fields)
+    return _frame(spark, visible(found, contents.consolidated()), found.fields)
 
 
 def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFrame:

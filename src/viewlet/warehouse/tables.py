@@ -66,6 +66,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
 
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of its bag that hold the fields."""
+        return self.names
+
     def field(self, name: str) -> Field:
         return self.fields[self.names.index(name)]
 

@@ -6,20 +6,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewlet import arguments
 from viewlet.compile.rules import Rules
 from viewlet.engine.choose import Choice, EngineName, choose_engine
-from viewlet.errors import SqlError, StoreError, shortened
-from viewlet.spark.fragments.spark_operators import OnSparkSession
-from viewlet.spark.sessions import Sessions, Settings
+from viewlet.engine.engine import Engine
+from viewlet.errors import StoreError, shortened
+from viewlet.spark.sessions import Sessions
 from viewlet.store import Store
-from viewlet.warehouse.catalog import Catalog, View
+from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import Reading
 from viewlet.warehouse.subscriptions import Subscriptions
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Durability = Literal["epoch"] | int
-POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 
 
 class Warehouse:
@@ -53,13 +51,14 @@ class Warehouse:
         self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
         self.path = self.store.root
         self.lock = threading.RLock()
-        self.on_spark = OnSparkSession(self.sessions, lambda view: self.catalog.view(view))
         self.rules = Rules()
         """What the compiler may do with the views defined from now on."""
         self.epoch_is_open = False
         self.subscriptions = Subscriptions(lambda name: Relation(self, self.catalog.find(name)))
         self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
-        self._engines: dict[str, Any] = {}
+        self._engines: dict[str, Engine] = {}
+        self.memory: dict[str, Any] = {}
+        """What refreshes hold in memory, by the names of what was refreshed; each takes it out, a commit puts it back."""
 
     @property
     def catalog(self) -> Catalog:
@@ -69,6 +68,7 @@ class Warehouse:
         if known is not documents:
             catalog = Catalog(documents, trust=self._trust)
             self._catalog = documents, catalog
+            self.memory.clear()
         return catalog
 
     @property
@@ -81,31 +81,8 @@ class Warehouse:
         """Queries over the current rows."""
         return Reading(self)
 
-    def define(
-        self,
-        name: str,
-        definition: Any,
-        *,
-        policy: str = "AUTO",
-        replaced: Collection[str] = (),
-        settings: Settings | None = None,
-        catalog: Catalog | None = None,
-    ) -> View:
-        """Analyse and compile a definition, in the place of some views, without creating anything.
-
-        It means what it means under the caller's settings, or under recorded ones.
-        """
-        from viewlet.warehouse.define import compile_context, define_view
-
-        arguments.definition(name, definition)
-        if not isinstance(policy, str) or policy not in POLICIES:
-            raise SqlError(f"there is no refresh policy {shortened(policy)}", hint=", ".join(POLICIES))
-        catalog = catalog or self.catalog
-        schemas = {n: f for n, f in catalog.schemas().items() if n != name}
-        given = compile_context(self.store, catalog, self.rules, {name, *replaced}, settings)
-        return define_view(self.sessions, name, definition, schemas, policy, self._next_position(), given)
-
-    def _next_position(self) -> int:
+    def next_position(self) -> int:
+        """Where a new view comes in the order of refresh: last."""
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
 
     def history(self, name: str | None = None) -> list[dict[str, Any]]:
@@ -118,7 +95,7 @@ class Warehouse:
             r for r in records if r.get("name") == known or known in r.get("tables", ()) or known in r.get("views", ())
         ]
 
-    def choose(self, rows: int, steps: int, engine: EngineName | None = None) -> tuple[Any, Choice]:
+    def choose(self, rows: int, steps: int, engine: EngineName | None = None) -> tuple[Engine, Choice]:
         """The engine that an epoch of so many changed rows and steps runs on, and why."""
         choice = choose_engine(engine or self.engine, rows, steps, self.sessions.cores)
         if choice.engine not in self._engines:
@@ -139,7 +116,7 @@ class Warehouse:
                 self.subscriptions.notify()
 
 
-def _make_engine(name: str, warehouse: Warehouse) -> Any:
+def _make_engine(name: str, warehouse: Warehouse) -> Engine:
     if name == "spark":
         from viewlet.engine.cluster.runner import SparkEngine
 

@@ -26,10 +26,11 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.choose import Chosen
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
 from viewlet.engine.cluster.task import Lookups, Task
-from viewlet.engine.epoch import OpenEpoch
-from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.engine.prepared import PreparedStep
+from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.terms.compile_term import compile_term
 from viewlet.engine.terms.regroup_groups import touched_groups
 from viewlet.errors import CorruptFile, EvaluationError, SparkMissing
@@ -55,41 +56,38 @@ class Segment:
 class SparkEngine:
     """Runs the steps of a program as Spark jobs."""
 
-    name = "spark"
+    name: Chosen = "spark"
 
     def __init__(self, session: Callable[[], SparkSession], root: Path) -> None:
         self.session = session
         self.root = root
 
-    def run(self, ready: PreparedProgram, epoch: OpenEpoch) -> None:
+    def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
         from viewlet.spark.session.children import active
 
         with active(self.session()) as spark:
-            self._run(spark, ready, epoch)
+            self._run(spark, run)
 
-    def _run(self, spark: SparkSession, ready: PreparedProgram, epoch: OpenEpoch) -> None:
+    def _run(self, spark: SparkSession, run: ProgramRun) -> None:
         parts = partitions_for(spark.sparkContext.defaultParallelism)
-        for step, kept in zip(ready.program.steps, ready.steps, strict=True):
-            if step.map.name in epoch.done:
+        pipeline = _Pipeline(spark, self.root, parts, run)
+        for step, kept in zip(run.ready.program.steps, run.ready.steps, strict=True):
+            if not run.begins(kept):
                 continue
-            epoch.done.add(step.map.name)
-            frames = [
-                f for term in step.terms if (f := _Pipeline(spark, self.root, parts, epoch).of(term, kept)) is not None
-            ]
+            frames = [frame for term in step.terms if (frame := pipeline.of(term, kept)) is not None]
             if frames:
-                self._finish(spark, reduce(lambda a, b: a.unionAll(b), frames), parts, kept, epoch)
+                self._finish(reduce(lambda a, b: a.unionAll(b), frames), parts, kept, run)
 
-    def _finish(self, spark: SparkSession, frame: DataFrame, parts: int, step: PreparedStep, epoch: OpenEpoch) -> None:
+    def _finish(self, frame: DataFrame, parts: int, step: PreparedStep, run: ProgramRun) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
-        layout = epoch.layout(step)
-        task = Task.finishing(self.root, parts, layout, step.map.sums)
+        task = Task.finishing(self.root, parts, run.layout(step), step.map.sums)
         with _tasks_errors():
             done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
         if deltas:
-            epoch.adopt(step.map.name, Rows.concat(deltas), refs, layout)
+            run.adopt(step, Rows.concat(deltas), refs)
 
 
 def partitions_for(cores: int) -> int:
@@ -98,10 +96,10 @@ def partitions_for(cores: int) -> int:
 
 
 class _Pipeline:
-    """Builds the job for one term."""
+    """Builds the jobs for the terms of a program."""
 
-    def __init__(self, spark: SparkSession, root: Path, parts: int, epoch: OpenEpoch) -> None:
-        self.spark, self.root, self.parts, self.epoch = spark, root, parts, epoch
+    def __init__(self, spark: SparkSession, root: Path, parts: int, run: ProgramRun) -> None:
+        self.spark, self.root, self.parts, self.run = spark, root, parts, run
 
     def of(self, term: Term, kept: PreparedStep) -> DataFrame | None:
         """The pieces that a term contributes to its map, ready for the last exchange; None for nothing."""
@@ -114,7 +112,7 @@ class _Pipeline:
             rows = _collected(frame)
             native = steps[at]
             assert isinstance(native, SparkRowwise)
-            if not len(rows) or not len(rows := self.epoch.on_spark(native, rows)):
+            if not len(rows) or not len(rows := self.run.on_spark(native, rows)):
                 return None
             steps = (rows, *steps[at + 1 :])
 
@@ -130,7 +128,7 @@ class _Pipeline:
         targets = [*(s.where for s in segments[1:]), last]
         for segment, target in zip(segments, targets, strict=False):
             task = Task.running(
-                self.root, self.parts, segment.steps, self._lookups(segment.steps), target, self.epoch.initial
+                self.root, self.parts, segment.steps, self._lookups(segment.steps), target, self.run.initial
             )
             frame = _each_partition(frame, self.parts, task, PIECES)
         return frame
@@ -141,19 +139,19 @@ class _Pipeline:
             case Rows():
                 return by_partition(first, target, self.parts)
             case FinalizeSums() | Fold() | Sessionize():
-                delta = self.epoch.change(first.map)
-                if delta is None and not (self.epoch.initial and not first.keys):
+                delta = self.run.change(first.map)
+                if delta is None and not (self.run.initial and not first.keys):
                     return None
                 return (
                     by_partition(delta, Target(first.keys, keyed=True), self.parts) if delta is not None else [(0, b"")]
                 )
             case Regroup() if _runs_in_tasks(first):
                 return self._start_regroup(first)
-        rows = compile_term(first)(self.epoch)
+        rows = compile_term(first)(self.run)
         return None if rows is None else by_partition(rows, target, self.parts)
 
     def _start_regroup(self, term: Regroup) -> list[Piece] | None:
-        touched = touched_groups(term, self.epoch)
+        touched = touched_groups(term, self.run)
         if touched is None:
             return None
         groups = Rows({"touched": pa.array(touched.view(np.int64))}, np.ones(len(touched), dtype=np.int64))
@@ -166,7 +164,7 @@ class _Pipeline:
             for name, version in (
                 maps_read(step) if isinstance(step, FinalizeSums | Fold | Sessionize | Regroup) else _probed(step)
             ):
-                contents = self.epoch.new(name) if version == "new" else self.epoch.old(name)
+                contents = self.run.new(name) if version == "new" else self.run.old(name)
                 found[name, version] = Lookups(contents.refs(), contents.layout, dict(contents.types))
         return found
 

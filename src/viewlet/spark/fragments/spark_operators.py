@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.spark.sessions import Sessions
-    from viewlet.warehouse.catalog import View
 
 WEIGHT = Field("_weight", BIGINT, False)
 _ENDLESS = "a LIMIT ends no recursion in a view: end it by a condition, such as WHERE level < 10"
@@ -75,32 +74,39 @@ def _single(tables: Sequence[tuple[Rows, tuple[Field, ...]]]) -> dict[str, Any]:
     return {name: rows[name][0].as_py() for name in shown}
 
 
+class HasFragments(Protocol):
+    """What fragments belong to: a definition, with the settings that it was made under."""
+
+    @property
+    def settings(self) -> Mapping[str, str]: ...
+    def fragment(self, name: str) -> bytes: ...
+
+
 class OnSparkSession:
-    """Runs fragments in sessions with the settings of their views, started when the first one is needed."""
+    """Runs the fragments of a definition in a session with its settings, started when the first one is needed."""
 
-    def __init__(self, sessions: Sessions, views: Callable[[str], View]) -> None:
+    def __init__(self, sessions: Sessions, definition: HasFragments) -> None:
         self.sessions = sessions
-        self.views = views
+        self.definition = definition
 
-    def row_wise(self, view: str, term: SparkRowwise, rows: Rows) -> Rows:
+    def row_wise(self, term: SparkRowwise, rows: Rows) -> Rows:
         """A row-wise operator on a delta; weights pass through."""
         weighted = rows.with_columns({WEIGHT.name: pa.array(rows.weights)})
         fields = (*term.rows.columns, WEIGHT)
-        result = self._run(view, term, [(weighted, fields)], (*term.columns, WEIGHT))
+        result = self._run(term, [(weighted, fields)], (*term.columns, WEIGHT))
         weights = values_of(result[WEIGHT.name], "i8")
         return Rows({n: c for n, c in result.columns.items() if n != WEIGHT.name}, weights)
 
-    def regroup(self, view: str, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+    def regroup(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
         """A function over groups, on the rows of the touched ones."""
         key = (Field(KEY, BIGINT, False),) if term.is_keyed else ()
         wanted = [(*i.columns, *key) for i in term.inputs]
         tables = [(rows.expanded(), fields) for rows, fields in zip(inputs, wanted, strict=True)]
         fields = term.columns if term.is_keyed else term.columns[:-1]
-        return self._run(view, term, tables, fields)
+        return self._run(term, tables, fields)
 
     def _run(
         self,
-        view: str,
         term: SparkRowwise | Regroup,
         tables: Sequence[tuple[Rows, tuple[Field, ...]]],
         fields: tuple[Field, ...],
@@ -110,7 +116,7 @@ class OnSparkSession:
         from viewlet.spark.fragments.fragments import run
         from viewlet.spark.session.children import active
 
-        found = self.views(view)
+        found = self.definition
         try:
             with active(self.sessions.under(found.settings)) as spark:
                 frames = [_frame(spark, rows, columns) for rows, columns in tables]

@@ -1,4 +1,4 @@
-"""`explain` and `status`: how a view is kept, what it holds, and what it costs."""
+"""`explain`: how a view is kept, what it holds, and what it costs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from viewlet.program.show import show_map
 from viewlet.program.statements import statements
 from viewlet.spark.session.settings import PLAIN
 from viewlet.store import Snapshot
-from viewlet.warehouse.catalog import View
-from viewlet.warehouse.clocks import mark_of
-from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import shown_time
 
 if TYPE_CHECKING:
+    from viewlet.views.view import View
     from viewlet.warehouse.warehouse import Warehouse
 
 _WIDTH = 76
@@ -39,7 +36,7 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
     lines += _statements(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
-    lines += _letting_go(program, set(warehouse.catalog.own_maps(view)))
+    lines += _letting_go(program, set(warehouse.catalog.own_bags(view)))
     lines += _weighed(program)
     lines += _costs(view, warehouse.history(view.name))
     return "\n".join(lines)
@@ -82,8 +79,8 @@ def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for other in warehouse.catalog.views.values():
         if other.name != view.name:
-            for kept in other.program.maps:
-                found.setdefault(kept.name, []).append(other.name)
+            for bag in other.bags:
+                found.setdefault(bag, []).append(other.name)
     return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
 
 
@@ -170,38 +167,3 @@ def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
             f"last epoch, in rows handled: {weighed['increment']:,} to increment, {weighed['recompute']:,} to recompute"
         )
     return lines
-
-
-def status(warehouse: Warehouse) -> dict[str, Any]:
-    """Epochs, sizes and timings, as plain values."""
-    snapshot = warehouse.store.snapshot()
-    catalog = warehouse.catalog
-    return {
-        "epoch": snapshot.epoch,
-        "engine": warehouse.engine,
-        "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
-        "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
-        "epochs": [r for r in warehouse.store.history() if r.get("kind") == "epoch"],
-    }
-
-
-def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
-    contents = snapshot.contents(table.name)
-    index = snapshot.contents(table.index).bytes if table.index else 0
-    size: dict[str, Any] = {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
-    if table.late is not None:
-        mark = mark_of(table, snapshot)
-        size["watermark"] = None if mark is None else shown_time(mark)
-        size["late"] = snapshot.contents(table.late.name).total()
-    if table.rejected is not None:
-        size["rejected"] = snapshot.contents(table.rejected.name).total()
-    if table.dropped is not None:
-        counted = snapshot.contents(table.dropped).consolidated()
-        size["dropped"] = dict(zip(counted["constraint"].to_pylist(), counted.weights.tolist(), strict=True))
-    return size
-
-
-def _view_size(view: View, snapshot: Snapshot) -> dict[str, Any]:
-    maps = [snapshot.contents(m.name).bytes for m in view.program.maps if m.stored and m.name != view.name]
-    contents = snapshot.contents(view.name)
-    return {"rows": contents.total(), "bytes": contents.bytes, "maps": len(maps), "map_bytes": sum(maps)}

@@ -7,22 +7,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from viewlet import arguments
 from viewlet.columns import evaluate
 from viewlet.compile import Abilities, Facts, Rules, compile_view
 from viewlet.engine import groups as local
-from viewlet.errors import UnsupportedQuery
+from viewlet.errors import SqlError, UnsupportedQuery, shortened
 from viewlet.plan.types import Field
 from viewlet.program.identity import Identity
 from viewlet.program.program import Program, Step, operators
 from viewlet.program.terms import SparkRowwise
-from viewlet.warehouse.catalog import Catalog, View
+from viewlet.views.view import View
+from viewlet.warehouse.catalog import Catalog
 
 if TYPE_CHECKING:
     from viewlet.spark.analyse import Analysis
     from viewlet.spark.sessions import Sessions, Settings
     from viewlet.store import Store
+    from viewlet.warehouse.warehouse import Warehouse
 
 ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
+POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 _EPOCHS, _ENOUGH = 100, 10
 """From how many of the last epochs rates are taken, and how many there must be."""
 
@@ -61,8 +65,37 @@ def compile_context(
     store: Store, catalog: Catalog, rules: Rules, replaced: Collection[str], settings: Settings | None
 ) -> CompileContext:
     """What the definition of a view is compiled with, as the warehouse stands without some views."""
-    maps = partial(catalog.maps, without=replaced)
-    return CompileContext(rules, facts_of(store, catalog), maps, catalog.map_names(without=replaced), settings)
+    maps = partial(shareable_maps, catalog, without=replaced)
+    return CompileContext(rules, facts_of(store, catalog), maps, catalog.bags(without=replaced), settings)
+
+
+def shareable_maps(catalog: Catalog, settings: Settings, *, without: Collection[str]) -> dict[Identity, Step]:
+    """The maps of all views but some that a view under some settings could share, by what they hold."""
+    views = [v for v in catalog.views.values() if isinstance(v, View) and v.name not in without]
+    return {same: s for v in reversed(views) if v.settings == settings for same, s in v.shareable.items()}
+
+
+def define(
+    warehouse: Warehouse,
+    name: str,
+    definition: Any,
+    *,
+    policy: str = "AUTO",
+    replaced: Collection[str] = (),
+    settings: Settings | None = None,
+    catalog: Catalog | None = None,
+) -> View:
+    """Analyse and compile a definition, in the place of some views, without creating anything.
+
+    It means what it means under the caller's settings, or under recorded ones.
+    """
+    arguments.definition(name, definition)
+    if not isinstance(policy, str) or policy not in POLICIES:
+        raise SqlError(f"there is no refresh policy {shortened(policy)}", hint=", ".join(POLICIES))
+    catalog = catalog or warehouse.catalog
+    schemas = {n: f for n, f in catalog.schemas().items() if n != name}
+    given = compile_context(warehouse.store, catalog, warehouse.rules, {name, *replaced}, settings)
+    return define_view(warehouse.sessions, name, definition, schemas, policy, warehouse.next_position(), given)
 
 
 def define_view(

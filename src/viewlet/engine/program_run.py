@@ -1,0 +1,118 @@
+"""One run of one compiled program: what its terms read, and where its maps' deltas go.
+
+An epoch has a run for each view that it reaches; a program that is computed anew has one over deltas of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.store import Contents, Layout, RunRef, make_contents
+
+
+class OnSpark(Protocol):
+    """Runs the operators of a program that only Spark can evaluate."""
+
+    def row_wise(self, term: SparkRowwise, rows: Rows) -> Rows: ...
+    def regroup(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
+
+
+class ProgramRun:
+    """A program that is brought up to date with an epoch's deltas, or filled with its maps made first."""
+
+    def __init__(self, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark, *, initial: bool = False) -> None:
+        self.deltas = deltas
+        self.ready = ready
+        self.initial = initial
+        """Whether this is the program's first run, which puts in what is there without any data."""
+        self._spark = spark
+        self._empty: dict[str, Contents] = {}
+        self._aside: str | None = None
+        if initial:
+            for step in (s for s in ready.steps if s.map.stored):
+                self._make(step)
+
+    @classmethod
+    def anew(cls, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark) -> ProgramRun:
+        """A run from nothing of a program that is there: its maps are made again, its result is only a delta."""
+        run = cls(deltas, ready, spark)
+        run.initial, run._aside = True, ready.program.view
+        for step in (s for s in ready.steps if s.map.stored):
+            if step.map.name == run._aside:
+                there = deltas.transaction.contents(step.map.name)
+                run._empty[step.map.name] = make_contents(there.layout, (), there.types)
+            else:
+                deltas.transaction.drop(step.map.name)
+                run._make(step)
+        return run
+
+    def begins(self, step: PreparedStep) -> bool:
+        """Whether a step is still to be run; it counts as done from now on."""
+        if step.map.name in self.deltas.done:
+            return False
+        self.deltas.done.add(step.map.name)
+        return True
+
+    def put(self, step: PreparedStep, rows: Rows) -> None:
+        """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
+        name = step.map.name
+        if step.map.stored and name != self._aside:
+            self.deltas.add_unnetted(name, rows, step.layout)
+        else:
+            delta = rows if step.is_netted else rows.consolidate(step.map.sums)
+            if len(delta):
+                self.deltas.changes[name] = delta
+
+    def adopt(self, step: PreparedStep, delta: Rows, refs: Sequence[RunRef]) -> None:
+        """Record what changes in a step's map, whose runs tasks have written where it is kept."""
+        layout = self.layout(step)
+        if layout is None:
+            self.deltas.changes[step.map.name] = delta
+        else:
+            self.deltas.adopt(step.map.name, delta, refs, layout)
+
+    def layout(self, step: PreparedStep) -> Layout | None:
+        """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""
+        if not step.map.stored or step.map.name == self._aside:
+            return None
+        return self.deltas.transaction.layout(step.map.name) or step.layout
+
+    def change(self, bag: str) -> Rows | None:
+        return self.deltas.changes.get(bag)
+
+    def old(self, bag: str) -> Contents:
+        return self._empty[bag] if bag in self._empty else self.deltas.transaction.before(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self.deltas.transaction.contents(bag)
+
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
+        return self._spark.row_wise(term, rows)
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        return self._spark.regroup(term, inputs)
+
+    def _make(self, step: PreparedStep) -> None:
+        """An empty map; one that another view keeps already is taken as it is, and all of it as its first delta."""
+        name, layout, transaction = step.map.name, step.layout, self.deltas.transaction
+        types = {f.name: arrow_type(f.type) for f in step.map.columns}
+        there = transaction.contents(name) if transaction.has(name) else None
+        if there is None:
+            transaction.create(name, layout, types)
+            self._empty[name] = transaction.contents(name)
+            return
+        rows = there.consolidated()
+        wider = there.layout.with_lookups(layout.lookups)
+        if wider != there.layout:
+            transaction.drop(name)
+            transaction.append(name, rows, wider)
+        self._empty[name] = make_contents(wider, (), there.types)
+        self.deltas.done.add(name)
+        if len(rows):
+            self.deltas.changes[name] = rows

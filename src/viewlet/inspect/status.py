@@ -1,0 +1,55 @@
+"""`status`: epochs, sizes and timings, as plain values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewlet.store import Snapshot
+from viewlet.warehouse.clocks import mark_of
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.tables import Table
+from viewlet.warehouse.watermarks import shown_time
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def status(warehouse: Warehouse) -> dict[str, Any]:
+    """Epochs, sizes and timings, as plain values."""
+    snapshot = warehouse.store.snapshot()
+    catalog = warehouse.catalog
+    return {
+        "epoch": snapshot.epoch,
+        "engine": warehouse.engine,
+        "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
+        "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
+        "epochs": [r for r in warehouse.store.history() if r.get("kind") == "epoch"],
+    }
+
+
+def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+    contents = snapshot.contents(table.name)
+    index = snapshot.contents(table.index).bytes if table.index else 0
+    size: dict[str, Any] = {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
+    if table.late is not None:
+        mark = mark_of(table, snapshot)
+        size["watermark"] = None if mark is None else shown_time(mark)
+        size["late"] = snapshot.contents(table.late.name).total()
+    if table.rejected is not None:
+        size["rejected"] = snapshot.contents(table.rejected.name).total()
+    if table.dropped is not None:
+        counted = snapshot.contents(table.dropped).consolidated()
+        size["dropped"] = dict(zip(counted["constraint"].to_pylist(), counted.weights.tolist(), strict=True))
+    return size
+
+
+def _view_size(view: Maintained, snapshot: Snapshot) -> dict[str, Any]:
+    maps = [snapshot.contents(bag).bytes for bag in view.bags if bag != view.name and snapshot.has(bag)]
+    contents = snapshot.contents(view.name)
+    return {
+        "kind": view.kind,
+        "rows": contents.total(),
+        "bytes": contents.bytes,
+        "maps": len(maps),
+        "map_bytes": sum(maps),
+    }

@@ -1,0 +1,1 @@
+"""SQL views: the results of Spark queries, compiled into programs and kept fresh by them."""

@@ -1,0 +1,124 @@
+"""Refreshing a view: its program runs on an epoch's deltas, or anew where an epoch changes most of what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.program_run import ProgramRun
+from viewlet.errors import EvaluationError, StoreError
+from viewlet.program.program import Program, operators
+from viewlet.spark.fragments.spark_operators import OnSparkSession
+from viewlet.spark.session.versions import changed_between
+
+if TYPE_CHECKING:
+    from viewlet.views.view import View
+    from viewlet.warehouse.refresh import Refresh
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
+    """Bring a view up to date, at the lower cost; what the record shall say."""
+    refuse_other_spark(run.warehouse, view)
+    estimate = estimate_refresh(view, run)
+    how = _recompute(view, run) if estimate.recompute else _increment(view, run)
+    return {"technique": how, "weighed": estimate.record()}
+
+
+def fill_program(view: View, run: Refresh) -> dict[str, Any]:
+    """Fill a view from what its inputs hold, as one big change."""
+    refuse_other_spark(run.warehouse, view)
+    deltas = run.deltas
+    for bag in view.reads:
+        rows = run.rows(bag)
+        run.progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
+        if len(rows):
+            deltas.changes[bag] = rows
+    run.progress(f"view {view.name}: computing from {sum(map(len, deltas.changes.values())):,} rows")
+    _run(view, run, ProgramRun(deltas, view.ready, _on_spark(view, run), initial=True))
+    return {"technique": technique(view.program)}
+
+
+def refuse_other_spark(warehouse: Warehouse, view: View) -> None:
+    """Raise if a view calls a function that meant something else in the Spark that the view was made with."""
+    if view.changing and (changed := changed_between(view.changing, view.spark, now := warehouse.sessions.version)):
+        raise StoreError(
+            f"view {view.name} was made with Spark {view.spark}, and this is Spark {now}, "
+            f"where {', '.join(changed)} means something else",
+            hint="create it again: CREATE OR REPLACE MATERIALIZED VIEW …",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshEstimate:
+    """Whether a view is brought up to date or computed anew, by the rows that either handles."""
+
+    changed: int
+    there: int
+    is_shared: bool
+
+    @property
+    def recompute(self) -> bool:
+        return _UPDATE * self.changed > self.there + _FEW and not self.is_shared
+
+    def record(self) -> dict[str, int]:
+        return {"increment": _UPDATE * self.changed, "recompute": self.there}
+
+
+_UPDATE, _FEW = 2, 1000
+"""A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
+
+
+def estimate_refresh(view: View, run: Refresh) -> RefreshEstimate:
+    """What an epoch changes of what a view reads, beside all that it reads then."""
+    deltas = [run.deltas.changes[bag] for bag in view.reads if bag in run.deltas.changes]
+    changed = sum(map(len, deltas))
+    read = [run.before(bag) for bag in view.reads]
+    there = changed + sum(contents.rows for contents in read)  # those that were taken away again included
+    if _UPDATE * changed > _FEW + there - 2 * changed:
+        there = sum(contents.total() for contents in read) + sum(int(delta.weights.sum()) for delta in deltas)
+    if _UPDATE * changed <= there + _FEW:
+        return RefreshEstimate(changed, there, is_shared=False)
+    own = run.warehouse.catalog.own_bags(view)
+    return RefreshEstimate(changed, there, is_shared=len(own) < len(view.bags))
+
+
+def _increment(view: View, run: Refresh) -> str:
+    _run(view, run, ProgramRun(run.deltas, view.ready, _on_spark(view, run)))
+    return technique(view.program)
+
+
+def _recompute(view: View, run: Refresh) -> str:
+    """Compute a view from nothing; the difference is what is passed on."""
+    anew = EpochDeltas(run.transaction)
+    for bag in view.reads:
+        rows = run.rows(bag)
+        if len(rows):
+            anew.changes[bag] = rows
+    _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run)))
+    before = run.before(view.name).consolidated().negated()
+    now = anew.changes.get(view.name)
+    delta = (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()
+    if len(delta):
+        run.deltas.add(view.name, delta, view.layout)
+    return "recompute: the epoch changes most of what it reads"
+
+
+def _on_spark(view: View, run: Refresh) -> OnSparkSession:
+    return OnSparkSession(run.warehouse.sessions, view)
+
+
+def _run(view: View, run: Refresh, program: ProgramRun) -> None:
+    try:
+        run.engine.run(program)
+    except EvaluationError as error:
+        error.view = view.name
+        raise
+
+
+def technique(program: Program) -> str:
+    """The costliest tier among a program's operators."""
+    tiers = {note.tier for _, note in operators(program.notes)}
+    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")

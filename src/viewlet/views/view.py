@@ -1,0 +1,204 @@
+"""A SQL view: its definition, and the program that keeps it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram, prepare
+from viewlet.errors import StoreError, UnknownName, UntrustedCode
+from viewlet.plan.types import Field
+from viewlet.plan.words import identifier
+from viewlet.program.codec import VERSION, from_json, to_json
+from viewlet.program.identity import Identity, identity
+from viewlet.program.program import Program, Step, has_users_code
+from viewlet.store import Layout, Transaction
+from viewlet.views.check import differences_to_spark, recompute
+from viewlet.views.explain import explain
+from viewlet.views.redefine import over_narrower, under_another_name, with_plan
+from viewlet.views.refresh import fill_program, refresh_program
+from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.watermarks import closed_rows
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.refresh import Refresh
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class View(Maintained):
+    """The result of a Spark query, kept fresh by a compiled program."""
+
+    kind: ClassVar[str] = "view"
+    name: str
+    program: Program
+    definition: str | None
+    """The SQL text; None where the view was defined by a DataFrame."""
+    fragments: Mapping[str, bytes] = field(default_factory=dict)
+    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text says it."""
+    inputs: tuple[str, ...] = ()
+    """The tables and views that `whole` reads, in its order."""
+    is_stabilized: bool = False
+    """Whether ties that Spark leaves open were decided; then `whole`, not the text, is what must hold."""
+    policy: str = "AUTO"
+    position: int = 0
+    created: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings of Spark under which the definition was made, and means what it means."""
+    spark: str = ""
+    """The version of Spark that the definition was made with."""
+    changing: tuple[str, ...] = ()
+    """Spark's classes of the functions in it that mean something else in some version."""
+    trusted: bool = True
+    """Whether the code that is stored with it may run: fragments of Spark's plan, and functions of users."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.program.columns
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        return self.program.reads
+
+    @property
+    def mentions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.reads, *self.inputs)))
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        return self.program.stored
+
+    @property
+    def layout(self) -> Layout:
+        return self.ready.steps[-1].layout
+
+    @cached_property
+    def bags(self) -> tuple[str, ...]:
+        return tuple(m.name for m in self.program.maps)
+
+    @property
+    def steps(self) -> int:
+        return len(self.program.steps)
+
+    @property
+    def grows(self) -> bool:
+        return self.program.grows
+
+    @property
+    def statement(self) -> str | None:
+        if self.definition is None:
+            return None
+        policy = "" if self.policy == "AUTO" else f" REFRESH POLICY {self.policy}"
+        return f"CREATE MATERIALIZED VIEW {identifier(self.name)}{policy} AS\n{self.definition}"
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return {"Refresh Policy": self.policy}
+
+    def fill(self, run: Refresh) -> dict[str, Any]:
+        return fill_program(self, run)
+
+    def refresh(self, run: Refresh) -> dict[str, Any]:
+        return refresh_program(self, run)
+
+    def recompute(self, warehouse: Warehouse) -> Rows:
+        return recompute(warehouse, self)
+
+    def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
+        return differences_to_spark(warehouse, self, found)
+
+    def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
+        return explain(warehouse, self, verbose=verbose)
+
+    def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
+        for eviction in self.program.closing:
+            if eviction.table == table and eviction.map in own:
+                contents = transaction.contents(eviction.map)
+                if (gone := closed_rows(contents, eviction, mark)) is not None:
+                    transaction.append(eviction.map, gone, contents.layout)
+
+    def pinned(self, warehouse: Warehouse) -> View:
+        return self if "whole" in self.fragments else with_plan(warehouse, self)
+
+    def narrowed(self, warehouse: Warehouse, catalog: Catalog, redefined: Collection[str], columns: str) -> View:
+        return over_narrower(warehouse, self, catalog, redefined, columns)
+
+    def renamed(self, warehouse: Warehouse, to: str) -> View:
+        return under_another_name(warehouse, self, to)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "program": to_json(self.program),
+            "definition": self.definition,
+            "fragments": {k: base64.b64encode(v).decode() for k, v in self.fragments.items()},
+            "inputs": list(self.inputs),
+            "is_stabilized": self.is_stabilized,
+            "policy": self.policy,
+            "created": self.created,
+            "settings": dict(self.settings),
+            "spark": self.spark,
+            "changing": list(self.changing),
+        }
+
+    @cached_property
+    def shareable(self) -> dict[Identity, Step]:
+        """The maps that other views can use too, by what they hold."""
+        partial = {self.name, *(c.map for c in self.program.closing)}  # other views need closed groups too
+        steps = [s for s in self.program.steps if s.map.stored and s.map.name not in partial]
+        return {same: s for s in steps if (same := identity(s.terms, s.map.sums)) is not None}
+
+    @cached_property
+    def ready(self) -> PreparedProgram:
+        """The program with its terms compiled."""
+        if has_users_code(self.program):
+            self._refuse_untrusted()
+        return prepare(self.program)
+
+    def fragment(self, name: str) -> bytes:
+        """A piece of Spark's plan, to be run."""
+        self._refuse_untrusted()
+        return self.fragments[name]
+
+    def _refuse_untrusted(self) -> None:
+        if not self.trusted:
+            raise UntrustedCode(
+                f"view {self.name} runs code that is stored in the warehouse, which was opened with trust=False",
+                hint="open it with trust=True if you trust whoever wrote it",
+            )
+
+
+def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:
+    """The view that a document describes."""
+    if document["version"] != VERSION:
+        raise StoreError(
+            f"view {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
+        )
+    return View(
+        name,
+        from_json(document["program"]),
+        document["definition"],
+        {k: base64.b64decode(v) for k, v in document["fragments"].items()},
+        tuple(document["inputs"]),
+        document["is_stabilized"],
+        document["policy"],
+        document["position"],
+        document["created"],
+        document["settings"],
+        document.get("spark", ""),
+        tuple(document.get("changing", ())),
+        trusted,
+    )
+
+
+def sql_view(catalog: Catalog, name: str) -> View:
+    """The SQL view of a name."""
+    found = catalog.view(name)
+    if not isinstance(found, View):
+        raise UnknownName(f"{found.name} is a {found.kind}, not a view that a query defines")
+    return found

@@ -1,0 +1,137 @@
+"""Making views: filled from what their inputs hold, put in the place of others, made again. All in one commit.
+
+Whatever reads what is replaced is filled again, in the order of dependencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.choose import EngineName
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.errors import InUse, UnsupportedQuery
+from viewlet.store import Transaction
+from viewlet.warehouse.blame import blaming_contents
+from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.refresh import Refresh
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+Progress = Callable[[str], None]
+
+
+def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replace: bool = False) -> int:
+    """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it."""
+    catalog = warehouse.catalog
+    old = catalog.views.get(catalog.known(view.name) or "") if replace else None
+    if old is None:
+        catalog.refuse_taken(view.name)
+    readers = [] if old is None else _readers_after(catalog, old, view)
+
+    def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
+        drop_views(catalog, transaction, [*readers, *([old] if old else [])])
+        return fill_views(warehouse, transaction, [view, *readers], {}, progress, **trial)
+
+    with blaming_contents(warehouse, view, fill):
+        return _committed(warehouse, fill)
+
+
+def rebuild(warehouse: Warehouse, view: Maintained, progress: Progress) -> int:
+    """Compute a view from its inputs, from nothing; the number of the epoch that did it."""
+
+    def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
+        drop_views(warehouse.catalog, transaction, [view])
+        return {**fill_views(warehouse, transaction, [view], {}, progress, **trial), "kind": "rebuild"}
+
+    with blaming_contents(warehouse, view, fill):
+        return _committed(warehouse, fill)
+
+
+def _committed(warehouse: Warehouse, fill: Callable[[Transaction], dict[str, Any]]) -> int:
+    with warehouse.store.begin() as transaction:
+        return transaction.commit(fill(transaction))
+
+
+def _readers_after(catalog: Catalog, old: Maintained, new: Maintained) -> list[Maintained]:
+    """What reads a view that gets another definition; it finds the same columns, and comes after it."""
+    readers = [catalog.view(name) for name in catalog.readers(old.name)]
+    _refuse_other_columns(old, new, [reader.name for reader in readers])
+    return [reader.at(new.position + 1 + place) for place, reader in enumerate(readers)]
+
+
+def _refuse_other_columns(old: Maintained, new: Maintained, readers: Sequence[str]) -> None:
+    if through := [name for name in readers if name in new.mentions]:
+        raise UnsupportedQuery(f"view {new.name} would read itself, through {through[0]}")
+    if not readers:
+        return
+    hint = "drop them first, or give the definition the same columns"
+    if [(f.name, f.type) for f in new.fields] != [(f.name, f.type) for f in old.fields]:
+        raise InUse(f"{', '.join(readers)} read {old.name}, and its columns would change", hint=hint)
+    if wider := [n.name for n, o in zip(new.fields, old.fields, strict=True) if n.nullable and not o.nullable]:
+        raise InUse(
+            f"{', '.join(readers)} read {old.name}, and {wider[0]} could be NULL, which it never was", hint=hint
+        )
+
+
+def drop_views(catalog: Catalog, transaction: Transaction, views: Sequence[Maintained]) -> None:
+    """Drop views, with the bags that no other view shares."""
+    there = [catalog.views[view.name] for view in views]
+    for bag in catalog.own_bags(*there):
+        transaction.drop(bag)
+    for view in there:
+        transaction.remove(view.key)
+
+
+def fill_views(
+    warehouse: Warehouse,
+    transaction: Transaction,
+    views: Sequence[Maintained],
+    replaced: Mapping[str, Table | Maintained],
+    progress: Progress,
+    **trial: Any,
+) -> dict[str, Any]:
+    """Make views one after the other, over tables that were replaced and those before them; the record of all.
+
+    `trial`: from which rows and on which engine the first one is filled, where it is only a trial.
+    """
+    replaced = dict(replaced)
+    records: list[dict[str, Any]] = []
+    for view in views:
+        records.append(_fill(warehouse, transaction, view, progress, replaced, **(trial if not records else {})))
+        put_view(transaction, view)
+        replaced[view.name] = view
+    return {**records[0], "views": {name: done for record in records for name, done in record["views"].items()}}
+
+
+def put_view(transaction: Transaction, view: Maintained) -> None:
+    """Keep the document of a view."""
+    transaction.put(view.key, {"position": view.position, **view.document()})
+
+
+def _fill(
+    warehouse: Warehouse,
+    transaction: Transaction,
+    view: Maintained,
+    progress: Progress,
+    replaced: Mapping[str, Table | Maintained],
+    inputs: Mapping[str, Rows] | None = None,
+    engine: EngineName | None = None,
+) -> dict[str, Any]:
+    """Fill a view from what its inputs hold, or from some rows of them; the epoch's record."""
+    there = [transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
+    runner, choice = warehouse.choose(sum(there), view.steps, engine)
+    run = Refresh(warehouse, EpochDeltas(transaction), view, runner, progress, replaced, inputs)
+    done = view.fill(run)
+    return {
+        "kind": f"create {view.kind}",
+        "name": view.name,
+        "engine": runner.name,
+        "weighed": choice.record(),
+        "tables": {},
+        "views": {view.name: run.record(done)},
+    }

@@ -1,0 +1,109 @@
+"""One run of one maintained thing inside of an epoch: what it can read, and where its changes go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.engine import Engine
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.store import Contents, Layout, Transaction
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+class Refresh:
+    """What a maintained thing is given to refresh or fill itself with.
+
+    `replaced` are tables and things that the transaction puts in the place of those of the catalog; `inputs` are rows
+    that stand for all that is there, where a fill is only a trial.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        deltas: EpochDeltas,
+        thing: Maintained,
+        engine: Engine,
+        progress: Callable[[str], None],
+        replaced: Mapping[str, Table | Maintained] | None = None,
+        inputs: Mapping[str, Rows] | None = None,
+    ) -> None:
+        self.warehouse = warehouse
+        self.deltas = deltas
+        self.thing = thing
+        self.engine = engine
+        self.progress = progress
+        self._replaced = replaced or {}
+        self._inputs = inputs
+        self._started = time.perf_counter()
+        self.memory: Any = warehouse.memory.pop(thing.name, None)
+        """What the last refresh that was committed in this process remembered; None after anything else."""
+
+    @property
+    def transaction(self) -> Transaction:
+        return self.deltas.transaction
+
+    def delta(self, name: str) -> Rows | None:
+        """What the epoch changes in something that is read, under the names of its columns; None for nothing."""
+        rows = self.deltas.changes.get(name)
+        return None if rows is None else visible(self._find(name), rows)
+
+    def rows(self, name: str) -> Rows:
+        """All rows of something that is read, as the epoch leaves it, under the names of its columns."""
+        found = self._find(name)
+        if self._inputs is None:
+            return visible(found, self.transaction.contents(name).consolidated())
+        stored = self._inputs.get(name)
+        return visible(found, self.transaction.contents(name).nothing() if stored is None else stored)
+
+    def before(self, bag: str) -> Contents:
+        """A bag as it was before the epoch."""
+        return self.transaction.before(bag)
+
+    def after(self, bag: str) -> Contents:
+        """A bag as it is with all that the epoch has added to it so far."""
+        return self.transaction.contents(bag)
+
+    def emit(self, rows: Rows) -> None:
+        """Add a change to the result, and pass on what it comes to."""
+        named = rows.select([f.name for f in self.thing.fields]).rename(self.thing.stored)
+        self.deltas.add_unnetted(self.thing.name, named, self.thing.layout)
+
+    def keep(self, bag: str, rows: Rows, layout: Layout) -> None:
+        """Add a change to a bag of state."""
+        self.transaction.append(bag, rows, layout)
+
+    def remember(self, value: Any) -> None:
+        """Hold state in memory until the next refresh, should this one be committed."""
+        self.deltas.remembered[self.thing.name] = value
+
+    def record(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """What the epoch's record says of this run."""
+        changes = self.deltas.changes
+        rows_in = {bag: len(changes[bag]) for bag in self.thing.reads if bag in changes}
+        delta = changes.get(self.thing.name)
+        out = {"inserted": 0, "deleted": 0} if delta is None else counts(delta)
+        spent = (time.perf_counter() - self._started) * 1e3
+        return {"rows_in": rows_in, **out, **more, "ms": round(spent, 3)}
+
+    def _find(self, name: str) -> Table | Maintained:
+        return self._replaced.get(name) or self.warehouse.catalog.find(name)
+
+
+def visible(found: Table | Maintained, rows: Rows) -> Rows:
+    """The columns that users see, under the users' names."""
+    return rows.select(found.stored).rename([f.name for f in found.fields])
+
+
+def counts(delta: Rows) -> dict[str, int]:
+    """How many rows a change puts in and takes away."""
+    positive = np.maximum(delta.weights, 0)
+    return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
