@@ -35,7 +35,7 @@ test: check ## lint, type-check, and run the tests: what CI runs
 
 VERSION ?= 4.3.0
 OTHER_SPARKS := $(shell sed -n 's/^pyspark==\([^ ]*\) .*/\1/p' requirements-sparks.lock)
-BY_VERSION := versions catalyst catalyst_refusals compile fragments udf oracle found database ddl first aggregates \
+BY_VERSION := versions analyse refusals fragments udf oracle found database ddl first aggregates \
   distinct kernels_spark local_aggregates local_windows percentiles sessions sketches short_decimals types watermarks \
   all_types caller_session collations failing notin numbers ordered
 test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0

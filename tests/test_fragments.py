@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.test_catalyst import TABLES, analysed, golden
+from tests.schemas import TABLES
+from tests.test_analyse import analysed, golden
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Filter, Generate, Plan, Project, children, leaves, origin_of
 from viewlet.plan.types import Field, Type

@@ -34,7 +34,7 @@ from viewlet.program.terms import Regroup, TopK
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.write_runs import make_map_run
-from viewlet.warehouse.define import ABILITIES
+from viewlet.views.define import ABILITIES
 
 Row = tuple[Any, ...]
 

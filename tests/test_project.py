@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "viewlet"
 SOURCES = sorted(SOURCE.rglob("*.py"))
 PURE = ("plan", "compile", "program")
 HEAVY = {"pyspark", "py4j", "duckdb"}
-TEXTS = (".py", ".md", ".toml", ".txt", ".in", ".lock", ".sql", ".yml", ".yaml", ".cfg", ".sh", "")
+TEXTS = (".py", ".md", ".toml", ".txt", ".json", ".in", ".lock", ".sql", ".yml", ".yaml", ".cfg", ".sh", "")
 LEFT_OUT = {".git", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "__pycache__", "warehouse"}
 
 

@@ -24,7 +24,7 @@ from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Opaque, Reduce, conjunction
 from viewlet.plan.nodes import Aggregate, Filter, Input, Join, Plan, Project, Union, Window, children, column
 from viewlet.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Field, Type, decimal
-from viewlet.warehouse.define import ABILITIES
+from viewlet.views.define import ABILITIES
 
 TINYINT = Type("tinyint")
 LARGE = 2**63 - 1

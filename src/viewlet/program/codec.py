@@ -1,6 +1,7 @@
 """Programs and plans as JSON, and back: how a compiled view is stored.
 
-Every node is a frozen dataclass, so one rule serves them all: an object with its class under `$`.
+Every node is a frozen dataclass, so one rule serves them all: an object with its class under `$`, without the fields
+that have their default value. Types and columns are written as Spark's DDL: `"columns": ["total decimal(12,2)"]`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import base64
 import dataclasses
 import datetime as dt
 import math
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from viewlet.plan import expr, nodes, sums, types
+from viewlet.plan.types import Field, Type, parse_type
 from viewlet.program import access, program, terms
 
-VERSION = 2
+VERSION = 3
 """Of the stored form; a program of another version is refused, not misread."""
 
 _CLASSES: dict[str, type] = {
@@ -25,6 +29,8 @@ _CLASSES: dict[str, type] = {
     if dataclasses.is_dataclass(found) and isinstance(found, type) and found.__module__ == module.__name__
 }
 _NAMES = {found: name for name, found in _CLASSES.items()}
+
+Read = Callable[[str], Type | Field]
 
 
 def to_json(value: Any) -> Any:
@@ -46,8 +52,28 @@ def to_json(value: Any) -> Any:
             return {"$": "date", "v": value.isoformat()}
         case dict():
             return {"$": "dict", "v": [[to_json(k), to_json(v)] for k, v in value.items()]}
-    fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return {"$": _NAMES[type(value)], **fields}
+    return {"$": _NAMES[type(value)], **dict(_fields(value))}
+
+
+def _fields(node: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a node that are not as they are by default."""
+    texts = _TEXTS[type(node)]
+    for f in dataclasses.fields(node):
+        value = getattr(node, f.name)
+        if type(value) is not type(f.default) or value != f.default:
+            text = _as_text(value, texts[f.name]) if f.name in texts else None
+            yield f.name, to_json(value) if text is None else text
+
+
+def _as_text(value: Any, read: Read) -> str | list[str] | None:
+    """Types or columns as text; None where one would not read back as it is, since Spark alone computes with its type."""
+    try:
+        if isinstance(value, tuple):
+            texts = [str(v) for v in value]
+            return texts if tuple(map(read, texts)) == value else None
+        return str(value) if read(str(value)) == value else None
+    except ValueError:
+        return None
 
 
 def from_json(value: Any) -> Any:
@@ -67,6 +93,32 @@ def from_json(value: Any) -> Any:
             return dt.date.fromisoformat(text)
         case {"$": "dict", "v": items}:
             return {from_json(k): from_json(v) for k, v in items}
-        case dict():
-            return _CLASSES[value["$"]](**{k: from_json(v) for k, v in value.items() if k != "$"})
+        case {"$": name}:
+            found = _CLASSES[name]
+            return found(**{k: _from_text(v, _TEXTS[found].get(k)) for k, v in value.items() if k != "$"})
     return value
+
+
+def _from_text(value: Any, read: Read | None) -> Any:
+    match value:
+        case str() if read is not None:
+            return read(value)
+        case [str(), *_] if read is not None:
+            return tuple(map(read, value))
+    return from_json(value)
+
+
+def _read_column(text: str) -> Field:
+    name, _, kind = text.partition(" ")
+    return Field(name, parse_type(kind.removesuffix(_NOT_NULL)), not kind.endswith(_NOT_NULL))
+
+
+_NOT_NULL = " NOT NULL"
+_TYPE: Read = lru_cache(maxsize=4096)(parse_type)
+_COLUMN: Read = lru_cache(maxsize=4096)(_read_column)
+_HINTS = {"Type": _TYPE, "Type | None": _TYPE, "Field": _COLUMN, "tuple[Field, ...]": _COLUMN}
+_TEXTS: dict[type, dict[str, Read]] = {
+    found: {f.name: _HINTS[str(f.type)] for f in dataclasses.fields(found) if f.type in _HINTS}
+    for found in _CLASSES.values()
+}
+"""The fields of each class that hold types or columns, and what reads these from their text."""

@@ -1,0 +1,353 @@
+"""What each module of the compiler gives for a plan, as text: the parts of a fixture, by heading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from tests.compile.fixtures import Decoded
+from viewlet.compile import STAGES, Abilities, Facts, Rules, compile_view
+from viewlet.compile.eviction import evictions_of
+from viewlet.compile.keyed.sessionize import seal_sessions
+from viewlet.compile.keyed.window_locality import leading_rows, nearby_rows
+from viewlet.compile.lower import Lowering, lower_view
+from viewlet.compile.monoid.growth import grows
+from viewlet.compile.rewrite.domains import narrowed, never_null, unique_columns
+from viewlet.compile.rewrite.running_sums import running_sums
+from viewlet.compile.rewrite.split_distinct import split_distinct
+from viewlet.compile.rewrite.split_not_in import split_not_in
+from viewlet.compile.rewrite.split_sketches import split_sketches
+from viewlet.compile.ring.calculus import Atom, Clause, Expansion
+from viewlet.compile.ring.existence import Matching
+from viewlet.compile.ring.factorized_sums import polynomial
+from viewlet.compile.ring.inequality import isolate, split_disjunctions
+from viewlet.compile.ring.product import Product
+from viewlet.compile.ring.route import Visit
+from viewlet.compile.ring.shape import Shape
+from viewlet.plan.expr import Expr, substitute
+from viewlet.plan.nodes import Aggregate, Join, Plan, Scan, Window, calls_of, children, column
+from viewlet.plan.show import show, show_expr, show_node
+from viewlet.plan.types import Field
+from viewlet.program.access import Leading, Nearby
+from viewlet.program.identity import identity
+from viewlet.program.program import Eviction, Program
+from viewlet.program.show import show_map
+from viewlet.views.define import ABILITIES
+from viewlet.views.explain import explain_program
+
+Parts = dict[str, str]
+Gives = Callable[[Decoded, Facts], Parts]
+NONE = Abilities(lambda _: "nothing is evaluated here", lambda _: "nothing is evaluated here", lambda _: False)
+"""Of an engine that leaves everything to Spark."""
+
+
+def as_text(parts: Parts) -> str:
+    """The parts of a fixture below its query."""
+    return "".join(f"-- {heading}\n{text}\n" for heading, text in parts.items())
+
+
+def program(decoded: Decoded, facts: Facts) -> Parts:
+    """Operators with tiers and reasons, maps and statements."""
+    return {"program": _explained(compile_view("v", decoded.plan, decoded.columns, ABILITIES, facts=facts))}
+
+
+def program_on_spark(decoded: Decoded, facts: Facts) -> Parts:
+    """The same for an engine that can evaluate nothing itself."""
+    return {"program": _explained(compile_view("v", decoded.plan, decoded.columns, NONE, facts=facts))}
+
+
+def _explained(made: Program) -> str:
+    return explain_program(made, verbose=True)
+
+
+def shared(decoded: Decoded, facts: Facts) -> Parts:
+    """A view, and a second one with the same definition, which finds the maps of the first."""
+    first = compile_view("v", decoded.plan, decoded.columns, ABILITIES, facts=facts)
+    held = {identity(step.terms, step.map.sums): step for step in first.steps if step.map.name != "v"}
+    known = {same: step for same, step in held.items() if same is not None}
+    taken = frozenset(m.name for m in first.maps)
+    second = compile_view("w", decoded.plan, decoded.columns, ABILITIES, facts=facts, known=known, taken=taken)
+    return {"maps": _maps(first), "maps of a second view": _maps(second)}
+
+
+def without_rules(decoded: Decoded, facts: Facts) -> Parts:
+    """The maps, and those that are kept with each of the rules switched off."""
+
+    def maps(rules: Rules) -> str:
+        return _maps(compile_view("v", decoded.plan, decoded.columns, ABILITIES, facts=facts, rules=rules))
+
+    usual = maps(Rules())
+    others = {name: maps(replace(Rules(), **{name: False})) for name in Rules.__dataclass_fields__}
+    return {"maps": usual} | {
+        f"maps without {name}": "the same" if other == usual else other for name, other in others.items()
+    }
+
+
+def _maps(made: Program) -> str:
+    return "\n".join(show_map(m) for m in made.maps if m.stored)
+
+
+def rewritten(stage: Callable[[Plan, Abilities], Plan]) -> Gives:
+    """The plan before and after a pass, which leaves its schema as it is."""
+
+    def parts(decoded: Decoded, facts: Facts) -> Parts:
+        after = stage(decoded.plan, ABILITIES)
+        assert [(f.name, f.type) for f in after.columns] == [(f.name, f.type) for f in decoded.plan.columns]
+        return {"plan": show(decoded.plan), "rewritten": show(after)}
+
+    return parts
+
+
+def sessions(decoded: Decoded, facts: Facts) -> Parts:
+    """Sessions that are left to Spark, or gathered here."""
+    return rewritten(seal_sessions)(decoded, facts) | program(decoded, facts)
+
+
+def evictions(decoded: Decoded, facts: Facts) -> Parts:
+    """The maps that evict groups, or why all groups stay."""
+    plan = decoded.plan
+    for _, stage in STAGES:
+        plan = stage(plan, ABILITIES)
+    made = lower_view(_build(facts), plan, decoded.columns)
+    found = evictions_of(plan, made, ABILITIES, facts)
+    lines = [found] if isinstance(found, str) else [_eviction(e) for e in found]
+    return {"maps": _maps(made), "evictions": "\n".join(lines)}
+
+
+def _eviction(eviction: Eviction) -> str:
+    keys = ", ".join(map(show_expr, eviction.keys))
+    ends = " at its end" if eviction.at_end else ""
+    return (
+        f"{eviction.map} by {eviction.column}{ends}: {keys}, where {eviction.time.name} is the time of {eviction.table}"
+    )
+
+
+def by_operator(says: Callable[[Plan, Facts], str]) -> Gives:
+    """What is said of each operator of a plan."""
+
+    def parts(decoded: Decoded, facts: Facts) -> Parts:
+        lines = [f"{show_node(node)}\n  {says(node, facts)}" for node in _nodes(decoded.plan)]
+        return {"operators": "\n".join(lines)}
+
+    return parts
+
+
+def _nodes(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in children(plan):
+        yield from _nodes(child)
+
+
+def _growth(plan: Plan, facts: Facts) -> str:
+    return "only grows" if grows(plan, facts.growing) else "may shrink"
+
+
+def _domain(plan: Plan, facts: Facts) -> str:
+    unique, there = unique_columns(plan), sorted(never_null(plan))
+    told = (
+        "no columns are known to be unique" if unique is None else f"unique: {', '.join(sorted(unique)) or 'one row'}"
+    )
+    return f"{told}; never NULL: {', '.join(there) or 'none'}"
+
+
+def domains(decoded: Decoded, facts: Facts) -> Parts:
+    """What is known of each operator's columns; then the nested aggregates, asked for no more than is wanted."""
+    joins = [node for node in _nodes(decoded.plan) if isinstance(node, Join)]
+    asked = [show(found) for join in joins if (found := narrowed(join, lambda _: True)) is not join]
+    return by_operator(_domain)(decoded, facts) | {"narrowed": "\n".join(asked) or "nothing"}
+
+
+def windows(decoded: Decoded, facts: Facts) -> Parts:
+    """What each window reads around a change, and of each partition."""
+    found = [node for node in _nodes(decoded.plan) if isinstance(node, Window)]
+    lines = [
+        f"{show_node(window)}\n  around a change: {_read(nearby_rows(window))}\n"
+        f"  of a partition: {_read(leading_rows(window, decoded.plan))}"
+        for window in found
+    ]
+    return {"plan": show(decoded.plan), "reads": "\n".join(lines)}
+
+
+def _read(found: Nearby | Leading | None) -> str:
+    return "everything" if found is None else repr(found)
+
+
+def matchings(decoded: Decoded, facts: Facts) -> Parts:
+    """What connects the sides of each join, where a partner's existence follows from it."""
+    joins = [node for node in _nodes(decoded.plan) if isinstance(node, Join) and node.kind != "inner"]
+    return {"matching": "\n".join(f"{show_node(join)}\n{_matching(Matching.of(join))}" for join in joins)}
+
+
+def _matching(found: Matching | None) -> str:
+    if found is None:
+        return "  none"
+    lines = [f"  connects: {_conditions(found.connecting)}"]
+    lines += [
+        f"  of the {side}: {_conditions(own)}" for side, own in (("left", found.left), ("right", found.right)) if own
+    ]
+    if found.beyond is not None:
+        turned = found.turned().beyond
+        assert turned is not None
+        lines.append(
+            f"  furthest: {show_expr(found.beyond.furthest())}; seen from the right: {show_expr(turned.furthest())}"
+        )
+    return "\n".join(lines)
+
+
+def _conditions(conditions: Iterable[Expr]) -> str:
+    return " AND ".join(map(show_expr, conditions)) or "nothing"
+
+
+def clauses(decoded: Decoded, facts: Facts) -> Parts:
+    """The sum of products that a block is."""
+    return {"clauses": "\n".join(map(_clause, Expansion(_build(facts)).of(decoded.plan)))}
+
+
+def _build(facts: Facts) -> Lowering:
+    return Lowering("v", ABILITIES, Rules(), facts)
+
+
+def _clause(clause: Clause) -> str:
+    results = ", ".join(f"{name} := {show_expr(e)}" for name, e in clause.results.items())
+    product = f"{'−' if clause.sign < 0 else '+'} {' ⋈ '.join(map(_factor, clause.atoms))}"
+    return f"{product}\n  where {_conditions(clause.conditions)}\n  {results}"
+
+
+def _factor(atom: Atom) -> str:
+    tables = ", ".join(sorted(atom.tables))
+    return tables if isinstance(atom.label, Scan) else f"{type(atom.label).__name__}({tables})"
+
+
+def by_product(says: Callable[[Product], list[str]]) -> Gives:
+    """What is said of each product of a block, whose sums are pushed into it if an aggregate is on top."""
+
+    def parts(decoded: Decoded, facts: Facts) -> Parts:
+        return {"products": "\n".join(line for made in _products(decoded.plan, facts) for line in says(made))}
+
+    return parts
+
+
+def _products(plan: Plan, facts: Facts) -> Iterator[Product]:
+    """The products below an aggregate, or of a block."""
+    build = _build(facts)
+    block = plan.rows if isinstance(plan, Aggregate) else plan
+    for clause in Expansion(build).of(block):
+        keys = plan.keys if isinstance(plan, Aggregate) else tuple(map(column, plan.columns))
+        outputs = [(Field(f"_k{i}", k.type), substitute(k, clause.results)) for i, k in enumerate(keys)]
+        yield Product(build, clause, outputs)
+
+
+def _shape(product: Product) -> list[str]:
+    shape = product.shape
+    lines = [
+        f"{_factor(atom)}\n  keeps {', '.join(map(show_expr, kept)) or 'nothing'}\n  where {_conditions(local)}"
+        for atom, kept, local in zip(shape.atoms, shape.fields, shape.local, strict=True)
+    ]
+    lines += [f"equal: {_columns(shape, variable.items())}" for variable in shape.variables]
+    lines += [f"equal or both NULL: {_columns(shape, ((i, a), (j, b)))}" for i, a, j, b in shape.null_safe]
+    lines += [f"range: {show_expr(r.condition())}" for r in shape.ranges]
+    return lines + [f"residual: {_conditions(shape.residual)}"] * bool(shape.residual)
+
+
+def _columns(shape: Shape, columns: Iterable[tuple[int, str]]) -> str:
+    return " = ".join(f"{_factor(shape.atoms[i])}.{name}" for i, name in columns)
+
+
+def _routes(product: Product) -> list[str]:
+    """The look-ups of the statement that starts from each factor's delta."""
+    shape = product.shape
+    found = [(i, product.router.route(i, shape.everything)) for i in shape.starts(shape.everything)]
+    return [" → ".join((f"Δ{_factor(shape.atoms[i])}", *(_visit(shape, v) for v in route))) for i, route in found]
+
+
+def _visit(shape: Shape, visit: Visit) -> str:
+    by = [f"{m.column}{' <=> ' if m.null_safe else ' = '}{m.map_column}" for m in visit.on]
+    by += [show_expr(r.condition()) for r, _ in visit.ranges]
+    names = " ⋈ ".join(_factor(shape.atoms[i]) for i in sorted(visit.piece.atoms))
+    return f"{'sum of ' if visit.adds else ''}{names}[{', '.join(by)}]"
+
+
+def _estimates(product: Product) -> list[str]:
+    """How many rows of each factor a row of another is expected to meet."""
+    shape, costs = product.shape, product.costs
+    lines = [f"{_factor(a)}: {size:,.0f} rows" for a, size in zip(shape.atoms, costs.sizes, strict=True)]
+    pairs = [(i, j) for i in sorted(shape.everything) for j in sorted(shape.everything) if i != j]
+    return lines + [
+        f"{_factor(shape.atoms[i])} → {_factor(shape.atoms[j])}: {costs.fan_out(j, frozenset([i])):,.2f}"
+        for i, j in pairs
+    ]
+
+
+def costs(decoded: Decoded, facts: Facts) -> Parts:
+    """What is estimated of a join's factors, and which components it pays to keep."""
+    made = compile_view("v", decoded.plan, decoded.columns, ABILITIES, facts=facts)
+    return by_product(_estimates)(decoded, facts) | {"choices": "\n".join(made.choices)}
+
+
+def polynomials(decoded: Decoded, facts: Facts) -> Parts:
+    """The arguments of an aggregate as sums of products, a factor for each table; then its maps."""
+    build = _build(facts)
+    assert isinstance(decoded.plan, Aggregate)
+    lines = []
+    for clause in Expansion(build).of(decoded.plan.rows):
+        home = {f.name: i for i, atom in enumerate(clause.atoms) for f in atom.columns}
+        for argument in dict.fromkeys(a for call in calls_of(decoded.plan) for a in call.args):
+            found = polynomial(build, home, substitute(argument, clause.results))
+            lines.append(f"{show_expr(argument)} = {_polynomial(found)}")
+    return {"polynomials": "\n".join(lines)} | program(decoded, facts)
+
+
+def _polynomial(found: list[tuple[int, dict[int, Expr]]] | None) -> str:
+    if found is None:
+        return "no exact polynomial"
+    return " + ".join(" · ".join([str(c), *(f"[{show_expr(e)}]" for e in factors.values())]) for c, factors in found)
+
+
+def inequalities(decoded: Decoded, facts: Facts) -> Parts:
+    """The conditions of each clause with one factor on each side, and the clauses that disjunctions become."""
+    build = _build(facts)
+    lines = []
+    for clause in Expansion(build).of(decoded.plan):
+        home = {f.name: i for i, atom in enumerate(clause.atoms) for f in atom.columns}
+        for condition in clause.conditions:
+            sides = isolate(build, home, condition)
+            if sides is not None:
+                offset = "" if sides.offset is None else f" + {show_expr(sides.offset)}"
+                lines.append(
+                    f"{show_expr(condition)}  ⟶  {show_expr(sides.less)}{offset} {'<' if sides.strict else '<='} {show_expr(sides.more)}"
+                )
+        for part in split_disjunctions(build, clause):
+            lines.append(f"{'−' if part.sign < 0 else '+'} where {_conditions(part.conditions)}")
+    return {"inequalities": "\n".join(lines)}
+
+
+MODULES: dict[str, Gives] = {
+    "abilities": program_on_spark,
+    "build": shared,
+    "cost": costs,
+    "eviction": evictions,
+    "lower": program,
+    "rules": without_rules,
+    "keyed/regroup": program,
+    "keyed/regroup_join": program,
+    "keyed/sessionize": sessions,
+    "keyed/split_aggregate": program,
+    "keyed/window_locality": windows,
+    "monoid/fold": program,
+    "monoid/growth": by_operator(_growth),
+    "rewrite/domains": domains,
+    "rewrite/running_sums": rewritten(running_sums),
+    "rewrite/split_distinct": rewritten(split_distinct),
+    "rewrite/split_not_in": rewritten(split_not_in),
+    "rewrite/split_sketches": rewritten(split_sketches),
+    "ring/calculus": clauses,
+    "ring/existence": matchings,
+    "ring/factorized_sums": polynomials,
+    "ring/fuse_window_sum": program,
+    "ring/inequality": inequalities,
+    "ring/product": program,
+    "ring/route": by_product(_routes),
+    "ring/shape": by_product(_shape),
+    "ring/sum_aggregate": program,
+}
+"""Which fixture file is for which module, and what it shows."""
