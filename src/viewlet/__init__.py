@@ -6,6 +6,8 @@ from viewlet.database import Database, connect
 from viewlet.errors import (
     CorruptFile,
     EvaluationError,
+    FlowError,
+    FlowUnfinished,
     InUse,
     NameTaken,
     RejectedEpoch,
@@ -34,6 +36,8 @@ __all__ = [
     "Database",
     "Epoch",
     "EvaluationError",
+    "FlowError",
+    "FlowUnfinished",
     "InUse",
     "Months",
     "NameTaken",

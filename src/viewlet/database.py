@@ -16,6 +16,7 @@ from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
+from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
@@ -34,10 +35,11 @@ from viewlet.warehouse.watermarks import read_watermark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 log = logging.getLogger("viewlet")
 
 
-class Database:
+class Database(FlowMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(
@@ -192,14 +194,17 @@ class Database:
 
         Views stay as they are. The table's change feed begins anew there.
         """
+        from viewlet.flow.create import follow_rewrite
         from viewlet.sql.defaults import default_values
         from viewlet.warehouse.alter import add_columns
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
+            self._warehouse.catalog.refuse_written(found)
             new = read_schema(found.name, schema, (), defaults)
             values = default_values(self, found.name, new)
             for narrow in with_asides(found):
+                follow_rewrite(self._warehouse, transaction, narrow.name)
                 add_columns(self._warehouse, transaction, narrow, new, values)
             names = [f.name for f in new.fields]
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
@@ -213,6 +218,7 @@ class Database:
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
+            self._warehouse.catalog.refuse_written(found)
             given = arguments.texts("the columns to drop", columns)
             if not given:
                 raise SqlError(f"table {table}: no column to drop is named")
@@ -229,6 +235,7 @@ class Database:
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
+            self._warehouse.catalog.refuse_written(found)
             name = column_named(found, column)
             rename_column(self._warehouse.catalog, transaction, found, name, to)
             return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
@@ -243,6 +250,7 @@ class Database:
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.find(name)
             if isinstance(found, Table):
+                self._warehouse.catalog.refuse_written(found)
                 rename_table(self._warehouse.catalog, transaction, found, to)
             else:
                 rename_view(self._warehouse, transaction, found, to)

@@ -11,6 +11,8 @@
     ├── RejectedEpoch              the changes are not right; nothing was applied
     ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
+    ├── FlowError                  a flow is not right, or its functions do not do what they must
+    │   └── FlowUnfinished         … or it went on beyond a bound on rounds or time
     ├── StoreError                 the warehouse cannot be opened, read or written
     │   ├── CorruptFile            a file is torn or was altered
     │   ├── UntrustedCode          stored code would have to run, and is not trusted
@@ -117,6 +119,14 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 def _cut(text: str, most: int = 300) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+class FlowError(ViewletError):
+    """A flow is not right, or a function of it does not do what it must; nothing of the run was committed."""
+
+
+class FlowUnfinished(FlowError):
+    """A flow went on beyond a bound on rounds or time; the runs before stay committed."""
 
 
 class StoreError(ViewletError):

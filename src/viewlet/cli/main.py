@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | explain | check | status | history | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | explain | check | status | history | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from viewlet import __version__
+from viewlet.cli.flows import add_flow_commands
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
@@ -77,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
+    flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
+    add_flow_commands(flows, [shared], _open)
     add("recover", _recover, "go on from the last whole epoch of a warehouse whose log was damaged")
     add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
     add("bench", _bench, "run the benchmarks of a source checkout")
@@ -142,6 +145,8 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
 def epoch_line(record: dict[str, Any]) -> str:
     """One epoch: the rows that came in, the time that each view took, and the time in all."""
     number, kind = f"epoch {record['epoch']}: ", record.get("kind", "epoch")
+    if kind == "flow":
+        return f"{number}stage {record['stage']} of flow {record['name']}; {duration(record['ms'])}"
     if kind != "epoch":
         return f"{number}{kind} {record.get('name', '')}".rstrip()
     tables = ", ".join(f"{name} +{t['inserted']:,} −{t['deleted']:,}" for name, t in record["tables"].items())

@@ -231,6 +231,11 @@ class Store:
                 result.append((entry.epoch, entry.time, rows))
         return result
 
+    def changed_since(self, bag: str, since: int) -> bool:
+        """Whether an epoch after `since` changed a bag that keeps its changes."""
+        entries = self.state.bags[bag].feed.entries
+        return bool(entries) and entries[-1].epoch > since
+
     def oldest(self, bag: str) -> int:
         """The earliest epoch since which the changes of a bag are kept."""
         return self.state.bags[bag].feed.floor

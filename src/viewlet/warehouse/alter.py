@@ -43,12 +43,20 @@ def add_columns(
             hint="give it a DEFAULT, or add it without NOT NULL",
         )
     fields = read_schema(table.name, (*table.fields, *new.fields), table.primary_key).fields
+    wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
+    widen(warehouse, transaction, table, wider, values)
+
+
+def widen(
+    warehouse: Warehouse, transaction: Transaction, table: Table, wider: Table, values: Mapping[str, pa.Array]
+) -> None:
+    """Put a table with more columns at its end in the place of one."""
     for view in warehouse.catalog.views.values():
         if table.name in view.mentions and (pinned := view.pinned(warehouse)) is not view:
             put_view(transaction, pinned)
     rows = _all_rows(transaction, table)
-    wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
-    _rewrite(transaction, table, wider, rows.with_columns({f.name: _column(f, values, len(rows)) for f in new.fields}))
+    more = {f.name: _column(f, values, len(rows)) for f in wider.fields[len(table.fields) :]}
+    _rewrite(transaction, table, wider, rows.with_columns(more))
 
 
 def _all_rows(transaction: Transaction, table: Table) -> Rows:
@@ -76,6 +84,8 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
 
 def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
     """Put a narrower table in the place of one, and fill the views that read its other columns again."""
+    if flows := warehouse.catalog.flows_reading(table.name):
+        raise InUse(f"{', '.join(flows)} read {table.name}", hint="drop them first")
     for name in names:
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
@@ -118,8 +128,8 @@ def _refuse_checked(table: Table, name: str) -> None:
 
 
 def refuse_read(catalog: Catalog, found: Table | Maintained) -> None:
-    """What views read stays as it is."""
-    if readers := catalog.readers(found.name):
+    """What views or flows read stays as it is."""
+    if readers := [*catalog.readers(found.name), *catalog.flows_reading(found.name)]:
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, and create them again")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,11 +141,18 @@ def _has_keys_only(rows: Any, table: Table) -> bool:
     return isinstance(first, dict | tuple | list) and len(first) == width
 
 
-def commit_epoch(warehouse: Warehouse, changed: list[tuple[TableChanges, Rows]]) -> int:
-    """Apply the tables' deltas with all that follows from them, and commit; the epoch's number."""
+def commit_epoch(
+    warehouse: Warehouse,
+    changed: list[tuple[TableChanges, Rows]],
+    also: Callable[[Transaction], Mapping[str, Any]] = lambda _: {},
+) -> int:
+    """Apply the tables' deltas with all that follows from them, and commit; the epoch's number.
+
+    `also` adds something of its own to the transaction, and to the record.
+    """
     with warehouse.store.begin() as transaction:
         deltas = EpochDeltas(transaction)
-        record = apply_epoch(warehouse, deltas, changed)
+        record = {**apply_epoch(warehouse, deltas, changed), **also(transaction)}
         number = transaction.commit(record)
     warehouse.memory.update(deltas.remembered)
     log.info("epoch %d: %s", number, _summary(record))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from viewlet import arguments
-from viewlet.errors import NameTaken, SqlError, UnknownName
+from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json, to_json
 from viewlet.warehouse.expectations import Constraint
@@ -31,6 +31,8 @@ def table_document(table: Table) -> dict[str, Any]:
         "aside_of": table.aside_of,
         "defaults": [list(pair) for pair in table.defaults],
         "constraints": [[c.name, c.text, c.action, to_json(c.expr), list(c.settings)] for c in table.constraints],
+        "clustered": list(table.clustered),
+        "flow": table.flow,
     }
 
 
@@ -49,6 +51,8 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
             Constraint(name, text, action, from_json(expr), tuple((k, v) for k, v in settings))
             for name, text, action, expr, settings in document.get("constraints", ())
         ),
+        tuple(document.get("clustered", ())),
+        document.get("flow", ""),
     )
 
 
@@ -59,10 +63,14 @@ class Catalog:
         self.tables: dict[str, Table] = {}
         self.views: dict[str, Maintained] = {}
         """All that is kept fresh, each after what it reads."""
+        self.flows: dict[str, Mapping[str, Any]] = {}
+        """The documents of flows: they are run, not kept fresh, and read when they are."""
         for key, document in documents.items():
             kind, _, name = key.partition("/")
             if kind == "table":
                 self.tables[name] = read_table(name, document)
+            elif kind == "flow":
+                self.flows[name] = document
             elif name:
                 self.views[name] = read_maintained(key, document, trusted=trust)
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
@@ -71,6 +79,7 @@ class Catalog:
         """The same views over other tables of some names."""
         other = Catalog({})
         other.tables, other.views = {**self.tables, **{t.name: t for t in tables}}, self.views
+        other.flows = self.flows
         return other
 
     def names(self) -> tuple[str, ...]:
@@ -105,12 +114,26 @@ class Catalog:
         """A new name must be free."""
         if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
-        if re.search(r"\.(index|clock|dropped|m\d+|state_\w+)$", name, re.IGNORECASE):
+        if re.search(r"\.(index|clock|dropped|m\d+|state_\w+|flow_\w+\.\d+)$", name, re.IGNORECASE):
             raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind = "table" if known in self.tables else self.views[known].kind
             hint = "drop it, or replace it" if kind == "view" else "drop it first"
             raise NameTaken(f"there is a {kind} named {known} already", hint=hint)
+        if name.lower() in map(str.lower, self.flows):
+            raise NameTaken(f"there is a flow named {name} already", hint="drop it, or replace it")
+
+    def flows_reading(self, name: str, *, but: str = "") -> list[str]:
+        """The flows that read a table or view, all but one."""
+        read = {flow: {table.lower() for table in document["reads"]} for flow, document in self.flows.items()}
+        return [flow for flow, tables in read.items() if name.lower() in tables and flow != but]
+
+    def refuse_written(self, table: Table) -> None:
+        """What a flow writes comes, goes and changes its columns with it."""
+        if table.flow in self.flows:
+            raise InUse(
+                f"flow {table.flow} writes {table.name}", hint="drop the flow, or create it again with replace=True"
+            )
 
     def schemas(self) -> dict[str, tuple[Field, ...]]:
         """What each table and view looks like to a definition."""

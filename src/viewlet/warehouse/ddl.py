@@ -67,6 +67,10 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
 def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> None:
     """Drop a table or view, and the views that read it if that is wanted."""
     catalog, tables = warehouse.catalog, with_asides(found) if isinstance(found, Table) else []
+    for table in tables:
+        catalog.refuse_written(table)
+    if flows := catalog.flows_reading(found.name):
+        raise InUse(f"{', '.join(flows)} read {found.name}", hint="drop the flow first: db.drop_flow")
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:

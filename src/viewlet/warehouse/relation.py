@@ -145,6 +145,12 @@ class Relation:
         feed = self._warehouse.store.feed(self.name, arguments.number("since", since))
         return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 
+    def as_inserted(self) -> pa.Table:
+        """All rows, as the change feed shows rows that come."""
+        return self._epoch_changes(
+            self.epoch, self._snapshot.timestamp, self._snapshot.contents(self.name).consolidated()
+        )
+
     def _change_schema(self) -> pa.Schema:
         """The columns, then those of the change feed; a column of the user's that has such a name keeps it."""
         own = [pa.field(f.name, arrow_type(f.type)) for f in self.fields]

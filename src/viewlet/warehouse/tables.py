@@ -61,6 +61,10 @@ class Table:
     defaults: tuple[tuple[str, str], ...] = ()
     """Columns with the expressions that stand in where a statement gives no value."""
     constraints: tuple[Constraint, ...] = ()
+    clustered: tuple[str, ...] = ()
+    """The columns that rows are found by, other than the primary key; the index then holds whole rows."""
+    flow: str = ""
+    """The flow that writes it."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -86,11 +90,14 @@ class Table:
     def index(self) -> str | None:
         """The bag that tells whether a row is there."""
         unchecked = self.trusted or (self.append_only and not self.primary_key)
-        return None if unchecked else f"{self.name}.index"
+        return None if unchecked and not self.clustered else f"{self.name}.index"
 
     @cached_property
     def index_layout(self) -> Layout:
-        return Layout(columns=tuple(self.index_types), key=self.key if self.primary_key else self.hashes[:1])
+        if not self.primary_key:
+            return Layout(columns=tuple(self.index_types), key=self.clustered or self.hashes[:1])
+        indexes = (self.clustered,) if self.clustered and self.clustered != self.key else ()
+        return Layout(columns=tuple(self.index_types), key=self.key, indexes=indexes)
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
@@ -99,7 +106,7 @@ class Table:
 
     @cached_property
     def index_types(self) -> dict[str, pa.DataType]:
-        if not self.primary_key:
+        if not self.primary_key and not self.clustered:
             return dict.fromkeys(self.hashes, pa.int64())
         return {**self.types, **dict.fromkeys(self.folded.values(), pa.string())}
 
@@ -167,7 +174,8 @@ class Table:
 
     def index_rows(self, rows: Rows) -> Rows:
         """What the index keeps of some rows."""
-        return self.with_key(rows) if self.primary_key else row_hashes(rows, self.hashes)
+        has_rows = self.primary_key or self.clustered
+        return self.with_key(rows) if has_rows else row_hashes(rows, self.hashes)
 
     def empty(self) -> Rows:
         return Rows.empty(self.types)

@@ -46,7 +46,7 @@ class Warehouse:
             raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
-        self._trust = trust
+        self.trusts_code = trust
         self.sessions = Sessions(spark, lambda: self.catalog.names())
         self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
         self.path = self.store.root
@@ -66,7 +66,7 @@ class Warehouse:
         documents = self.store.state.catalog
         known, catalog = self._catalog
         if known is not documents:
-            catalog = Catalog(documents, trust=self._trust)
+            catalog = Catalog(documents, trust=self.trusts_code)
             self._catalog = documents, catalog
             self.memory.clear()
         return catalog

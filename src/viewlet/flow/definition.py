@@ -1,0 +1,204 @@
+"""What users write: a flow of named stages, which flows of rows connect (§2 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from viewlet import arguments
+from viewlet.errors import FlowError, shortened
+from viewlet.flow.framing import Framing
+from viewlet.flow.routing import Route, RouteBy
+from viewlet.flow.runnable import Runnable, all_inputs
+
+Translate = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Form = Literal["group", "arrow", "row", "rows"]
+"""How a stage is called: for each group, with all groups in Arrow, for each row, or with all rows in Arrow."""
+Grouping = Literal["right outer", "full outer"]
+STATE = "state"
+"""What outputs call the loopback flow."""
+
+
+class Input:
+    """How a stage reads a flow: the groups of its rows, their order in a group, and its increments."""
+
+    def __init__(
+        self,
+        route_by: str | Sequence[str] | Route | Callable[[dict[str, Any]], Any] = (),
+        *,
+        order_by: str | Sequence[str] = (),
+        framing: Framing | None = None,
+    ) -> None:
+        """`route_by`: columns (none: one group), ALL, or a function; `order_by`: columns; `framing`: by default, a run."""
+        self.route_by: RouteBy = (
+            route_by if isinstance(route_by, Route) or callable(route_by) else arguments.texts("route_by", route_by)
+        )
+        self.order_by = arguments.texts("order_by", order_by)
+        self.framing = framing
+
+
+class Output:
+    """A flow that a stage writes, and the table that it may be kept as."""
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        table: str | None = None,
+        primary_key: str | Sequence[str] = (),
+        every_run: bool = False,
+    ) -> None:
+        """`table`: keep the rows as a table; with a primary key, each instead of the one with its key.
+
+        Rows of a schema with a column `_change_type` may also delete. `every_run`: a run that writes nothing makes an
+        empty increment, where otherwise it makes none.
+        """
+        self.schema, self.table, self.every_run = schema, table, every_run
+        self.primary_key = arguments.texts("the primary key of an output", primary_key)
+
+
+class State:
+    """What a stage keeps between its runs: a loopback flow, which is also a table."""
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        route_by: str | Sequence[str] = (),
+        order_by: str | Sequence[str] = (),
+        primary_key: str | Sequence[str] = (),
+        grouping: Grouping = "right outer",
+        table: str | None = None,
+    ) -> None:
+        """`route_by`: the columns by which a group finds its rows; `grouping`: "full outer" visits all of them.
+
+        `table`: its name, by default those of the flow and the stage, with `_` between.
+        """
+        if grouping not in ("right outer", "full outer"):
+            raise FlowError(f"there is no grouping {shortened(grouping)}", hint='"right outer" or "full outer"')
+        self.schema, self.grouping, self.table = schema, grouping, table
+        self.route_by = arguments.texts("route_by", route_by)
+        self.order_by = arguments.texts("order_by", order_by)
+        self.primary_key = arguments.texts("the primary key of a state", primary_key)
+
+
+@dataclass(frozen=True)
+class SourceDefinition:
+    """A flow that comes from outside: the changes of a table or view, or rows that each run is given."""
+
+    name: str
+    table: str | None
+    schema: Any
+
+
+@dataclass(frozen=True)
+class StageDefinition:
+    """One stage as it was written."""
+
+    name: str
+    translate: Translate
+    form: Form
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
+    state: State | None
+    runnable: Runnable
+    key: Any
+    """The schema of the grouping key, where no column says it."""
+
+
+class Flow:
+    """A dataflow program: sources and stages, connected by named flows; cycles are allowed."""
+
+    def __init__(self, name: str, *, backpressure: bool = True) -> None:
+        """`backpressure`: a stage whose outputs all wait to be read is not run while another one can be."""
+        self.name = arguments.text("the name of a flow", name)
+        self.backpressure = backpressure
+        self.sources: dict[str, SourceDefinition] = {}
+        self.stages: dict[str, StageDefinition] = {}
+
+    def source(self, name: str, *, table: str | None = None, schema: Any = None) -> None:
+        """A flow from outside: what changes in a table or view, or rows of a schema that `run_flow` is given.
+
+        Rows of a table have its columns and `_change_type`: insert, delete, update_preimage or update_postimage. The
+        first increment is all that the table holds.
+        """
+        if name in self.sources:
+            raise FlowError(f"flow {self.name} has two sources named {name}")
+        if (schema is None) is (table is None) and schema is not None:
+            raise FlowError(f"source {name} of flow {self.name} has a table and a schema", hint="give one of them")
+        found = name if schema is None and table is None else table
+        self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), found, schema)
+
+    def stage(
+        self,
+        *,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        state: State | None = None,
+        runnable: Runnable | None = None,
+        vectorized: bool = False,
+        key: Any = None,
+        name: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Add a stage: `translate(key, inputs, state)`, called for each group.
+
+        `inputs`: for each flow an `Input`, or what to route it by; `outputs`: for each flow an `Output`, or its schema.
+        The function gives what it writes as `{flow: rows}`, or yields `(flow, row)`; the rows of "state" are those
+        that the group keeps. Where there is one output and no state, it may give or yield just rows.
+        `vectorized`: it is called once, with an Arrow table of the keys and one for each flow, whose `_group` says to
+        which key a row belongs. `runnable`: when it runs, and what it reads. `key`: the columns of the key as a schema,
+        where neither a state nor an input that is routed by columns says them.
+        """
+
+        def add(translate: Function) -> Function:
+            self._add(
+                name or translate.__name__,
+                translate,
+                "arrow" if vectorized else "group",
+                {flow: how if isinstance(how, Input) else Input(how) for flow, how in inputs.items()},
+                outputs or {},
+                state,
+                runnable,
+                key,
+            )
+            return translate
+
+        return add
+
+    def row_wise(
+        self, input: str, outputs: Mapping[str, Any], *, vectorized: bool = False, name: str | None = None
+    ) -> Callable[[Function], Function]:
+        """Add a stage that works row by row: it gives or yields rows, and runs with whatever writes its input.
+
+        Where there are several outputs it gives `{flow: rows}`, or yields `(flow, row)`. `vectorized`: it is called with
+        an Arrow table of rows.
+        """
+
+        def add(translate: Function) -> Function:
+            form: Form = "rows" if vectorized else "row"
+            self._add(name or translate.__name__, translate, form, {input: Input()}, outputs, None, None, None)
+            return translate
+
+        return add
+
+    def _add(
+        self,
+        name: str,
+        translate: Any,
+        form: Form,
+        inputs: Mapping[str, Input],
+        outputs: Mapping[str, Any],
+        state: State | None,
+        runnable: Runnable | None,
+        key: Any,
+    ) -> None:
+        if name in self.stages:
+            raise FlowError(f"flow {self.name} has two stages named {name}", hint="name=…")
+        written = {flow: how if isinstance(how, Output) else Output(how) for flow, how in outputs.items()}
+        made = translate() if isinstance(translate, type) else translate
+        function = getattr(made, "translate", made)
+        self.stages[name] = StageDefinition(
+            name, function, form, dict(inputs), written, state, runnable or all_inputs(), key
+        )

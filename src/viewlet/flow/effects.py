@@ -1,0 +1,176 @@
+"""What one run writes: chunks of flows, what is pipelined after them, tables. Nothing is there before `commit`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import truth_of
+from viewlet.columns.fresh_names import free_name
+from viewlet.columns.rows import Rows, group
+from viewlet.flow.connector import Increment
+from viewlet.flow.control import Bags, Control, StageControl, chunk_bag
+from viewlet.flow.framing import Frame, split
+from viewlet.flow.graph import CHANGE_TYPE, Fields, Graph, Stage
+from viewlet.flow.python_rows import python_rows, types_of
+from viewlet.flow.runnable import Decision
+from viewlet.flow.translate import translate_rows
+from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.warehouse.apply import commit_epoch, deltas_of
+from viewlet.warehouse.blame import blaming_changes
+from viewlet.warehouse.tables import Table, TableChanges
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+_GONE = pa.array(["delete", "update_preimage"])
+
+
+class Effects:
+    """Collects what one run of a stage, or one reading of the sources, writes."""
+
+    def __init__(self, graph: Graph, control: Control, snapshot: Snapshot) -> None:
+        self._graph, self._control, self._snapshot = graph, control, snapshot
+        self._chunks: list[tuple[str, Rows, Layout]] = []
+        self._tables: dict[str, TableChanges] = {}
+        self.rows: dict[str, int] = {}
+        """How many rows were written to each flow."""
+
+    def write(self, flow: str, rows: Rows, fields: Fields, key: int, *, every_run: bool = False) -> None:
+        """Write an increment to a flow, and run what is pipelined after it; `key` is what it is framed by, unless said."""
+        if not len(rows) and not every_run:
+            return
+        self.rows[flow] = self.rows.get(flow, 0) + len(rows)
+        if self._graph.consumers(flow):
+            self._enqueue(flow, rows, fields, key)
+        if flow in self._graph.kept:
+            change_table(self.changes(self._graph.kept[flow]), rows)
+        for stage in self._graph.pipelined(flow):
+            written = translate_rows(f"stage {stage.name} of flow {self._graph.name}", stage, rows)
+            self.write_all(stage, written, key)
+
+    def write_all(self, stage: Stage, written: Mapping[str, Rows], key: int) -> None:
+        """Write what a stage gave for its outputs."""
+        for output in stage.outputs:
+            self.write(output.flow, written[output.flow], output.fields, key, every_run=output.every_run)
+
+    def changes(self, table: Table) -> TableChanges:
+        """What the run changes in a table."""
+        if table.name not in self._tables:
+            index = None if table.index is None else self._snapshot.contents(table.index)
+            self._tables[table.name] = TableChanges(table, index)
+        return self._tables[table.name]
+
+    def _enqueue(self, flow: str, rows: Rows, fields: Fields, key: int) -> None:
+        control = self._control
+        number = control.written.get(flow, 0)
+        control.written[flow] = number + 1
+        control.chunks.setdefault(flow, []).append(number)
+        position, layout = _chunk_layout(fields)
+        placed = rows.select([f.name for f in fields]).with_columns({position: pa.array(np.arange(len(rows)))})
+        self._chunks.append((chunk_bag(self._graph.name, flow, number), placed, layout))
+        for stage in self._graph.consumers(flow):
+            framing = next(i.framing for i in stage.inputs if i.flow == flow)
+            connector = control.stages[stage.name].connectors[flow]
+            if framing is None:
+                connector.add(number, [Frame(key, 0, len(rows), is_closed=True)])
+            else:
+                frames, connector.framing_state = split(
+                    python_rows(flow, fields, rows), framing, connector.framing_state
+                )
+                connector.add(number, frames)
+
+    def commit(self, warehouse: Warehouse, record: Mapping[str, Any], started: float) -> int:
+        """Commit everything that the run wrote, with the flow's cursors and the views that read its tables."""
+
+        def also(transaction: Transaction) -> dict[str, Any]:
+            for bag, rows, layout in self._chunks:
+                transaction.append(bag, rows, layout)
+            self._forget(transaction)
+            self._control.save(self._graph.name, transaction)
+            ms = round((time.perf_counter() - started) * 1e3, 3)
+            return {**record, "kind": "flow", "name": self._graph.name, "written": self.rows, "ms": ms}
+
+        changed = deltas_of(list(self._tables.values()))
+        with blaming_changes(warehouse, changed):
+            return commit_epoch(warehouse, changed, also)
+
+    def _forget(self, transaction: Transaction) -> None:
+        """Drop the chunks that all consumers have removed."""
+        for flow, numbers in self._control.unreferenced(self._graph).items():
+            for number in numbers:
+                transaction.drop(chunk_bag(self._graph.name, flow, number))
+            kept = self._control.chunks[flow]
+            self._control.chunks[flow] = [number for number in kept if number not in numbers]
+
+
+def _chunk_layout(fields: Fields) -> tuple[str, Layout]:
+    """What a chunk's column of positions is called, and its layout."""
+    names = tuple(f.name for f in fields)
+    position = free_name("_position", names)
+    return position, Layout(columns=(*names, position), key=(position,), form="table")
+
+
+def _read_increment(graph: str, flow: str, fields: Fields, increment: Increment, bags: Bags) -> Rows:
+    """The rows of an increment, in the order in which they were written."""
+    position, _ = _chunk_layout(fields)
+    parts = [Rows.empty(types_of(fields))]
+    for chunk, start, stop in increment.pieces:
+        rows = bags.contents(chunk_bag(graph, flow, chunk)).scan()
+        order = np.argsort(rows[position].to_numpy(), kind="stable")
+        parts.append(rows.take(order[start:stop]).select([f.name for f in fields]))
+    return Rows.concat(parts)
+
+
+def read_inputs(graph: str, stage: Stage, decision: Decision, control: StageControl, bags: Bags) -> dict[str, Rows]:
+    """The increments that a run reads; they are marked as read, and removed where it is done with them."""
+    for name, count in decision.skip.items():
+        del control.connectors[name].complete[:count]
+    read = {}
+    for reading in (i for i in stage.inputs if i.flow in decision.read):
+        first = control.connectors[reading.flow].complete[0]
+        first.is_read = True
+        read[reading.flow] = _read_increment(graph, reading.flow, reading.fields, first, bags)
+    for name in decision.remove:
+        control.connectors[name].complete.pop(0)
+    return read
+
+
+def change_table(changes: TableChanges, rows: Rows) -> None:
+    """Apply the rows of a flow to the table that it is kept as: with a key, the last row of each key decides."""
+    table = changes.table
+    if CHANGE_TYPE.name not in rows.names:
+        (changes.upsert if table.primary_key else changes.insert)(_last(rows, table))
+        return
+    latest = _last(rows, table)
+    gone = truth_of(pc.is_in(latest[CHANGE_TYPE.name], _GONE))
+    kept = latest.select(table.names)
+    if table.primary_key:
+        changes.delete_keys(kept.filter(gone).select(table.primary_key))
+        changes.upsert(kept.filter(~gone))
+        return
+    replace(changes, kept.filter(gone), kept.filter(~gone))
+
+
+def _last(rows: Rows, table: Table) -> Rows:
+    """The last row of each primary key; all rows where there is none."""
+    if not table.primary_key or len(rows) < 2:
+        return rows
+    backward = rows.take(np.arange(len(rows) - 1, -1, -1))
+    first, _ = group([backward[name] for name in table.primary_key], len(rows))
+    return backward.take(first)
+
+
+def replace(changes: TableChanges, old: Rows, new: Rows) -> None:
+    """Put rows in the place of others: those that are among both stay."""
+    net = Rows.concat([old.negated(), new]).consolidate()
+    gone, come = net.filter(net.weights < 0), net.filter(net.weights > 0)
+    if len(gone):
+        changes.delete(gone.negated().expanded())
+    if len(come):
+        changes.insert(come.expanded())

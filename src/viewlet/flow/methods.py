@@ -1,0 +1,73 @@
+"""What a `Database` can do with flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from viewlet.flow.definition import Flow
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+class FlowMethods:
+    """Creating, running, dropping flows, and asking about them."""
+
+    _warehouse: Warehouse
+
+    def create_flow(self, flow: Flow, *, replace: bool = False) -> None:
+        """Create a flow, with the tables of its states and outputs; nothing runs yet.
+
+        `replace`: in the place of another of its name. States, queues and cursors stay, also where code changes; a
+        state or output may get more columns, which are NULL in the rows that are there.
+        """
+        from viewlet.flow.create import create_flow
+
+        with self._warehouse.writing():
+            create_flow(self._warehouse, flow, replace=replace)
+
+    def drop_flow(self, name: str) -> None:
+        """Drop a flow, its states, and the tables that it writes, unless something reads these."""
+        from viewlet.flow.create import drop_flow
+
+        with self._warehouse.writing():
+            drop_flow(self._warehouse, name)
+
+    def run_flow(
+        self,
+        name: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        runs: int | None = None,
+        rounds: int = 10_000,
+        seconds: float | None = None,
+    ) -> dict[str, int]:
+        """Run a flow until nothing is left to do; how often each stage ran. Each run of a stage is an epoch.
+
+        `inputs`: rows for sources that have no table, an increment each. `runs`: stop after so many, and go on the
+        next time. `rounds`: how often a stage of a cycle may run; `seconds`: how long all may take. Beyond these it is
+        `FlowUnfinished`; what was committed stays.
+        """
+        from viewlet.flow.run import Bounds, run_flow
+        from viewlet.flow.stored import load_graph
+
+        with self._warehouse.writing():
+            graph = load_graph(self._warehouse, name)
+            return run_flow(self._warehouse, graph, inputs or {}, Bounds(runs, rounds, seconds))
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The names of all flows."""
+        return tuple(self._warehouse.catalog.flows)
+
+    def flow_status(self, name: str) -> dict[str, Any]:
+        """How often each stage of a flow ran, what waits for it, and how far sources were read."""
+        from viewlet.flow.report import status
+
+        return status(self._warehouse, name)
+
+    def flow_trace(self, name: str) -> list[dict[str, Any]]:
+        """What ran of a flow, when, what it read and wrote, and why it was its turn; oldest first."""
+        from viewlet.flow.report import trace
+
+        return trace(self._warehouse, name)

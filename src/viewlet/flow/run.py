@@ -1,0 +1,152 @@
+"""Running a flow: sources are read, then stages run, one after the other; each run is one commit (§4.1, §4.3).
+
+A commit holds what the run wrote, the state of its stage, all cursors and the scheduler's own state. So a flow that is
+stopped anywhere goes on from its last whole run, and no row is read twice or lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import FlowError, FlowUnfinished, UnknownName
+from viewlet.flow.control import Control
+from viewlet.flow.definition import STATE
+from viewlet.flow.effects import Effects, read_inputs, replace
+from viewlet.flow.graph import Graph, Source
+from viewlet.flow.groups import gather
+from viewlet.flow.scheduler import Turn, next_turn
+from viewlet.flow.translate import translate_groups
+from viewlet.source.intake import to_arrow
+from viewlet.warehouse.relation import Relation
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+log = logging.getLogger("viewlet")
+SOURCES = "sources"
+"""What the trace calls a reading of the sources."""
+ROUNDS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a flow may go on."""
+
+    runs: int | None = None
+    """So many runs; there may be more to do."""
+    rounds: int = ROUNDS
+    """So many runs of any stage that is part of a cycle; more are an error."""
+    seconds: float | None = None
+    """So long; more is an error."""
+
+
+@dataclass
+class Running:
+    """A flow at work."""
+
+    warehouse: Warehouse
+    graph: Graph
+    control: Control
+    bounds: Bounds
+    began: float = field(default_factory=time.monotonic)
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each stage ran."""
+
+    def go(self, given: Mapping[str, Any]) -> dict[str, int]:
+        """Read what is new and run until nothing is runnable; how often each stage ran."""
+        self._read_sources(given)
+        while not self._is_enough():
+            turn = next_turn(self.graph, self.control)
+            if turn is not None:
+                self._refuse_endless(turn)
+                self._run(turn)
+            elif not self._read_sources({}):
+                break
+        return dict(self.counts)
+
+    def _is_enough(self) -> bool:
+        return self.bounds.runs is not None and self.counts.total() >= self.bounds.runs
+
+    def _refuse_endless(self, turn: Turn) -> None:
+        name, where = turn.stage.name, f"flow {self.graph.name}"
+        if name in self.graph.cyclic and self.counts[name] >= self.bounds.rounds:
+            raise FlowUnfinished(
+                f"{where}: stage {name} has run {self.bounds.rounds:,} times and is runnable again, in a cycle",
+                hint="what it has done is committed; run it on with more rounds=…, or let the cycle end",
+            )
+        if self.bounds.seconds is not None and time.monotonic() - self.began > self.bounds.seconds:
+            raise FlowUnfinished(
+                f"{where} has run for {self.bounds.seconds:g} seconds, and stage {name} is runnable",
+                hint="what it has done is committed; run it on with more seconds=…",
+            )
+
+    def _read_sources(self, given: Mapping[str, Any]) -> bool:
+        """Take in what has changed since the last time, and what is given; whether there was anything."""
+        started = time.perf_counter()
+        store = self.warehouse.store
+        effects = Effects(self.graph, self.control, store.snapshot())
+        for source in self.graph.sources.values():
+            for epoch, rows in self._news(source, given.get(source.name)):
+                effects.write(source.name, rows, source.fields, epoch)
+        if effects.rows:
+            effects.commit(self.warehouse, {"stage": SOURCES, "read": {}, "why": "read what is new"}, started)
+        return bool(effects.rows)
+
+    def _news(self, source: Source, given: Any) -> list[tuple[int, Rows]]:
+        """The increments that a source has for its readers, with their epochs."""
+        store, control = self.warehouse.store, self.control
+        if source.table is None:
+            rows = [] if given is None else given
+            return [(store.epoch + 1, Rows.of(to_arrow(f"{self.graph.name}.{source.name}", source.fields, rows)))]
+        cursor, control.cursors[source.name] = control.cursors[source.name], store.epoch
+        relation = Relation(self.warehouse, self.warehouse.catalog.find(source.table))
+        names = [f.name for f in source.fields]
+        if cursor is None:
+            return [(store.epoch, Rows.of(relation.as_inserted().select(names)))]
+        if not store.changed_since(relation.name, cursor):
+            return []
+        if relation.oldest > cursor:
+            raise FlowError(
+                f"flow {self.graph.name} has read {relation.name} up to epoch {cursor}, and its changes are kept from "
+                f"epoch {relation.oldest} on",
+                hint="create the flow again; run it before changes are forgotten, or keep them longer: db.set_retention",
+            )
+        return [(epoch, Rows.of(changes.select(names))) for epoch, changes in relation.changes_by_epoch(cursor)]
+
+    def _run(self, turn: Turn) -> None:
+        """Run a stage once."""
+        started = time.perf_counter()
+        stage, decision, snapshot = turn.stage, turn.decision, self.warehouse.store.snapshot()
+        control = self.control.stages[stage.name]
+        read = read_inputs(self.graph.name, stage, decision, control, snapshot)
+        groups = gather(stage, read, snapshot)
+        written = translate_groups(f"stage {stage.name} of flow {self.graph.name}", stage, groups)
+        effects = Effects(self.graph, self.control, snapshot)
+        if stage.state is not None and groups.state is not None:
+            replace(effects.changes(stage.state.table), groups.state.rows, written.pop(STATE))
+        control.runs, control.since, control.runnable_state = control.runs + 1, None, decision.state
+        effects.write_all(stage, written, control.runs)
+        rows_in = {flow: len(rows) for flow, rows in read.items()}
+        effects.commit(self.warehouse, {"stage": stage.name, "read": rows_in, "why": turn.why}, started)
+        self.counts[stage.name] += 1
+
+
+def run_flow(warehouse: Warehouse, graph: Graph, given: Mapping[str, Any], bounds: Bounds) -> dict[str, int]:
+    """Run a flow until nothing is runnable, or a bound is reached; how often each stage ran."""
+    outside = [name for name, source in graph.sources.items() if source.table is None]
+    for name in given:
+        if name not in outside:
+            raise UnknownName(
+                f"flow {graph.name} takes no rows for {name}",
+                hint=f"it takes rows for: {', '.join(outside) or 'nothing'}",
+            )
+    control = Control.load(graph.name, warehouse.store.snapshot())
+    counts = Running(warehouse, graph, control, bounds).go(given)
+    log.info("flow %s: %s", graph.name, ", ".join(f"{name} ×{n}" for name, n in counts.items()) or "nothing to do")
+    return counts

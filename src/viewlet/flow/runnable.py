@@ -1,0 +1,137 @@
+"""Runnability: whether a stage may run, and which increments it reads and removes (§2.6).
+
+A runnable function sees what waits on each input and its own small state. It answers with a `Decision`, or None where
+the stage has to wait. Reading and removing are two things, so that an increment can serve as a look-up table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from viewlet.errors import FlowError
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The increments that wait on an input."""
+
+    key: Any
+    """The framing key of the first one; None where there is none."""
+    length: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a run reads, and what it removes; the state of the runnable function after it."""
+
+    read: frozenset[str]
+    remove: frozenset[str]
+    state: Any = None
+    skip: Mapping[str, int] = field(default_factory=dict)
+    """How many increments of an input are removed unread, before."""
+
+    @staticmethod
+    def of(
+        read: Iterable[str],
+        remove: Iterable[str] | None = None,
+        state: Any = None,
+        skip: Mapping[str, int] | None = None,
+    ) -> Decision:
+        """Read some inputs, and remove what was read unless other ones are named."""
+        reading = frozenset(read)
+        return Decision(reading, reading if remove is None else frozenset(remove), state, skip or {})
+
+
+Runnable = Callable[[Mapping[str, Waiting], Any], Decision | None]
+"""`(waiting, state) -> Decision | None`; all inputs are in `waiting`, the state is None at first, and JSON can hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every input has an increment; one of each is read and removed."""
+
+    def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
+        return Decision.of(waiting) if all(w.length for w in waiting.values()) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Some input has an increment; one of each that has is read and removed."""
+
+    def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
+        ready = [name for name, w in waiting.items() if w.length]
+        return Decision.of(ready) if ready else None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefer:
+    """One input before the others, but so many times in a row at most while others wait."""
+
+    input: str
+    ratio: int
+
+    def __post_init__(self) -> None:
+        if self.ratio < 1:
+            raise FlowError(
+                f"a ratio of {self.ratio} prefers nothing", hint="prefer(input, ratio) with a ratio above zero"
+            )
+
+    def __call__(self, waiting: Mapping[str, Waiting], state: int | None) -> Decision | None:
+        """The state: how often the input was preferred since others were read."""
+        times = state or 0
+        others = [name for name, w in waiting.items() if w.length and name != self.input]
+        if waiting[self.input].length and (times < self.ratio or not others):
+            return Decision.of([self.input], state=min(times + 1, self.ratio))
+        return Decision.of(others, state=0) if others else None
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalJoin:
+    """Every input has an increment; those with the least framing key are read and removed."""
+
+    def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
+        if not all(w.length for w in waiting.values()):
+            return None
+        least = min(w.key for w in waiting.values())
+        return Decision.of(name for name, w in waiting.items() if w.key == least)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """As `All`, but the newest increments of some inputs are read and stay."""
+
+    inputs: tuple[str, ...]
+
+    def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
+        if not all(w.length for w in waiting.values()):
+            return None
+        skip = {name: waiting[name].length - 1 for name in self.inputs}
+        return Decision.of(waiting, (name for name in waiting if name not in self.inputs), skip=skip)
+
+
+def all_inputs() -> Runnable:
+    """Run where every input has an increment."""
+    return All()
+
+
+def any_input() -> Runnable:
+    """Run where any input has an increment."""
+    return Either()
+
+
+def prefer(input: str, ratio: int = 4) -> Runnable:
+    """Run where any input has an increment, one input first."""
+    return Prefer(input, ratio)
+
+
+def temporal_join() -> Runnable:
+    """Join increments of equal framing keys."""
+    return TemporalJoin()
+
+
+def look_up(*inputs: str) -> Runnable:
+    """Run where every input has an increment; of some inputs, read the newest, and keep it for the next run."""
+    return LookUp(inputs)

@@ -1,0 +1,153 @@
+"""Calling the function of a stage: for each group, with all groups at once, or row by row; and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.columns.arrays import from_numpy
+from viewlet.columns.python_values import python_values
+from viewlet.columns.rows import Rows
+from viewlet.errors import FlowError, RejectedEpoch, shortened
+from viewlet.flow.definition import STATE
+from viewlet.flow.graph import Fields, Stage
+from viewlet.flow.groups import Grouped, Groups
+from viewlet.flow.python_rows import Row, python_rows, types_of
+from viewlet.plan.types import Field
+from viewlet.source.intake import to_arrow
+
+GROUP = "_group"
+Written = dict[str, Rows]
+"""What a stage writes to each of its outputs, and to its state."""
+
+
+class Collected:
+    """What the calls of one run have given so far."""
+
+    def __init__(self, where: str, stage: Stage) -> None:
+        self.where, self.stage = where, stage
+        self.fields: dict[str, Fields] = {o.flow: o.fields for o in stage.outputs}
+        self.only = stage.outputs[0].flow if len(stage.outputs) == 1 and stage.state is None else None
+        if stage.state is not None:
+            self.fields[STATE] = stage.state.table.fields
+        self.lists: dict[str, list[Any]] = {flow: [] for flow in self.fields}
+        self.tables: dict[str, list[Any]] = {flow: [] for flow in self.fields}
+
+    def take(self, given: Any) -> None:
+        """What one call gave."""
+        if given is None:
+            return
+        if isinstance(given, Mapping):
+            for flow, rows in given.items():
+                self._rows(self._known(flow), rows)
+        elif self.only is not None:
+            self._rows(self.only, given)
+        else:
+            for pair in given:
+                if not isinstance(pair, tuple) or len(pair) != 2:
+                    raise FlowError(f"{self.where} yields {shortened(pair)}", hint="yield (flow, row)")
+                self.lists[self._known(pair[0])].append(pair[1])
+
+    def _rows(self, flow: str, rows: Any) -> None:
+        if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
+            self.tables[flow].append(rows)
+        else:
+            self.lists[flow].extend(rows)
+
+    def _known(self, flow: Any) -> str:
+        if flow not in self.fields:
+            there = ", ".join(self.fields) or "none"
+            raise FlowError(f"{self.where} writes to {shortened(flow)}", hint=f"its outputs: {there}")
+        return str(flow)
+
+    def written(self) -> Written:
+        """The rows of each flow, of the types that were declared."""
+        return {flow: self._typed(flow) for flow in self.fields}
+
+    def _typed(self, flow: str) -> Rows:
+        parts = [*self.tables[flow], *([self.lists[flow]] if self.lists[flow] else [])]
+        if not parts:
+            return Rows.empty(types_of(self.fields[flow]))
+        try:
+            return Rows.concat([Rows.of(to_arrow(flow, self.fields[flow], part)) for part in parts])
+        except RejectedEpoch as error:
+            raise FlowError(f"{self.where} writes what is no row: {error.message}", hint=error.hint) from error
+
+
+class _Noting:
+    """Says in which call an exception was raised; the exception stays what it is."""
+
+    def __init__(self, where: str) -> None:
+        self.where, self.key = where, ""
+
+    def __enter__(self) -> _Noting:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None:
+            error.add_note(f"raised in {self.where}{self.key}; nothing of the run was committed")
+
+
+def translate_groups(where: str, stage: Stage, groups: Groups) -> Written:
+    """Call a stage that is routed by keys."""
+    collected = Collected(where, stage)
+    call = _call_once if stage.form == "arrow" else _call_each
+    with _Noting(where) as noting:
+        call(stage, groups, collected, noting)
+    return collected.written()
+
+
+def translate_rows(where: str, stage: Stage, rows: Rows) -> Written:
+    """Call a stage that works row by row."""
+    collected = Collected(where, stage)
+    with _Noting(where) as noting:
+        if stage.form == "rows":
+            collected.take(stage.translate(rows.arrow()))
+        else:
+            for row in python_rows(where, stage.inputs[0].fields, rows):
+                noting.key = f", row {shortened(row)}"
+                collected.take(stage.translate(row))
+    return collected.written()
+
+
+def _call_each(stage: Stage, groups: Groups, collected: Collected, noting: _Noting) -> None:
+    """One call for each group."""
+    inputs = {i.flow: _slices(i.flow, i.fields, groups.inputs[i.flow], groups.count) for i in stage.inputs}
+    state = None
+    if stage.state is not None and groups.state is not None:
+        table = stage.state.table
+        state = _slices(table.name, table.fields, groups.state, groups.count)
+    for number, key in enumerate(_python_keys(stage.key, groups)):
+        noting.key = f", key {shortened(key)}"
+        given = {flow: rows(number) for flow, rows in inputs.items()}
+        collected.take(stage.translate(key, given, None if state is None else state(number)))
+
+
+def _call_once(stage: Stage, groups: Groups, collected: Collected, noting: _Noting) -> None:
+    """One call for all groups."""
+    if not groups.count:
+        return
+    keys = pa.table(dict(zip([f.name for f in stage.key], groups.keys, strict=True)))
+    inputs = {flow: _numbered(grouped) for flow, grouped in groups.inputs.items()}
+    collected.take(stage.translate(keys, inputs, None if groups.state is None else _numbered(groups.state)))
+
+
+def _numbered(grouped: Grouped) -> pa.Table:
+    return pa.table({**grouped.rows.columns, GROUP: from_numpy(grouped.groups, pa.int64())})
+
+
+def _slices(where: str, fields: Sequence[Field], grouped: Grouped, count: int) -> Callable[[int], list[Row]]:
+    """The rows of each group."""
+    rows, bounds = python_rows(where, fields, grouped.rows), grouped.bounds(count).tolist()
+    return lambda number: rows[bounds[number] : bounds[number + 1]]
+
+
+def _python_keys(key: Sequence[Field], groups: Groups) -> Iterable[Any]:
+    """The key of each group: a value for one column, a tuple for several or none."""
+    columns = [python_values("key", f, pa.chunked_array([c])) for f, c in zip(key, groups.keys, strict=True)]
+    if len(columns) == 1:
+        return columns[0]
+    return list(zip(*columns, strict=True)) if columns else [()] * groups.count

@@ -1,0 +1,1 @@
+"""Tests of flows: the model against an interpreter, the paper's programs, recovery."""

@@ -1,0 +1,456 @@
+"""Flows as users write them: state as a table, sources and outputs, bounds, errors, replacement, trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import viewlet
+from viewlet import flow
+from viewlet.cli.main import main
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[viewlet.Database]:
+    with viewlet.connect(tmp_path / "w", durability=1000) as opened:
+        yield opened
+
+
+def counting(**more: Any) -> flow.Flow:
+    """Counts the rows of table `words`, deletions too."""
+    made = flow.Flow("counts")
+    made.source("words")
+    state = flow.State(more.pop("schema", "word STRING, n BIGINT"), route_by="word", primary_key="word")
+
+    @made.stage(inputs={"words": "word"}, state=state, **more)
+    def count(word: str, inputs: dict[str, list[Row]], state: list[Row]) -> Iterator[tuple[str, Any]]:
+        n = state[0]["n"] if state else 0
+        n += sum({"insert": 1, "delete": -1}[row["_change_type"]] for row in inputs["words"])
+        if n:
+            yield "state", {"word": word, "n": n}
+
+    return made
+
+
+@pytest.fixture
+def words(db: viewlet.Database) -> viewlet.Database:
+    db.sql("CREATE TABLE words (word STRING)")
+    db.insert("words", [("a",), ("b",), ("a",)])
+    db.create_flow(counting())
+    return db
+
+
+def state_of(db: viewlet.Database) -> dict[str, int]:
+    return dict(db.table("counts_count").rows())
+
+
+def test_a_source_begins_with_what_is_there_and_goes_on_with_what_changes(words: viewlet.Database) -> None:
+    assert words.run_flow("counts") == {"count": 1}
+    assert state_of(words) == {"a": 2, "b": 1}
+    words.insert("words", [("c",)])
+    words.delete("words", [("b",), ("a",)])
+    assert words.run_flow("counts") == {"count": 2}, "a run for each epoch"
+    assert state_of(words) == {"a": 1, "c": 1}
+    assert words.run_flow("counts") == {}
+
+
+def test_state_is_a_table_that_an_epoch_can_correct(words: viewlet.Database) -> None:
+    words.run_flow("counts")
+    words.upsert("counts_count", [("a", 100)])
+    words.insert("words", [("a",)])
+    words.run_flow("counts")
+    assert state_of(words) == {"a": 101, "b": 1}
+    assert words.table("counts_count").changes()["_change_type"].to_pylist()[-2:] == [
+        "update_preimage",
+        "update_postimage",
+    ]
+
+
+def test_code_can_change_and_state_stays(words: viewlet.Database) -> None:
+    words.run_flow("counts")
+    changed = flow.Flow("counts")
+    changed.source("words")
+    state = flow.State("word STRING, n BIGINT, longest BIGINT", route_by="word", primary_key="word")
+
+    @changed.stage(inputs={"words": "word"}, state=state)
+    def count(word: str, inputs: Any, state: list[Row]) -> Iterator[tuple[str, Any]]:
+        yield "state", {"word": word, "n": state[0]["n"] + 10 * len(inputs["words"]), "longest": len(word)}
+
+    words.create_flow(changed, replace=True)
+    assert sorted(words.table("counts_count").rows()) == [("a", 2, None), ("b", 1, None)]
+    words.insert("words", [("a",)])
+    words.run_flow("counts")
+    assert sorted(words.table("counts_count").rows(), key=str) == [("a", 12, 1), ("b", 1, None)]
+
+
+def test_a_state_with_other_columns_is_refused(words: viewlet.Database) -> None:
+    with pytest.raises(viewlet.FlowError, match="rows of other columns"):
+        words.create_flow(counting(schema="word STRING, n INT"), replace=True)
+    assert words.run_flow("counts") == {"count": 1}
+
+
+def test_what_a_flow_reads_and_writes_stays(words: viewlet.Database) -> None:
+    with pytest.raises(viewlet.InUse, match="counts read words"):
+        words.drop("words")
+    with pytest.raises(viewlet.InUse, match="flow counts writes counts_count"):
+        words.drop("counts_count")
+    with pytest.raises(viewlet.InUse, match="flow counts writes counts_count"):
+        words.add_columns("counts_count", "more INT")
+    with pytest.raises(viewlet.InUse, match="counts read words"):
+        words.rename_column("words", "word", "w")
+    with pytest.raises(viewlet.NameTaken, match="a flow named counts"):
+        words.create_table("counts", "a INT")
+    words.drop_flow("counts")
+    words.drop("words")
+    assert words.tables == ()
+    assert not words._warehouse.store.snapshot().bags
+
+
+def test_a_table_that_gets_a_column_is_read_on(words: viewlet.Database) -> None:
+    words.run_flow("counts")
+    words.insert("words", [("b",)])
+    with pytest.raises(viewlet.InUse, match="counts has yet to read changes of words"):
+        words.add_columns("words", "more INT")
+    words.delete("words", [("b",)])
+    words.run_flow("counts")
+    words.add_columns("words", "more INT")
+    words.insert("words", [("a", 1)])
+    words.run_flow("counts")
+    assert state_of(words) == {"a": 3, "b": 1}
+
+
+def test_nothing_of_a_run_that_fails_is_there(words: viewlet.Database) -> None:
+    made = flow.Flow("fails")
+    made.source("words")
+
+    @made.stage(inputs={"words": "word"}, state=flow.State("word STRING", route_by="word"))
+    def divide(word: str, inputs: Any, state: list[Row]) -> Iterator[tuple[str, Any]]:
+        yield "state", (word,)
+        if word == "b":
+            raise ZeroDivisionError("b")
+
+    words.create_flow(made)
+    with pytest.raises(ZeroDivisionError) as caught:
+        words.run_flow("fails")
+    assert caught.value.__notes__ == ["raised in stage divide of flow fails, key 'b'; nothing of the run was committed"]
+    assert words.table("fails_divide").rows() == []
+    with pytest.raises(ZeroDivisionError):
+        words.run_flow("fails")
+
+
+def test_flows_run_no_stored_code_without_trust(words: viewlet.Database) -> None:
+    path = words.path
+    words.close()
+    with viewlet.connect(path, trust=False) as db:
+        assert state_of(db) == {}
+        with pytest.raises(viewlet.UntrustedCode, match="flow counts runs code"):
+            db.run_flow("counts")
+
+
+def test_a_vectorized_stage_gets_all_groups_at_once(db: viewlet.Database) -> None:
+    made = flow.Flow("sums")
+    made.source("events", schema="user STRING, amount BIGINT")
+
+    @made.stage(
+        inputs={"events": "user"},
+        state=flow.State("user STRING, total BIGINT", route_by="user", primary_key="user"),
+        vectorized=True,
+    )
+    def total(keys: pa.Table, inputs: dict[str, pa.Table], state: pa.Table) -> dict[str, pa.Table]:
+        amounts = inputs["events"].select(["_group", "amount"])
+        both = pa.concat_tables([amounts, state.select(["_group", "total"]).rename_columns(["_group", "amount"])])
+        sums = both.group_by("_group").aggregate([("amount", "sum")])
+        return {"state": pa.table({"user": keys["user"].take(sums["_group"]), "total": sums["amount_sum"]})}
+
+    db.create_flow(made)
+    db.run_flow("sums", {"events": [("x", 1), ("y", 2), ("x", 3)]})
+    db.run_flow("sums", {"events": [("x", 10), ("z", 5)]})
+    assert dict(db.table("sums_total").rows()) == {"x": 14, "y": 2, "z": 5}
+
+
+def test_a_parameter_reaches_every_group_and_stays(db: viewlet.Database) -> None:
+    made = flow.Flow("top")
+    made.source("scores", schema="team STRING, points BIGINT")
+    made.source("k", schema="k BIGINT")
+
+    @made.stage(
+        inputs={"scores": flow.Input("team", order_by="points"), "k": flow.ALL},
+        outputs={"best": flow.Output("team STRING, points BIGINT", table="best")},
+        runnable=flow.look_up("k"),
+    )
+    def top(team: str, inputs: dict[str, list[Row]], state: None) -> list[Row]:
+        return inputs["scores"][-inputs["k"][0]["k"] :]
+
+    db.create_flow(made)
+    db.run_flow("top", {"scores": [("r", 1), ("r", 5), ("s", 2), ("r", 3)]})
+    assert db.table("best").rows() == [], "there is no k yet"
+    db.run_flow("top", {"k": [(2,)]})
+    assert sorted(db.table("best").rows()) == [("r", 3), ("r", 5), ("s", 2)]
+    db.run_flow("top", {"k": [(1,)], "scores": [("s", 7), ("s", 9)]})
+    assert sorted(db.table("best").rows())[3:] == [("s", 9)], "the newest k"
+    db.run_flow("top", {"scores": [("s", 7), ("s", 8)]})
+    assert sorted(db.table("best").rows())[3:] == [("s", 8), ("s", 9)], "it stays"
+
+
+def endless() -> flow.Flow:
+    """A cycle that counts on and on."""
+    made = flow.Flow("endless")
+    made.source("start", schema="n BIGINT")
+
+    @made.stage(
+        inputs={"start": (), "again": ()},
+        outputs={"again": "n BIGINT"},
+        runnable=flow.any_input(),
+        state=flow.State("n BIGINT"),
+    )
+    def add(key: tuple[()], inputs: dict[str, list[Row]], state: list[Row]) -> Iterator[tuple[str, Any]]:
+        n = max(row["n"] for rows in inputs.values() for row in rows) + 1
+        yield "state", (n,)
+        yield "again", (n,)
+
+    return made
+
+
+def test_a_cycle_without_an_end_is_an_error_that_keeps_what_was_done(db: viewlet.Database) -> None:
+    db.create_flow(endless())
+    with pytest.raises(viewlet.FlowUnfinished, match="stage add has run 5 times and is runnable again, in a cycle"):
+        db.run_flow("endless", {"start": [(0,)]}, rounds=5)
+    assert db.table("endless_add").rows() == [(5,)]
+    with pytest.raises(viewlet.FlowUnfinished, match=r"has run for 0\.05 seconds"):
+        db.run_flow("endless", seconds=0.05)
+    before = db.table("endless_add").rows()[0][0]
+    assert db.run_flow("endless", runs=3) == {"add": 3}
+    assert db.table("endless_add").rows() == [(before + 3,)]
+
+
+def backlog(*, backpressure: bool) -> flow.Flow:
+    """A stage that feeds one which prefers something else."""
+    made = flow.Flow("backlog", backpressure=backpressure)
+    made.source("updates", schema="n BIGINT")
+    made.source("queries", schema="n BIGINT")
+
+    @made.stage(inputs={"updates": ()}, outputs={"prepared": "n BIGINT"})
+    def prepare(key: tuple[()], inputs: dict[str, list[Row]], state: None) -> list[Row]:
+        return inputs["updates"]
+
+    @made.stage(inputs={"queries": (), "prepared": ()}, runnable=flow.prefer("queries", 4))
+    def answer(key: tuple[()], inputs: dict[str, list[Row]], state: None) -> None:
+        pass
+
+    return made
+
+
+def stages_run(db: viewlet.Database) -> str:
+    return "".join(r["stage"][0] for r in db.history() if r["kind"] == "flow" and r["stage"] != "sources")
+
+
+@pytest.mark.parametrize(("backpressure", "expected"), [(True, "paaaaapaaaa"), (False, "papapapapap")])
+def test_a_stage_whose_outputs_wait_is_held_back(db: viewlet.Database, backpressure: bool, expected: str) -> None:
+    db.create_flow(backlog(backpressure=backpressure))
+    for n in range(9):
+        db.run_flow("backlog", {"updates": [(n,)], "queries": [(n,)]}, runs=0)
+    db.run_flow("backlog", runs=11)
+    assert stages_run(db) == expected
+
+
+def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:
+    made = flow.Flow("broken")
+    made.source("rows", schema="k BIGINT, v STRING")
+    change(made)
+    return made
+
+
+def one(key: Any, inputs: Any, state: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda f: f.stage(inputs={"rows": "x"}, name="s")(one), viewlet.UnknownName, "rows is routed by x"),
+        (
+            lambda f: f.stage(inputs={"other": "k"}, name="s")(one),
+            viewlet.UnknownName,
+            "reads other, which nothing writes",
+        ),
+        (
+            lambda f: f.stage(inputs={"rows": lambda r: 1}, name="s")(one),
+            viewlet.FlowError,
+            "routed by functions alone",
+        ),
+        (lambda f: None, viewlet.FlowError, "nothing reads rows"),
+        (
+            lambda f: f.stage(inputs={"rows": "k"}, outputs={"out": "a INT"}, name="s")(one),
+            viewlet.FlowError,
+            "nothing reads out",
+        ),
+        (
+            lambda f: f.stage(inputs={"rows": "k"}, state=flow.State("a STRING", route_by="a"), name="s")(one),
+            viewlet.FlowError,
+            "rows is routed by bigint, and groups are told apart by string",
+        ),
+        (
+            lambda f: (
+                f.row_wise("rows", {"x": "a INT"}, name="p")(one),
+                f.row_wise("x", {"y": "a INT"}, name="q")(one),
+                f.row_wise("y", {"z": flow.Output("a INT", table="x")}, name="q")(one),
+            ),
+            viewlet.FlowError,
+            "two stages named q",
+        ),
+        (
+            lambda f: f.row_wise("rows", {"rows": "a INT"}, name="p")(one),
+            viewlet.FlowError,
+            "writes rows, which has a writer already",
+        ),
+        (
+            lambda f: (
+                f.row_wise("rows", {"x": flow.Output("a INT", table="x")}, name="r")(one),
+                f.row_wise("z", {"y": "a INT"}, name="p")(one),
+                f.row_wise("y", {"z": "a INT"}, name="q")(one),
+            ),
+            viewlet.FlowError,
+            "row-wise and feeds itself",
+        ),
+        (
+            lambda f: f.stage(inputs={"rows": "k"}, state=flow.State("k BIGINT", grouping="inner"), name="s")(one),  # type: ignore[arg-type]
+            viewlet.FlowError,
+            "no grouping 'inner'",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_flow_is_said_when_it_is_created(
+    db: viewlet.Database, change: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        db.create_flow(make_broken(change))
+    assert db.status()["epoch"] == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ([("elsewhere", 1)], "writes to 'elsewhere'"),
+        ([7], "yields 7"),
+        ({"state": [("x",)]}, "writes what is no row: table state, row 1, column k: 'x'"),
+        ({"state": [(1, 2)]}, "too many values"),
+    ],
+)
+def test_what_a_stage_gives_must_be_rows_of_its_outputs(db: viewlet.Database, written: Any, message: str) -> None:
+    made = flow.Flow("broken")
+    made.source("rows", schema="k BIGINT, v STRING")
+    state = flow.State("k BIGINT", route_by="k")
+    made.stage(inputs={"rows": "k"}, state=state, name="s")(lambda key, inputs, state: written)
+    db.create_flow(made)
+    with pytest.raises(viewlet.FlowError, match=message):
+        db.run_flow("broken", {"rows": [(1, "x")]})
+    assert len(db.table("broken_s")) == 0
+
+
+def test_outputs_with_change_types_delete_too(db: viewlet.Database) -> None:
+    made = flow.Flow("mirror")
+    db.create_table("people", "id BIGINT, name STRING", primary_key="id")
+    made.source("people")
+    bag = flow.Output("id BIGINT, name STRING, _change_type STRING", table="bag")
+    keyed = flow.Output("id BIGINT, name STRING, _change_type STRING", table="keyed", primary_key="id")
+
+    @made.row_wise("people", {"bag": bag, "keyed": keyed})
+    def copy(row: Row) -> dict[str, list[Row]]:
+        return {"bag": [row], "keyed": [row]}
+
+    db.create_flow(made)
+    db.insert("people", [(1, "a"), (2, "b")])
+    db.run_flow("mirror")
+    with db.epoch() as e:
+        e.upsert("people", [(1, "c"), (3, "d")])
+        e.delete("people", [(2,)])
+    db.run_flow("mirror")
+    for name in ("people", "bag", "keyed"):
+        assert sorted(db.table(name).rows()) == [(1, "c"), (3, "d")], name
+
+
+def test_a_class_can_be_a_stage(words: viewlet.Database) -> None:
+    made = flow.Flow("lengths")
+    made.source("words")
+
+    @made.stage(inputs={"words": ()}, outputs={"n": flow.Output("n BIGINT", table="lengths_n")}, name="length")
+    class Length:
+        def translate(self, key: tuple[()], inputs: dict[str, list[Row]], state: None) -> list[tuple[int]]:
+            return [(sum(len(row["word"]) for row in inputs["words"]),)]
+
+    words.create_flow(made)
+    words.run_flow("lengths")
+    assert words.table("lengths_n").rows() == [(3,)]
+
+
+def test_rows_that_were_not_written_again_leave_the_disk(db: viewlet.Database) -> None:
+    made = flow.Flow("short")
+    made.source("rows", schema="k BIGINT, text STRING")
+
+    @made.stage(inputs={"rows": "k"}, state=flow.State("k BIGINT, text STRING", route_by="k"))
+    def hold(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> dict[str, list[Row]]:
+        return {"state": inputs["rows"]}
+
+    db.create_flow(made)
+    db.set_retention(epochs=1)
+    for number in range(30):
+        db.run_flow("short", {"rows": [(n, f"{number}-{n}-" + "x" * 100) for n in range(200)]})
+    store = db._warehouse.store
+    store.settle()
+    rows = {bag: store.snapshot().contents(bag).rows for bag in store.snapshot().bags}
+    assert sorted(rows) == ["short.state_control", "short_hold", "short_hold.index"]
+    assert rows["short_hold.index"] < 5 * 200
+    assert pc.min(pc.starts_with(db.table("short_hold").arrow()["text"], "29-")).as_py()
+
+
+def test_the_command_line_runs_flows_and_says_what_they_do(
+    words: viewlet.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(words.path)
+    words.close()
+    assert main(["--warehouse", path, "flow", "run", "counts"]) == 0
+    assert capsys.readouterr().out == "count: 1 run\n"
+    assert main(["--warehouse", path, "flow", "run", "counts"]) == 0
+    assert capsys.readouterr().out == "nothing to do\n"
+    assert main(["flow", "status", "--warehouse", path, "counts"]) == 0
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["count", "1", "words", "0"] in told
+    assert ["counts_count", "2"] in told
+    assert main(["--warehouse", path, "flow", "trace", "counts"]) == 0
+    assert "words 3" in capsys.readouterr().out.splitlines()[-1]
+    assert main(["--warehouse", path, "flow", "trace", "--plot", "counts"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["sources", "count"]
+    assert lines[1].index(lines[1].split()[1]) == lines[0].index(lines[0].split()[1]) + 1
+    assert main(["--warehouse", path, "flow", "run", "nothing"]) == 1
+    assert "there is no flow named nothing (hint: there are: counts)" in capsys.readouterr().err
+    assert main(["--warehouse", path, "history", "counts_count"]) == 0
+    assert "stage count of flow counts" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_views_over_a_flow_are_fresh_in_the_commit_of_the_run(tmp_path: Path, spark: Any) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, durability=1000) as db:
+        db.sql("CREATE TABLE words (word STRING)")
+        db.sql("CREATE MATERIALIZED VIEW long_words AS SELECT word FROM words WHERE length(word) > 1")
+        made = counting()
+        made.sources.clear()
+        made.source("words", table="long_words")
+        db.create_flow(made)
+        db.sql("CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM counts_count")
+        db.insert("words", [("aa",), ("b",), ("aa",), ("cc",)])
+        db.run_flow("counts")
+        assert db.table("total").rows() == [(3,)]
+        db.delete("words", [("aa",)])
+        db.run_flow("counts")
+        assert db.table("total").rows() == [(2,)]
+        assert db.check("total").num_rows == 0
+        both = {r["epoch"]: (set(r["tables"]), set(r["views"])) for r in db.flow_trace("counts")}
+        assert both[db.status()["epoch"]] == ({"counts_count"}, {"total"})

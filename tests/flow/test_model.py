@@ -1,0 +1,77 @@
+"""Random flows do what the interpreter of the model does: the same runs in the same order, the same states and tables."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import viewlet
+from tests.flow.interpreter import Interpreter
+from tests.flow.programs import ROWS, Row, Spec, build, specs
+
+RUNS = 12
+
+
+def as_bag(rows: list[Row]) -> Counter[tuple[Any, Any]]:
+    return Counter((row["k"], row["v"]) for row in rows)
+
+
+def compare(db: viewlet.Database, expected: Interpreter) -> None:
+    runs = [r["stage"] for r in db.history() if r["kind"] == "flow" and r["stage"] != "sources"]
+    assert runs == expected.trace
+    for stage, state in expected.states.items():
+        assert Counter(db.table(f"f_{stage}").rows()) == as_bag(state), stage
+    for name, rows in expected.tables.items():
+        assert Counter(db.table(f"t_{name}").rows()) == as_bag(rows), name
+
+
+def drive(spec: Spec, increments: list[dict[str, list[Row]]]) -> None:
+    """Run a flow and the interpreter on the same increments; the warehouse is opened anew in between."""
+    expected = Interpreter(spec)
+    with tempfile.TemporaryDirectory() as folder:
+        with viewlet.connect(folder, durability=1000) as db:
+            db.create_flow(build(spec))
+        for rows in increments:
+            with viewlet.connect(folder, durability=1000) as db:
+                epoch = db.status()["epoch"] + 1
+                db.run_flow("f", rows, runs=RUNS)
+                expected.run(rows, epoch, RUNS)
+                compare(db, expected)
+                refuse_leftovers(db, expected)
+
+
+def refuse_leftovers(db: viewlet.Database, expected: Interpreter) -> None:
+    """Only increments that somebody has yet to remove are stored."""
+    waiting = Counter[str]()
+    for queues in expected.queues.values():
+        for name, queue in queues.items():
+            waiting[name] += len(queue.complete) + (queue.growing is not None)
+    stored = {bag.split(".flow_")[1].split(".")[0] for bag in db._warehouse.store.snapshot().bags if ".flow_" in bag}
+    assert stored == {name for name, count in waiting.items() if count}
+
+
+def increments_of(spec: Spec) -> st.SearchStrategy[list[dict[str, list[Row]]]]:
+    return st.lists(st.fixed_dictionaries(dict.fromkeys(spec.sources, ROWS)), min_size=2, max_size=4)
+
+
+def check_any(data: st.DataObject) -> None:
+    spec = data.draw(specs())
+    drive(spec, data.draw(increments_of(spec)))
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.data())
+def test_flows_do_what_the_model_says(data: st.DataObject) -> None:
+    check_any(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_many_flows_do_what_the_model_says(data: st.DataObject) -> None:
+    check_any(data)
