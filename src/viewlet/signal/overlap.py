@@ -1,0 +1,38 @@
+"""Arrays laid back on the time axis: the last number of each at its own time, and what overlaps merged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewlet.signal.nodes import OverlapAdd
+from viewlet.signal.ragged import Ints, Ragged, Values, spread
+
+MERGES = {"sum": (np.add, 0.0), "mean": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
+"""How two numbers become one, and where to begin."""
+
+
+def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
+    """Arrays that touch or overlap form a stretch, whose samples lie one after the other in one array."""
+    width, ends = arrays.values.shape[2], arrays.times // node.period
+    segments = arrays.segments
+    new = np.ones(len(ends), dtype=np.bool_)
+    new[1:] = (np.diff(ends) > width) | (np.diff(segments) != 0)
+    begin = np.flatnonzero(new)
+    stretch = np.cumsum(new) - 1
+    first = ends[begin] - width + 1
+    spans = np.concatenate([ends[begin[1:] - 1], ends[-1:]]) - first + 1
+    starts = np.cumsum(spans) - spans
+    places = (ends - width + 1 - first[stretch] + starts[stretch])[:, None] + np.arange(width)
+    times = spread(first, spans) * node.period + (np.repeat(arrays.times[begin], spans) % node.period)
+    values = _merged(node.merge, arrays.values, places, int(spans.sum()))
+    return Ragged.of(np.repeat(segments[begin], spans), len(arrays), times, values)
+
+
+def _merged(how: str, values: Values, places: Ints, size: int) -> Values:
+    merge, zero = MERGES[how]
+    result = np.full((size, values.shape[1]), zero, dtype=values.dtype)
+    for channel in range(values.shape[1]):
+        column = np.full(size, zero, dtype=values.dtype)
+        merge.at(column, places.ravel(), values[:, channel].ravel())
+        result[:, channel] = column
+    return result / np.bincount(places.ravel(), minlength=size)[:, None] if how == "mean" else result

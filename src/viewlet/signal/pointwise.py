@@ -1,0 +1,85 @@
+"""Operators that look at one time only: of one signal, or of two at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from viewlet.errors import EvaluationError
+from viewlet.signal.nodes import Combine, Modulate, Scale, Select, Wave, Where
+from viewlet.signal.ragged import Ints, Ragged, Values
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "hypot": lambda a, b: np.sqrt(np.abs(a) ** 2 + np.abs(b) ** 2),
+    "zip": lambda a, b: np.concatenate([a, b], axis=1),
+}
+
+
+def where(node: Where, signal: Ragged) -> Ragged:
+    kept = np.asarray(node.function(*_channels(signal.values)))
+    if kept.shape != signal.times.shape or kept.dtype != np.bool_:
+        raise EvaluationError(f"{node.function.name} does not say of each sample whether to keep it")
+    return signal.filter(kept)
+
+
+def select(node: Select, signal: Ragged) -> Ragged:
+    return signal.with_values(as_channels(node.function.name, node.function(*_channels(signal.values)), signal.values))
+
+
+def as_channels(name: str, found: Any, values: Values) -> Values:
+    """What a function of channels gave, as channels again."""
+    parts = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
+    wanted = (len(values), *values.shape[2:])
+    for part in parts:
+        if part.shape != wanted:
+            raise EvaluationError(f"{name} gave an array of {part.shape} for samples of {wanted}")
+    result = np.stack(parts, axis=1)
+    return result if np.iscomplexobj(result) else result.astype(np.float64, copy=False)
+
+
+def _channels(values: Values) -> list[Values]:
+    return [values[:, i] for i in range(values.shape[1])]
+
+
+def scale(node: Scale, signal: Ragged) -> Ragged:
+    return signal.with_values(signal.values * node.factor + node.plus)
+
+
+def modulate(node: Modulate, signal: Ragged) -> Ragged:
+    wave = at_times(node.wave, signal.times).reshape(-1, *(1,) * (signal.values.ndim - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return signal.with_values(OPERATORS[node.operator](signal.values, wave))
+
+
+def at_times(wave: Wave, times: Ints) -> Values:
+    """A continuous signal at some times."""
+    if wave.function is not None:
+        return np.asarray(wave.function(times), dtype=np.float64)
+    return wave.amplitude * np.cos(2 * np.pi * (times % wave.period) / wave.period + wave.phase)
+
+
+def combine(node: Combine, left: Ragged, right: Ragged) -> Ragged:
+    """Both at the times that both have."""
+    if np.array_equal(left.offsets, right.offsets) and np.array_equal(left.times, right.times):
+        at, to = np.arange(len(left.times)), np.arange(len(right.times))
+    else:
+        at, to = common(left, right)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = OPERATORS[node.operator](left.values[at], right.values[to])
+    return Ragged.of(left.segments[at], len(left), left.times[at], values)
+
+
+def common(left: Ragged, right: Ragged) -> tuple[Ints, Ints]:
+    """Where both have the same segment and time."""
+    segments = np.concatenate([left.segments, right.segments])
+    times = np.concatenate([left.times, right.times])
+    order = np.lexsort((times, segments))  # stable: of two that are equal, the left one comes first
+    twice = (np.diff(times[order]) == 0) & (np.diff(segments[order]) == 0)
+    at = np.flatnonzero(twice)
+    return order[at], order[at + 1] - len(left.times)

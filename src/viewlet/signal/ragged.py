@@ -1,0 +1,116 @@
+"""Grouped signals as columns: the samples of all groups in one array, sorted by (segment, time), with offsets.
+
+A segment is a piece of one group's signal: all of it offline, the times that a change reaches online. Operators take
+all segments at once, so that a hundred thousand groups cost a few calls of NumPy and not a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Values = np.ndarray[Any, np.dtype[Any]]
+"""float64 or complex128: a row for each sample, a column for each channel; a third axis where samples are arrays."""
+
+FOREVER = 1 << 62
+LATEST = 1 << 61
+"""No reading has a time beyond; a span that ends beyond has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """For each segment its group, and the times that are asked for: [start, stop)."""
+
+    groups: Ints
+    start: Ints
+    stop: Ints
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @staticmethod
+    def everything(groups: Ints) -> Spans:
+        """All times of some groups."""
+        return Spans(groups, np.full(len(groups), -FOREVER), np.full(len(groups), FOREVER))
+
+    def moved(self, start: int | Ints, stop: int | Ints) -> Spans:
+        """The ends moved by so much; what has no end stays without one."""
+        return Spans(self.groups, later(self.start, start), later(self.stop, stop))
+
+    def hull(self, other: Spans) -> Spans:
+        """The least spans that hold both."""
+        return Spans(self.groups, np.minimum(self.start, other.start), np.maximum(self.stop, other.stop))
+
+    def take(self, at: Any) -> Spans:
+        return Spans(self.groups[at], self.start[at], self.stop[at])
+
+
+def later(times: Ints, by: int | Ints) -> Ints:
+    """Times plus some; forever stays forever."""
+    if isinstance(by, int) and abs(by) >= LATEST:
+        return np.full(len(times), FOREVER if by > 0 else -FOREVER)
+    return np.where(np.abs(times) >= LATEST, times, times + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Samples of segments: those of segment i are at offsets[i] to offsets[i + 1], in the order of their times."""
+
+    offsets: Ints
+    times: Ints
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.offsets)
+
+    @property
+    def segments(self) -> Ints:
+        """The segment of each sample."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def filter(self, kept: Mask) -> Ragged:
+        """Some of the samples."""
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Ragged(before[self.offsets], self.times[kept], self.values[kept])
+
+    def restrict(self, spans: Spans) -> Ragged:
+        """The samples within spans, one for each segment."""
+        lengths = self.lengths
+        inside = self.times >= np.repeat(spans.start, lengths)
+        inside &= self.times < np.repeat(spans.stop, lengths)
+        return self.filter(inside)
+
+    def with_values(self, values: Values) -> Ragged:
+        return Ragged(self.offsets, self.times, values)
+
+    @staticmethod
+    def of(segments: Ints, count: int, times: Ints, values: Values) -> Ragged:
+        """Samples that are in order already, of `count` segments."""
+        return Ragged(offsets_of(segments, count), times, values)
+
+    @staticmethod
+    def sorted(segments: Ints, count: int, times: Ints, values: Values) -> Ragged:
+        """Samples in any order, of `count` segments."""
+        order = np.lexsort((times, segments))
+        return Ragged.of(segments[order], count, times[order], values[order])
+
+
+def offsets_of(segments: Ints, count: int) -> Ints:
+    """Where each segment begins, from the sorted segments of the samples."""
+    return np.searchsorted(segments, np.arange(count + 1)).astype(np.int64, copy=False)
+
+
+def spread(start: Ints, counts: Ints) -> Ints:
+    """start[0], start[0] + 1, … so many as counts[0] says, then those of start[1], and so on."""
+    before = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(start - before, counts)

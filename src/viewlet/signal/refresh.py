@@ -1,0 +1,91 @@
+"""What a change of readings means for a pipeline's result: the true difference, and nothing else.
+
+New, late, corrected and deleted readings are one case: times of a group at which something changed. These times are
+carried up the pipeline to those of the result that they can reach; there the result is evaluated anew and compared with
+what is kept. Checkpoints that a change reaches are forgotten first, so filters run again from the last one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from viewlet.signal.evaluate import Inputs, evaluate, widen
+from viewlet.signal.nodes import Feedback, Iir, Node, Sample, Scan
+from viewlet.signal.pointwise import common
+from viewlet.signal.ragged import Ints, Mask, Ragged, Spans
+from viewlet.signal.reach import carry, distance, reach
+
+
+class Kept(Inputs, Protocol):
+    """Inputs as they are after a change, and what is kept of the result before it."""
+
+    def forget(self, node: Scan, spans: Spans) -> None:
+        """Drops checkpoints whose states hold readings within spans."""
+        ...
+
+    def result(self, spans: Spans) -> Ragged:
+        """The result as it was, within spans."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Samples that go and samples that come, of the groups of spans."""
+
+    spans: Spans
+    gone: Ragged
+    come: Ragged
+
+
+def refresh(node: Node, groups: Ints, times: Ints, kept: Kept, tolerance: float) -> Difference:
+    """How the result changes after readings of some groups changed at some times."""
+    changed = together(groups, times, distance(node, tolerance))
+    reached = _reach(node, changed, kept, tolerance)
+    new, old = evaluate(node, reached, kept), kept.result(reached)
+    same_old, same_new = unchanged(old, new, tolerance)
+    return Difference(reached, old.filter(~same_old), new.filter(~same_new))
+
+
+def together(groups: Ints, times: Ints, distance: int) -> Spans:
+    """Times of changes as spans: those of a group that are near each other are one."""
+    order = np.lexsort((times, groups))
+    groups, times = groups[order], times[order]
+    new = np.ones(len(times), dtype=np.bool_)
+    new[1:] = (np.diff(groups) != 0) | (np.diff(times) > distance)
+    begin = np.flatnonzero(new)
+    ends = np.concatenate([begin[1:], [len(times)]]) - 1
+    return Spans(groups[begin], times[begin], times[ends] + 1)
+
+
+def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
+    """The times of the result that changes reach; checkpoints on the way are forgotten."""
+
+    def near(at: Sample, spans: Spans, before: int, after: int) -> Spans:
+        return widen(at, spans, before, after, kept)
+
+    def step(at: Node, spans: Spans) -> Spans:
+        reached = reach(at, spans, near, tolerance)
+        if isinstance(at, Iir | Feedback):
+            kept.forget(at, reached)
+        return reached
+
+    return carry(node, changed, step)[node]
+
+
+def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
+    """Which samples are the same before and after: at the same time, and equal within the tolerance.
+
+    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is.
+    """
+    at, to = common(old, new)
+    axes = tuple(range(1, old.values.ndim))
+    scale = np.zeros(len(old))
+    np.maximum.at(scale, old.segments, np.abs(old.values).max(axis=axes, initial=0.0))
+    far = np.abs(old.values[at] - new.values[to]).max(axis=axes, initial=0.0)
+    equal = far <= tolerance * scale[old.segments[at]]
+    same_old, same_new = np.zeros(len(old.times), dtype=np.bool_), np.zeros(len(new.times), dtype=np.bool_)
+    same_old[at[equal]], same_new[to[equal]] = True, True
+    return same_old, same_new

@@ -1,0 +1,148 @@
+"""Windows that are chained as they are written: transforms, spectra, functions, and back to a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from viewlet.errors import UnsupportedQuery, WrongArgument, shortened
+from viewlet.signal.functions import function
+from viewlet.signal.kinds import Kind, grid_of, kind_of
+from viewlet.signal.nodes import (
+    Apply,
+    Autocorrelate,
+    Correlate,
+    Gaps,
+    Node,
+    OverlapAdd,
+    Reduce,
+    Running,
+    Spectrum,
+    Step,
+    Taper,
+    Transform,
+    Windows,
+)
+from viewlet.signal.numbers import coefficients, whole
+from viewlet.signal.probe import probe_windows
+from viewlet.signal.transforms import STATISTICS
+
+if TYPE_CHECKING:
+    from viewlet.signal.pipeline import Signal
+
+
+class WindowOperator(Protocol):
+    """An operator of your own on windows, for all groups at once: arrays have a row for each group."""
+
+    def recompute(self, window: Any) -> Any:
+        """The result for windows, from all their samples: a number or an array of fixed length for each."""
+        ...
+
+    def update(self, result: Any, window: Any, old: Any, new: Any) -> Any:
+        """The result from that of the window before: samples that have left are in `old`, those that came in `new`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """Windows of a uniform signal; `arrays`, `overlap_add` and the statistics make a signal of them again."""
+
+    node: Windows
+
+    @staticmethod
+    def of(node: Node, size: int, hop: int | None, gaps: Gaps) -> Windowed:
+        if gaps not in ("invalid", "zero", "interpolate"):
+            raise WrongArgument(f"missing is {shortened(gaps)}", hint="invalid, zero or interpolate")
+        size = whole("the size of a window", size)
+        if gaps == "interpolate" and kind_of(node).is_complex:
+            raise UnsupportedQuery("missing samples of a complex signal cannot be interpolated", hint="zero or invalid")
+        windows = Windows(node, size, size if hop is None else whole("the hop", hop), gaps, ())
+        kind_of(windows)  # refuses what does not fit
+        return Windowed(windows)
+
+    def _then(self, step: Step) -> Windowed:
+        longer = replace(self.node, steps=(*self.node.steps, step))
+        kind_of(longer)  # refuses what does not fit
+        return Windowed(longer)
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.node)
+
+    def taper(self, window: str | tuple[Any, ...] | ArrayLike = "hann") -> Windowed:
+        """Each window times a window function: a name that `scipy.signal.get_window` knows, or the weights."""
+        from scipy.signal import get_window
+
+        width = self.kind.width or 0
+        is_name = isinstance(window, str) or (isinstance(window, tuple) and isinstance(window[0], str))
+        weights = get_window(window, width) if is_name else np.asarray(window)
+        return self._then(Taper(tuple(x.real for x in coefficients("the window", weights))))
+
+    def fft(self) -> Windowed:
+        """The discrete Fourier transform of each window."""
+        return self._then(Transform("fft"))
+
+    def ifft(self) -> Windowed:
+        """The inverse of `fft`."""
+        return self._then(Transform("ifft"))
+
+    def rfft(self) -> Windowed:
+        """The transform of real windows: the half that is not redundant."""
+        return self._then(Transform("rfft"))
+
+    def irfft(self) -> Windowed:
+        """The inverse of `rfft` of windows of even size."""
+        return self._then(Transform("irfft"))
+
+    def spectrum(self, what: Literal["magnitude", "power", "phase"] = "magnitude") -> Windowed:
+        """What is seen of each number of a transform."""
+        if what not in ("magnitude", "power", "phase"):
+            raise WrongArgument(f"a spectrum of {shortened(what)}", hint="magnitude, power or phase")
+        return self._then(Spectrum(what))
+
+    def autocorrelate(self) -> Windowed:
+        """The correlation of each window with itself, at lags from 1 − size to size − 1."""
+        return self._then(Autocorrelate())
+
+    def correlate(self) -> Windowed:
+        """The correlation of the two channels of each window, at lags from 1 − size to size − 1."""
+        return self._then(Correlate())
+
+    def apply(self, change: Callable[..., Any]) -> Windowed:
+        """A function of your own: of arrays with a row for each window, one for each channel, to such arrays."""
+        own = function(change)
+        return self._then(Apply(own, *probe_windows(own, self.kind)))
+
+    def arrays(self) -> Signal:
+        """A signal whose samples are the windows, each at the time of its last sample."""
+        from viewlet.signal.pipeline import Signal
+
+        return Signal(self.node)
+
+    def reduce(self, statistic: str) -> Signal:
+        """A signal of one number for each window: mean, sum, min, max, std, median, rms, energy or power."""
+        if statistic not in STATISTICS:
+            raise WrongArgument(f"there is no statistic {shortened(statistic)}", hint=f"one of {', '.join(STATISTICS)}")
+        return self._then(Reduce(statistic)).arrays()
+
+    def overlap_add(self, merge: Literal["sum", "mean", "min", "max"] = "sum") -> Signal:
+        """The windows laid back on the time axis; samples that overlap are merged."""
+        from viewlet.signal.pipeline import Signal
+
+        if merge not in ("sum", "mean", "min", "max"):
+            raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min or max")
+        return Signal(OverlapAdd(self.node, grid_of(self.node.of).period, merge))
+
+
+def running(node: Node, operator: WindowOperator, size: int, hop: int | None) -> Running:
+    """Windows kept by a user's operator, whose result is probed once."""
+    own, size = function(operator), whole("the size of a window", size)  # type: ignore[arg-type]
+    kind = replace(kind_of(node), width=size, channels=kind_of(node).channels[:1])
+    if kind.is_complex:
+        raise UnsupportedQuery("a window operator takes real signals", hint="select the real part, or the magnitude")
+    _, width, _ = probe_windows(type(own)(own.name, operator.recompute), kind)
+    return Running(node, size, size if hop is None else whole("the hop", hop), own, width)

@@ -1,0 +1,118 @@
+"""Hopping windows over all groups at once: frames are cut from the runs and taken through the steps in batches.
+
+Window j has the samples of indexes j·hop to j·hop + size − 1, whatever the first reading of its group: so a late reading
+moves no other window than those that it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewlet.signal.dense import dense, interpolated, runs_of
+from viewlet.signal.kinds import Kind, grid_of, kind_of
+from viewlet.signal.nodes import Running, Windows
+from viewlet.signal.ragged import Ints, Mask, Ragged, Values, spread
+from viewlet.signal.transforms import take_step
+
+BATCH = 1 << 20
+"""Numbers that are taken through the steps at once: enough to make calls cheap, few enough to stay in the caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Windows as places in an array of values, and the segment and time of each."""
+
+    values: Values
+    places: Ints
+    """Where each window begins."""
+    segments: Ints
+    times: Ints
+    is_next: Mask
+    """Whether a window is the one right after the window before it."""
+
+
+def window(node: Windows, signal: Ragged) -> Ragged:
+    """Each window after its steps."""
+    frames = cut(node, signal)
+    kind = kind_of(node)
+    results = [_through(node, batch) for batch in _batches(frames, node.size)]
+    values = np.concatenate(results) if results else _nothing(kind)
+    return Ragged.of(frames.segments, len(signal), frames.times, values)
+
+
+def cut(node: Windows | Running, signal: Ragged) -> Frames:
+    """The windows that there are: those without missing samples, or those that some policy completes."""
+    gaps = node.gaps if isinstance(node, Windows) else "invalid"
+    grid = grid_of(node.of)
+    pad = node.size - 1 if gaps == "zero" else 0  # a window may begin before its run, and end after it
+    runs = runs_of(signal, grid, 1 if gaps == "invalid" else node.size - 1)
+    laid = dense(signal, runs, pad)
+    first = -((pad - runs.first) // node.hop)  # the least j with j·hop ≥ first − pad
+    last = (runs.first + runs.spans + pad - node.size) // node.hop
+    counts = np.maximum(last - first + 1, 0)
+    number, run = spread(first, counts), np.repeat(np.arange(len(runs)), counts)
+    places = number * node.hop - runs.first[run] + laid.starts[run]
+    times = grid.offset + (number * node.hop + node.size - 1) * grid.period
+    values = interpolated(laid) if gaps == "interpolate" else laid.values
+    is_next = np.zeros(len(run), dtype=np.bool_)
+    is_next[1:] = np.diff(run) == 0
+    frames = Frames(values, places, runs.segments[run], times, is_next)
+    return _between_samples(frames, laid.places, node.size) if gaps == "interpolate" else frames
+
+
+def _between_samples(frames: Frames, present: Ints, size: int) -> Frames:
+    """The windows whose first and last samples are there."""
+    known = np.zeros(len(frames.values), dtype=np.bool_)
+    known[present] = True
+    kept = known[frames.places] & known[frames.places + size - 1]
+    return Frames(frames.values, frames.places[kept], frames.segments[kept], frames.times[kept], frames.is_next[kept])
+
+
+def _batches(frames: Frames, size: int) -> Iterator[Values]:
+    """Frames with the axes window, channel, sample."""
+    rows = max(1, BATCH // (size * frames.values.shape[1]))
+    for start in range(0, len(frames.places), rows):
+        places = frames.places[start : start + rows]
+        step = int(places[1] - places[0]) if len(places) > 1 else 1
+        if step > 0 and (np.diff(places) == step).all():  # as they follow each other, they need no copy
+            view = np.lib.stride_tricks.sliding_window_view(frames.values, size, axis=0)
+            yield view[places[0] : places[-1] + 1 : step]
+        else:
+            yield frames.values[places[:, None] + np.arange(size)].swapaxes(1, 2)
+
+
+def _through(node: Windows, batch: Values) -> Values:
+    for step in node.steps:
+        batch = take_step(step, batch)
+    return np.array(batch) if not node.steps else batch
+
+
+def _nothing(kind: Kind) -> Values:
+    shape = (0, len(kind.channels)) if kind.width is None else (0, len(kind.channels), kind.width)
+    return np.zeros(shape, dtype=np.complex128 if kind.is_complex else np.float64)
+
+
+def run_windows(node: Running, signal: Ragged) -> Ragged:
+    """Each window from the one before it by `update`, the first of a run by `recompute`; all groups move together."""
+    frames, kind = cut(node, signal), kind_of(node)
+    result = np.array(np.broadcast_to(_nothing(kind).sum(axis=0), (len(frames.places), *_nothing(kind).shape[1:])))
+    starts = np.flatnonzero(~frames.is_next)
+    lengths = np.diff(np.concatenate([starts, [len(frames.places)]]))
+    for level in range(int(lengths.max(initial=0))):
+        which = starts[lengths > level] + level
+        for channel in range(len(kind.channels)):
+            before = result[which - 1, channel] if level else None
+            result[which, channel] = _update(node, frames, which, channel, before)
+    return Ragged.of(frames.segments, len(signal), frames.times, result)
+
+
+def _update(node: Running, frames: Frames, which: Ints, channel: int, before: Values | None) -> Values:
+    values, places = frames.values[:, channel], frames.places[which, None]
+    whole = values[places + np.arange(node.size)]
+    if before is None or node.hop >= node.size:
+        return node.operator(whole, method="recompute")
+    left = values[places - node.hop + np.arange(node.hop)]
+    return node.operator(before, whole, left, whole[:, -node.hop :], method="update")

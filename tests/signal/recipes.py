@@ -1,0 +1,168 @@
+"""Random pipelines as recipes: steps that are taken through the product's signals and through the naive ones alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import signal as ss
+
+from tests.signal.naive import Naive
+from viewlet.errors import UnsupportedQuery
+from viewlet.signal import Signal, wave
+from viewlet.signal.nodes import Source
+
+SOURCE = Source("readings", ("sensor",), "at", "number", ("v",), False, "error")
+READINGS = Signal(SOURCE)
+Step = Callable[[Any], Any]
+"""From a signal to a signal, of either kind."""
+
+
+def either(product: Step, naive: Step) -> Step:
+    """A step that is written differently for the two."""
+    return lambda signal: naive(signal) if isinstance(signal, Naive) else product(signal)
+
+
+class Smoothed:
+    """A running mean and sum, brought up to date from one window to the next."""
+
+    def recompute(self, window: Any) -> Any:
+        return window.sum(axis=1)
+
+    def update(self, result: Any, window: Any, old: Any, new: Any) -> Any:
+        return result - old.sum(axis=1) + new.sum(axis=1)
+
+
+SOS = {
+    "low": ss.butter(4, 0.2, output="sos"),
+    "band": ss.cheby1(3, 1, [0.2, 0.5], "bandpass", output="sos"),
+    "slow": ss.butter(2, 0.02, output="sos"),
+}
+LEAKY = ([0.5, 0.2], [1.0, -0.3, 0.2])
+
+
+def leaky(inputs: Any, outputs: Any) -> Any:
+    """y[n] = 0.5 x[n] + 0.2 x[n − 1] + 0.3 y[n − 1] − 0.2 y[n − 2]"""
+    return 0.5 * inputs[:, 1] + 0.2 * inputs[:, 0] + 0.3 * outputs[:, 1] - 0.2 * outputs[:, 0]
+
+
+def halved(windows: Any) -> Any:
+    """The slower half of a spectrum."""
+    return np.where(np.arange(windows.shape[1]) < windows.shape[1] // 2, windows, 0)
+
+
+def summed(windows: Any) -> Any:
+    """Running sums."""
+    return np.cumsum(windows, axis=1)
+
+
+ANY: dict[str, Step] = {
+    "where": lambda s: s.where(lambda x: x > -0.6180339887),
+    "threshold": lambda s: s.threshold(above=-1.4142135, below=1.2360679),
+    "select": lambda s: s.select(np.tanh),
+    "scale": lambda s: s.scale(-2.5, 0.75),
+    "shift": lambda s: s.shift(7),
+    "carrier": either(lambda s: s * wave(70, 2.0), lambda s: s.modulated(70, 2.0)),
+    "minus itself shifted": either(lambda s: s - s.shift(20), lambda s: s.combine(s.shift(20), "-")),
+}
+"""Steps on any signal."""
+
+
+def sampled(how: str, gap: int | None) -> Step:
+    return lambda s: s.sample(10, how, offset=3, max_gap=gap)
+
+
+SAMPLE = {
+    f"sample {how} {gap}": sampled(how, gap)
+    for how in ("none", "constant", "last", "step", "linear", "quadratic", "cubic")
+    for gap in (35, None)
+}
+"""Steps from any signal to a uniform one."""
+
+DETECT: dict[str, Step] = {
+    "peaks": lambda s: s.peaks(2, above=0.1234567),
+    "rising": lambda s: s.crossings(0.1618, "rising"),
+    "falling": lambda s: s.crossings(-0.2718, "falling"),
+}
+"""Steps that depend on which of two numbers is greater: taken where they are not made of roundings."""
+
+UNIFORM: dict[str, Step] = {
+    "fir": lambda s: s.fir([0.5, -0.25, 0.125, 1.0]),
+    "fir ahead": lambda s: s.fir(np.hanning(9), ahead=4, missing="restart"),
+    "long fir": lambda s: s.fir(np.cos(np.arange(150.0)) / 30, ahead=7),
+    "iir": lambda s: s.iir(SOS["low"]),
+    "iir band": lambda s: s.iir(SOS["band"], missing="zero"),
+    "iir slow": lambda s: s.iir(SOS["slow"]),
+    "own filter": either(lambda s: s.filter(leaky, forward=2, backward=2), lambda s: s.leaky(*LEAKY)),
+    "moving mean": lambda s: s.moving("mean", 4),
+    "moving std": lambda s: s.moving("std", 3),
+    "moving median": lambda s: s.moving("median", 5),
+    "envelope": lambda s: s.envelope(7),
+    "downsample": lambda s: s.downsample(2),
+    "downsample plainly": lambda s: s.downsample(3, antialias=False),
+    "upsample": lambda s: s.upsample(2),
+    "resample": lambda s: s.resample(25),
+    "running": either(lambda s: s.running(Smoothed(), 4, 2), lambda s: s.windows(4, 2, "invalid").reduce("sum")),
+    "spectrum max": lambda s: (
+        s.windows(8, 4, missing="interpolate").taper("hann").rfft().spectrum("power").reduce("max")
+    ),
+    "denoise": lambda s: s.windows(8, 4, missing="zero").taper("hann").rfft().apply(halved).irfft().overlap_add("sum"),
+    "overlap mean": lambda s: s.windows(6, 4, missing="invalid").apply(summed).overlap_add("mean"),
+    "tumbling rms": lambda s: s.windows(5, 5, missing="zero").reduce("rms"),
+    "plus faster": either(
+        lambda s: s + s.upsample(2).moving("mean", 2), lambda s: s.combine(s.upsample(2).moving("mean", 2), "+")
+    ),
+    "plus offset": either(lambda s: s + s.shift(4), lambda s: s.combine(s.shift(4), "+")),
+}
+"""Steps from a uniform signal to a uniform signal."""
+
+ARRAYS: dict[str, Step] = {
+    "spectrum": lambda s: s.windows(8, 8, missing="invalid").rfft().spectrum("magnitude").arrays(),
+    "complex": lambda s: s.windows(6, 3, missing="zero").fft().arrays(),
+    "autocorrelation": lambda s: s.windows(5, 2, missing="invalid").autocorrelate().arrays(),
+}
+"""Last steps, to arrays."""
+
+STEPS = ANY | SAMPLE | DETECT | UNIFORM | ARRAYS
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Steps by their names."""
+
+    steps: tuple[str, ...]
+
+    def __call__(self, signal: Any) -> Any:
+        for step in self.steps:
+            signal = STEPS[step](signal)
+        return signal
+
+
+@st.composite
+def recipes(draw: st.DrawFn, depth: int = 6) -> Recipe:
+    """Up to six steps: some on readings, one that makes them uniform, some on uniform signals."""
+    steps = [draw(st.sampled_from(sorted(ANY))) for _ in range(draw(st.integers(0, 2)))]
+    steps.append(draw(st.sampled_from(sorted(SAMPLE))))
+    if draw(st.booleans()):
+        steps.append(draw(st.sampled_from(sorted(DETECT))))
+    more = sorted(UNIFORM) + sorted(ANY.keys() - {"where", "threshold"})  # these would decide by roundings
+    steps += [draw(st.sampled_from(more)) for _ in range(draw(st.integers(0, depth - len(steps))))]
+    if len(steps) < depth and draw(st.integers(0, 3)) == 0:
+        steps.append(draw(st.sampled_from(sorted(ARRAYS))))
+    return fitting(steps)
+
+
+def fitting(steps: list[str]) -> Recipe:
+    """The steps without those that a period which cannot be halved any more refuses."""
+    kept: list[str] = []
+    for step in steps:
+        try:
+            Recipe((*kept, step))(READINGS)
+            kept.append(step)
+        except UnsupportedQuery as error:
+            if "cannot be cut" not in str(error):
+                raise
+    return Recipe(tuple(kept))
