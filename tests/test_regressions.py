@@ -206,3 +206,15 @@ def test_a_recursive_query_that_reads_no_table(db: viewlet.Database) -> None:
     db.delete("t", [(4,)])
     assert db.table("v").rows() == [(2, 2)]
     assert db.check("v").num_rows == 0
+
+
+def test_a_limit_below_a_correlated_subquery_keeps_its_order(db: viewlet.Database) -> None:
+    db.sql("CREATE TABLE t (id INT, v INT)")
+    db.insert("t", [(32, 7), (19, None), (6, 0), (30, None), (21, 0)])
+    db.create_view(
+        "v",
+        "SELECT q.id, (SELECT sum(b.v) FROM t AS b WHERE b.v = q.v) AS s "
+        "FROM (SELECT id, v FROM t ORDER BY id LIMIT 2) AS q",
+    )
+    assert sorted(db.table("v").rows()) == [(6, 0), (19, None)]
+    assert db.check("v").num_rows == 0

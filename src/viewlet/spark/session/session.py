@@ -58,8 +58,13 @@ def _new_session(master: str) -> SparkSession:
 
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
-FAULTY_RULES = ("catalyst.optimizer.PushProjectionThroughUnion", "execution.planmerging.MergeSubplans")
-"""Rules of Spark's optimizer that fail on plans that are right: on correlated subqueries, on aggregates in Python."""
+FAULTY_RULES = (
+    "catalyst.optimizer.PushProjectionThroughUnion",
+    "catalyst.optimizer.PushProjectionThroughLimitAndOffset",
+    "execution.planmerging.MergeSubplans",
+)
+"""Rules of Spark's optimizer that fail on correlated subqueries, lose the ORDER BY of a LIMIT below them, or fail on
+aggregates in Python."""
 EAGER_RULES = ("catalyst.optimizer.ConvertToLocalRelation",)
 """Rules that compute with the rows of small tables on the way, before others have put conditions in a better order."""
 
