@@ -164,6 +164,7 @@ class Interpreter:
         taken = {n: self.queues[stage.name][n].take(remove=n in removed) for n in read}
         self.memory[stage.name] = memory
         self.runs[stage.name] += 1
+        del self.since[stage.name]
         self.trace.append(stage.name)
         groups = self.group(stage, taken)
         state = self.states.get(stage.name)

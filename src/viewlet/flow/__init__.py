@@ -18,17 +18,19 @@ The model is that of D. Logothetis, C. Olston, B. Reed, K. Webb and K. Yocum, *P
 """
 
 from viewlet.flow.definition import Flow, Input, Output, State
-from viewlet.flow.framing import by_column, by_count, by_day, by_punctuation
+from viewlet.flow.framing import Framing, by_column, by_count, by_day, by_punctuation
 from viewlet.flow.routing import ALL, DISCARD
-from viewlet.flow.runnable import Decision, Waiting, all_inputs, any_input, look_up, prefer, temporal_join
+from viewlet.flow.runnable import Decision, Runnable, Waiting, all_inputs, any_input, look_up, prefer, temporal_join
 
 __all__ = [
     "ALL",
     "DISCARD",
     "Decision",
     "Flow",
+    "Framing",
     "Input",
     "Output",
+    "Runnable",
     "State",
     "Waiting",
     "all_inputs",

@@ -151,7 +151,7 @@ def change_table(changes: TableChanges, rows: Rows) -> None:
     gone = truth_of(pc.is_in(latest[CHANGE_TYPE.name], _GONE))
     kept = latest.select(table.names)
     if table.primary_key:
-        changes.delete_keys(kept.filter(gone).select(table.primary_key))
+        changes.discard_keys(kept.filter(gone).select(table.primary_key))
         changes.upsert(kept.filter(~gone))
         return
     replace(changes, kept.filter(gone), kept.filter(~gone))

@@ -247,6 +247,13 @@ class TableChanges:
         self._refuse_final(there.rows, "delete")
         self._take(there.negated())
 
+    def discard_keys(self, keys: Rows) -> None:
+        """Take away the rows with these primary keys that are there."""
+        self._refuse_append_only("delete")
+        given = self._sorted(keys)
+        self._refuse_bad_keys(given)
+        self._take(self._with_key_of(given).negated())
+
     def upsert(self, rows: Rows) -> None:
         """Put rows in, each instead of the one with its key."""
         if not self.table.primary_key:
