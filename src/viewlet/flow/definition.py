@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from viewlet import arguments
 from viewlet.errors import FlowError, shortened
 from viewlet.flow.framing import Framing
+from viewlet.flow.processor import COLUMNS, ProcessorStage, TimeMode
 from viewlet.flow.routing import Route, RouteBy
-from viewlet.flow.runnable import Runnable, all_inputs
+from viewlet.flow.runnable import Runnable, all_inputs, any_input
+from viewlet.source.schema import read_schema
 
 Translate = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["group", "arrow", "row", "rows"]
 """How a stage is called: for each group, with all groups in Arrow, for each row, or with all rows in Arrow."""
 Grouping = Literal["right outer", "full outer"]
-STATE = "state"
-"""What outputs call the loopback flow."""
 
 
 class Input:
@@ -182,6 +184,47 @@ class Flow:
             return translate
 
         return add
+
+    def processor(
+        self,
+        processor: Any,
+        *,
+        input: str,
+        route_by: str,
+        outputs: Mapping[str, Any],
+        time_mode: TimeMode = "none",
+        event_time: str | None = None,
+        delay: timedelta = timedelta(0),
+        ticks: str | None = None,
+        name: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Add a stage with the methods of Spark's `StatefulProcessor`; one output takes what they give.
+
+        `route_by`: the columns of the key as a schema, as in "user STRING". `time_mode`: by what time timers expire,
+        "processing time" or "event time", the latter with the column of it and the delay of its watermark. `ticks`: a
+        flow that only lets time go on. A stage with timers visits all keys that have state, one without only those
+        with rows.
+        """
+        if len(outputs) != 1:
+            raise FlowError(f"a processor of flow {self.name} has {len(outputs)} outputs", hint="give it one")
+        names = tuple(f.name for f in read_schema("route_by", route_by).fields)
+        made = processor() if isinstance(processor, type) else processor
+        calls = ProcessorStage(made, input, next(iter(outputs)), names, time_mode, event_time, delay, clock)
+        self._add(
+            name or type(made).__name__,
+            calls,
+            "arrow",
+            {input: Input(names)} | ({ticks: Input(Route.DISCARD)} if ticks else {}),
+            outputs,
+            State(
+                f"{route_by}, {COLUMNS}",
+                route_by=names,
+                grouping="right outer" if time_mode == "none" else "full outer",
+            ),
+            any_input() if ticks else None,
+            None,
+        )
 
     def _add(
         self,

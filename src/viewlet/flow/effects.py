@@ -154,7 +154,11 @@ def change_table(changes: TableChanges, rows: Rows) -> None:
         changes.discard_keys(kept.filter(gone).select(table.primary_key))
         changes.upsert(kept.filter(~gone))
         return
-    replace(changes, kept.filter(gone), kept.filter(~gone))
+    old, new = _netted(kept.filter(gone), kept.filter(~gone))
+    if len(old):
+        changes.delete(old)
+    if len(new):
+        changes.insert(new)
 
 
 def _last(rows: Rows, table: Table) -> Rows:
@@ -166,11 +170,13 @@ def _last(rows: Rows, table: Table) -> Rows:
     return backward.take(first)
 
 
-def replace(changes: TableChanges, old: Rows, new: Rows) -> None:
-    """Put rows in the place of others: those that are among both stay."""
+def replace_state(changes: TableChanges, old: Rows, new: Rows) -> None:
+    """Put the rows that a stage keeps in the place of those that it was given: what is the same stays."""
+    changes.exchange(*_netted(old, new))
+
+
+def _netted(old: Rows, new: Rows) -> tuple[Rows, Rows]:
+    """Two bags without what they have in common."""
     net = Rows.concat([old.negated(), new]).consolidate()
     gone, come = net.filter(net.weights < 0), net.filter(net.weights > 0)
-    if len(gone):
-        changes.delete(gone.negated().expanded())
-    if len(come):
-        changes.insert(come.expanded())
+    return gone.negated().expanded(), come.expanded()

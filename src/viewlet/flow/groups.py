@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions
+from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.order import Key, ascending, why_not_order
 from viewlet.columns.rows import Rows, group
 from viewlet.flow.graph import Stage, StageInput, StageState
@@ -47,19 +48,24 @@ class Groups:
 def gather(stage: Stage, read: Mapping[str, Rows], snapshot: Snapshot) -> Groups:
     """Route the rows that a run reads, and find the state of their groups."""
     routed = {i.flow: _route(stage, i, read[i.flow]) for i in stage.inputs if i.flow in read}
-    keys = [_joined(stage.key, [r.keys for r in routed.values()])]
-    asked = sum(len(r.at) for r in routed.values())
-    kept = None if stage.state is None else _candidates(stage.state, keys[0], asked, snapshot)
-    if kept is not None and stage.state is not None:
-        keys.append(tuple(kept[name] for name in stage.state.route_by))
-    everything = _joined(stage.key, keys)
-    first, numbers = group(everything, asked + len(kept or ()))
-    given = int(numbers[:asked].max(initial=-1)) + 1
-    count = len(first) if stage.state is not None and stage.state.grouping == "full outer" else given
-    found = tuple(column.take(pa.array(first[:count])) for column in everything)
-    inputs = dict(_placed(stage, routed, read, numbers, count))
-    state = None if stage.state is None or kept is None else _state(stage.state, kept, numbers[asked:], count)
-    return Groups(found, count, inputs, state)
+    length = sum(len(r.at) for r in routed.values())
+    keys = _joined(stage.key, [r.keys for r in routed.values()])
+    hashes = hash_rows(keys, length)
+    first, numbers = group(keys, length, hashes)
+    asked, count = _taken(keys, first), len(first)
+    if stage.state is None:
+        return Groups(asked, count, _placed(stage, routed, read, numbers, count), None)
+    kept = _candidates(stage.state, np.unique(hashes[first]), snapshot)
+    both = _joined(stage.key, [asked, tuple(kept[name] for name in stage.state.route_by)])
+    found, own = group(both, count + len(kept))  # the keys of the inputs keep their numbers: they come first
+    everything = len(found) if stage.state.grouping == "full outer" else count
+    state = _state(stage.state, kept, own[count:], everything)
+    inputs = _placed(stage, routed, read, numbers, everything)
+    return Groups(_taken(both, found[:everything]), everything, inputs, state)
+
+
+def _taken(keys: tuple[pa.Array, ...], at: Positions) -> tuple[pa.Array, ...]:
+    return tuple(column.take(pa.array(at)) for column in keys)
 
 
 def _route(stage: Stage, flow: StageInput, rows: Rows) -> Routed:
@@ -72,32 +78,31 @@ def _joined(key: Sequence[Field], parts: Sequence[tuple[pa.Array, ...]]) -> tupl
 
 def _placed(
     stage: Stage, routed: Mapping[str, Routed], read: Mapping[str, Rows], numbers: Positions, count: int
-) -> Sequence[tuple[str, Grouped]]:
+) -> dict[str, Grouped]:
     """The rows of each input in their groups; those that go everywhere, in each."""
-    result, begin = [], 0
+    placed, begin = {}, 0
     for flow in stage.inputs:
-        if flow.flow not in routed:
-            result.append((flow.flow, Grouped(Rows.empty(types_of(flow.fields)), np.zeros(0, dtype=np.int64))))
+        found = routed.get(flow.flow)
+        if found is None:
+            placed[flow.flow] = Grouped(Rows.empty(types_of(flow.fields)), np.zeros(0, dtype=np.int64))
             continue
-        found, rows = routed[flow.flow], read[flow.flow]
-        everywhere = found.everywhere
-        at = np.concatenate([found.at, np.tile(everywhere, count)])
-        groups = np.concatenate([numbers[begin : begin + len(found.at)], np.repeat(np.arange(count), len(everywhere))])
-        begin += len(found.at)
+        own, begin = numbers[begin : begin + len(found.at)], begin + len(found.at)
+        at = np.concatenate([found.at, np.tile(found.everywhere, count)])
+        groups = np.concatenate([own, np.repeat(np.arange(count), len(found.everywhere))])
+        rows = read[flow.flow]
         order = np.lexsort((at, *(key[at] for key in _keys(rows, flow.order_by)), groups))
-        result.append((flow.flow, Grouped(rows.take(at[order]), groups[order])))
-    return result
+        placed[flow.flow] = Grouped(rows.take(at[order]), groups[order])
+    return placed
 
 
-def _candidates(state: StageState, keys: tuple[pa.Array, ...], count: int, snapshot: Snapshot) -> Rows:
-    """The state's rows whose keys may be among some; all of them where each is visited, or has no key."""
+def _candidates(state: StageState, hashes: Hashes, snapshot: Snapshot) -> Rows:
+    """The state's rows whose keys have some hashes; all of them where each is visited, or has no key."""
     table = state.table
     if state.grouping == "full outer" or not state.route_by:
         rows = snapshot.contents(table.name).consolidated().select(table.names).expanded()
         return rows.take(np.lexsort(_by_contents(rows, state.route_by, table.fields)))
     assert table.index is not None
-    probes = np.unique(Rows(dict(zip(state.route_by, keys, strict=True)), np.ones(count, np.int64)).hashes())
-    _, found = snapshot.contents(table.index).lookup(state.route_by, probes)
+    _, found = snapshot.contents(table.index).lookup(state.route_by, hashes)
     return found.select(table.names).consolidate().expanded()
 
 
@@ -105,7 +110,8 @@ def _state(state: StageState, kept: Rows, groups: Positions, count: int) -> Grou
     """The state's rows in their groups; those that only share a hash with a key are left out."""
     inside = np.flatnonzero(groups < count)
     rows, numbers = kept.take(inside), groups[inside]
-    order = np.lexsort((*_by_contents(rows, state.order_by, state.table.fields), numbers))
+    is_single = len(np.unique(numbers)) == len(numbers)  # a row for each group needs no order in it
+    order = np.lexsort((*(() if is_single else _by_contents(rows, state.order_by, state.table.fields)), numbers))
     return Grouped(rows.take(order), numbers[order])
 
 

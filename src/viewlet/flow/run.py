@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, FlowUnfinished, UnknownName
 from viewlet.flow.control import Control
-from viewlet.flow.definition import STATE
-from viewlet.flow.effects import Effects, read_inputs, replace
+from viewlet.flow.effects import Effects, read_inputs, replace_state
 from viewlet.flow.graph import Graph, Source
 from viewlet.flow.groups import gather
 from viewlet.flow.scheduler import Turn, next_turn
 from viewlet.flow.translate import translate_groups
+from viewlet.flow.words import STATE
 from viewlet.source.intake import to_arrow
 from viewlet.warehouse.relation import Relation
 
@@ -129,7 +129,7 @@ class Running:
         written = translate_groups(f"stage {stage.name} of flow {self.graph.name}", stage, groups)
         effects = Effects(self.graph, self.control, snapshot)
         if stage.state is not None and groups.state is not None:
-            replace(effects.changes(stage.state.table), groups.state.rows, written.pop(STATE))
+            replace_state(effects.changes(stage.state.table), groups.state.rows, written.pop(STATE))
         control.runs, control.since, control.runnable_state = control.runs + 1, None, decision.state
         effects.write_all(stage, written, control.runs)
         rows_in = {flow: len(rows) for flow, rows in read.items()}

@@ -12,14 +12,13 @@ from viewlet.columns.arrays import from_numpy
 from viewlet.columns.python_values import python_values
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, RejectedEpoch, shortened
-from viewlet.flow.definition import STATE
 from viewlet.flow.graph import Fields, Stage
 from viewlet.flow.groups import Grouped, Groups
 from viewlet.flow.python_rows import Row, python_rows, types_of
+from viewlet.flow.words import GROUP, STATE
 from viewlet.plan.types import Field
 from viewlet.source.intake import to_arrow
 
-GROUP = "_group"
 Written = dict[str, Rows]
 """What a stage writes to each of its outputs, and to its state."""
 

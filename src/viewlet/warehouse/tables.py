@@ -217,6 +217,13 @@ class TableChanges:
         self.delete(old.filter(admitted))
         self._put(new.filter(admitted))
 
+    def exchange(self, old: Rows, new: Rows) -> None:
+        """Put rows in, instead of others that were read from the table as the epoch found it."""
+        if len(old):
+            self._take(self._sorted(old).negated())
+        if len(new):
+            self._put(new)
+
     def _put(self, rows: Rows) -> None:
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
