@@ -18,6 +18,7 @@ from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
+from viewlet.signal.methods import SignalMethods
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods):
+class Database(FlowMethods, SignalMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(

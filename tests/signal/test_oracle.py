@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.signal.naive import Naive
+from tests.signal.epochs import Readings, Result, compare, naive_result, next_readings, touched
 from tests.signal.recipes import READINGS, SAMPLE, SOURCE, STEPS, Recipe, recipes
 from viewlet.signal import scans
-from viewlet.signal.memory import Changes, Online, Series, evaluate_all
+from viewlet.signal.online import Changes, Online, evaluate_all
 from viewlet.signal.refresh import Difference
+from viewlet.signal.series import Series
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -26,54 +27,8 @@ def close_checkpoints() -> Iterator[None]:
         yield
 
 
-Readings = dict[tuple[int, int], float]
-"""By group and time."""
-Result = dict[tuple[int, int], Any]
-
-
-def naive_result(recipe: Recipe, readings: Readings) -> Result:
-    found: Result = {}
-    for group in {g for g, _ in readings}:
-        own = Naive({t: x for (g, t), x in sorted(readings.items()) if g == group})
-        found.update({(group, t): x for t, x in recipe(own).samples.items()})
-    return found
-
-
-def compare(found: Result, wanted: Result, told: str) -> None:
-    """Equal to 1e-9 of the greatest number of the group."""
-    assert found.keys() == wanted.keys(), (
-        f"{told}: more at {sorted(found.keys() - wanted.keys())[:5]}, less at {sorted(wanted.keys() - found.keys())[:5]}"
-    )
-    for group in {g for g, _ in wanted}:
-        own = [at for at in wanted if at[0] == group]
-        scale = max(float(np.abs(wanted[at]).max()) for at in own)
-        for at in own:
-            error = float(np.abs(found[at] - wanted[at]).max())
-            assert error <= 1e-9 * max(scale, 1e-3), f"{told}: {found[at]} at {at}, not {wanted[at]}"
-
-
-def random_epoch(random: np.random.Generator, readings: Readings, clock: int) -> tuple[Changes, Readings]:
-    """New readings at the end of each group, late ones, corrected ones and deleted ones."""
-    after = dict(readings)
-    for group in range(3):
-        if random.random() < 0.7:
-            beats = clock + 3 + 10 * np.flatnonzero(random.random(10) < random.choice([0.3, 0.95]))
-            after.update({(group, int(t)): float(random.normal()) for t in beats})
-        if random.random() < 0.2:
-            after[group, clock + int(random.choice([5, 44, 800]))] = float(random.normal())
-        if random.random() < 0.4:
-            after[group, int(random.integers(0, clock + 1))] = float(random.normal())
-    known = sorted(readings)
-    for i in random.permutation(len(known))[: random.integers(0, 4)]:
-        after[known[i]] = float(random.normal())
-    for i in random.permutation(len(known))[: random.integers(0, 4)]:
-        del after[known[i]]
-    touched = {at for at in readings.keys() | after.keys() if readings.get(at) != after.get(at)}
-    return changes_of(readings, after, touched), after
-
-
-def changes_of(before: Readings, after: Readings, touched: set[tuple[int, int]]) -> Changes:
-    at = sorted(t for t in touched if t in before or t in after)
+def changes_of(before: Readings, after: Readings) -> Changes:
+    at = touched(before, after)
     groups, times = (np.array([x[i] for x in at], dtype=np.int64) for i in (0, 1))
     values = np.array([[after.get(t, 0.0)] for t in at]).reshape(-1, 1)
     return Changes(groups, times, values, np.array([t not in after for t in at], dtype=np.bool_))
@@ -98,7 +53,8 @@ def follow_epochs(recipe: Recipe, seed: int, epochs: int, tolerance: float = 1e-
     random = np.random.default_rng(seed)
     online, readings, result = Online(recipe(READINGS).node, tolerance), Readings(), Result()
     for epoch in range(epochs):
-        changes, readings = random_epoch(random, readings, epoch * 100)
+        before, readings = readings, next_readings(random, readings, epoch * 100)
+        changes = changes_of(before, readings)
         if len(changes.groups):
             result = follow(result, online.update({SOURCE: changes}))
         compare(result, naive_result(recipe, readings), f"{recipe.steps}, seed {seed}, epoch {epoch}")
@@ -150,6 +106,6 @@ def test_a_checkpoint_after_a_deleted_reading_is_forgotten(step: str) -> None:
     epochs: list[Readings] = [{(0, 10 * i + 3): 1.0 / (i + 1) for i in range(20)}, {(0, 73): np.nan}, {(0, 83): 5.0}]
     for epoch in epochs:
         after = {at: x for at, x in (readings | epoch).items() if not np.isnan(x)}
-        result = follow(result, online.update({SOURCE: changes_of(readings, after, set(epoch))}))
+        result = follow(result, online.update({SOURCE: changes_of(readings, after)}))
         readings = after
         compare(result, naive_result(recipe, readings), step)

@@ -15,9 +15,10 @@ from tests.signal.recipes import READINGS, SOURCE, STEPS, Smoothed
 from viewlet.errors import EvaluationError, RejectedEpoch, StoreError, UnsupportedQuery, UntrustedCode, WrongArgument
 from viewlet.signal import Interpolation, Signal, continuous, wave
 from viewlet.signal.codec import from_json, to_json
-from viewlet.signal.memory import Changes, Online, Series, evaluate_all
 from viewlet.signal.nodes import Source
+from viewlet.signal.online import Changes, Online, evaluate_all
 from viewlet.signal.scans import settling, spacing
+from viewlet.signal.series import Series
 
 CHANNELS = Source("machines", ("id",), "at", "number", ("x", "y"), False, "error")
 COMPLEX = Source("radio", ("id",), "at", "number", ("i", "q"), True, "error")

@@ -7,9 +7,31 @@ db.create_signal("smooth", smooth)
 A pipeline is a view: offline and online are one program, late, corrected and deleted readings included.
 """
 
-from viewlet.signal.continuous import continuous, wave
-from viewlet.signal.pipeline import Signal
-from viewlet.signal.policies import Interpolation
-from viewlet.signal.windowed import Windowed, WindowOperator
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from viewlet.signal.pipeline import Signal
+    from viewlet.signal.policies import Interpolation
+    from viewlet.signal.waves import continuous, wave
+    from viewlet.signal.windowed import Windowed, WindowOperator
 
 __all__ = ["Interpolation", "Signal", "WindowOperator", "Windowed", "continuous", "wave"]
+
+_WHERE = {
+    "Interpolation": "policies",
+    "Signal": "pipeline",
+    "WindowOperator": "windowed",
+    "Windowed": "windowed",
+    "continuous": "waves",
+    "wave": "waves",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """SciPy is loaded with the first signal, not with Viewlet."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -7,6 +7,9 @@ come up. A sample is a finite number: where an operator gives none, the sample i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, assert_never
 
 import numpy as np
@@ -39,7 +42,7 @@ from viewlet.signal.nodes import (
 from viewlet.signal.overlap import overlap_add
 from viewlet.signal.pointwise import combine, modulate, scale, select, where
 from viewlet.signal.ragged import FOREVER, Ints, Ragged, Spans, later
-from viewlet.signal.reach import needs
+from viewlet.signal.reach import Widen, needs
 from viewlet.signal.scans import Recorded, States, scan
 from viewlet.signal.windows import run_windows, window
 
@@ -66,51 +69,48 @@ class Inputs(Protocol):
 
 def evaluate(node: Node, spans: Spans, inputs: Inputs) -> Ragged:
     """The samples of a pipeline within spans."""
-    return _Evaluation(node, spans, inputs).run()
+    need = needed(node, spans, inputs.resume, partial(widen, inputs))
+    found: dict[Node, Ragged] = {}
+    for one in in_order(node):
+        parts = [found[child].restrict(need.read[one]) for child in children(one)]
+        found[one] = finite(_samples(one, parts, need, inputs).restrict(need.wanted[one]))
+    return found[node]
 
 
-class _Evaluation:
-    """One evaluation: what is needed of each operator, then what each gives, each once."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is asked of each operator, what each reads, and the states from which filters go on."""
 
-    def __init__(self, node: Node, spans: Spans, inputs: Inputs) -> None:
-        self.node, self.inputs = node, inputs
-        self.wanted: dict[Node, Spans] = {node: spans}
-        self.read: dict[Node, Spans] = {}
-        self.past: dict[Scan, States] = {}
-        self.found: dict[Node, Ragged] = {}
+    wanted: dict[Node, Spans]
+    read: dict[Node, Spans]
+    past: dict[Scan, States]
 
-    def run(self) -> Ragged:
-        order = in_order(self.node)
-        for node in reversed(order):
-            self._need(node)
-        for node in order:
-            spans = self.wanted[node]
-            self.found[node] = finite(self._apply(node, spans).restrict(spans))
-        return self.found[self.node]
 
-    def _need(self, node: Node) -> None:
-        spans = self.wanted[node]
-        if isinstance(node, Iir | Feedback):
-            self.past[node] = self.inputs.resume(node, spans)
-            self.read[node] = Spans(spans.groups, later(self.past[node].at, 1), spans.stop)
+def needed(node: Node, spans: Spans, resume: Callable[[Scan, Spans], States], widen: Widen) -> Needs:
+    """What it takes to have a pipeline's samples within spans, from the last operator down to the readings."""
+    need = Needs({node: spans}, {}, {})
+    for one in reversed(in_order(node)):
+        asked = need.wanted[one]
+        if isinstance(one, Iir | Feedback):
+            need.past[one] = resume(one, asked)
+            need.read[one] = Spans(asked.groups, later(need.past[one].at, 1), asked.stop)
         else:
-            self.read[node] = needs(node, spans, self._widen)
-        for child in children(node):
-            known = self.wanted.get(child)
-            self.wanted[child] = self.read[node] if known is None else known.hull(self.read[node])
+            need.read[one] = needs(one, asked, widen)
+        for child in children(one):
+            known = need.wanted.get(child)
+            need.wanted[child] = need.read[one] if known is None else known.hull(need.read[one])
+    return need
 
-    def _widen(self, node: Sample, spans: Spans, before: int, after: int) -> Spans:
-        return widen(node, spans, before, after, self.inputs)
 
-    def _apply(self, node: Node, spans: Spans) -> Ragged:
-        if isinstance(node, Source):
-            return self.inputs.read(node, spans)
-        parts = [self.found[child].restrict(self.read[node]) for child in children(node)]
-        if isinstance(node, Iir | Feedback):
-            result, recorded = scan(node, parts[0], self.past[node], self.inputs.lookback(node))
-            self.inputs.record(node, spans.groups, recorded)
-            return result
-        return apply(node, parts, spans)
+def _samples(node: Node, parts: list[Ragged], need: Needs, inputs: Inputs) -> Ragged:
+    """An operator on the samples that it reads."""
+    if isinstance(node, Source):
+        return inputs.read(node, need.wanted[node])
+    if isinstance(node, Iir | Feedback):
+        result, recorded = scan(node, parts[0], need.past[node], inputs.lookback(node))
+        inputs.record(node, need.wanted[node].groups, recorded)
+        return result
+    return apply(node, parts, need.wanted[node])
 
 
 def apply(node: Node, parts: list[Ragged], spans: Spans) -> Ragged:
@@ -159,7 +159,7 @@ _WIDTHS = (64, 4096)
 """How many periods around a span are looked through first, before everything is."""
 
 
-def widen(node: Sample, spans: Spans, before: int, after: int, inputs: Inputs) -> Spans:
+def widen(inputs: Inputs, node: Sample, spans: Spans, before: int, after: int) -> Spans:
     """Spans with so many more readings on either side, or all that there are."""
     start = _nearest(node, Spans(spans.groups, spans.start, spans.start), before, inputs, -1)
     stop = _nearest(node, Spans(spans.groups, spans.stop, spans.stop), after, inputs, +1)

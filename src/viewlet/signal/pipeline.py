@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from viewlet.errors import UnsupportedQuery, WrongArgument, shortened
 from viewlet.signal.align import align
-from viewlet.signal.continuous import Continuous
 from viewlet.signal.durations import Clock, Duration, positive, ticks
 from viewlet.signal.functions import Function, function
 from viewlet.signal.kinds import Grid, Kind, kind_of
@@ -39,6 +38,7 @@ from viewlet.signal.policies import Interpolate, policy_of
 from viewlet.signal.probe import probe_samples
 from viewlet.signal.scans import NEGLIGIBLE, settling
 from viewlet.signal.show import show
+from viewlet.signal.waves import Continuous
 from viewlet.signal.windowed import Windowed, WindowOperator, running
 
 

@@ -133,6 +133,11 @@ def distance(node: Node, tolerance: float) -> int:
     return int(reached.stop[0] - reached.start[0])
 
 
+def is_bounded(node: Node) -> bool:
+    """Whether it can be told from the pipeline alone which readings a sample depends on, but for filters' pasts."""
+    return all(one.policy.max_gap is not None for one in in_order(node) if isinstance(one, Sample))
+
+
 def lookbacks(node: Node, tolerance: float) -> dict[Scan, int]:
     """How many samples before the newest reading the operators above each scan read: there its state is wanted."""
     reached = carry(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))

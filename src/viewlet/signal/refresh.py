@@ -8,12 +8,13 @@ what is kept. Checkpoints that a change reaches are forgotten first, so filters 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from viewlet.signal.evaluate import Inputs, evaluate, widen
-from viewlet.signal.nodes import Feedback, Iir, Node, Sample, Scan
+from viewlet.signal.nodes import Feedback, Iir, Node, Scan
 from viewlet.signal.pointwise import common
 from viewlet.signal.ragged import Ints, Mask, Ragged, Spans
 from viewlet.signal.reach import carry, distance, reach
@@ -63,11 +64,8 @@ def together(groups: Ints, times: Ints, distance: int) -> Spans:
 def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
     """The times of the result that changes reach; checkpoints on the way are forgotten."""
 
-    def near(at: Sample, spans: Spans, before: int, after: int) -> Spans:
-        return widen(at, spans, before, after, kept)
-
     def step(at: Node, spans: Spans) -> Spans:
-        reached = reach(at, spans, near, tolerance)
+        reached = reach(at, spans, partial(widen, kept), tolerance)
         if isinstance(at, Iir | Feedback):
             kept.forget(at, reached)
         return reached

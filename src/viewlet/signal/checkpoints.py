@@ -1,0 +1,67 @@
+"""The checkpoints of filters: states by group and time, taken up, recorded and forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from viewlet.signal.kinds import grid_of
+from viewlet.signal.nodes import Node, Scan
+from viewlet.signal.ragged import Ints, Spans, spread
+from viewlet.signal.reach import lookbacks
+from viewlet.signal.scans import Recorded, States, spacing, state_size
+from viewlet.signal.series import Series
+
+
+class Checkpoints:
+    """States of one filter, by group and time: those at its spacing, and the last one of each group."""
+
+    def __init__(self, node: Scan, series: Series | None = None) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        self.node = node
+        self.series = Series(none, none, np.zeros((0, state_size(node)))) if series is None else series
+
+    def resume(self, spans: Spans) -> States:
+        at = self.series.find(spans.groups, spans.start) - 1
+        found = at >= self.series.groups.searchsorted(spans.groups)
+        result = States.none(self.node, len(spans))
+        result.at[found], result.states[found] = self.series.times[at[found]], self.series.values[at[found]]
+        return result
+
+    def record(self, groups: Ints, recorded: Recorded) -> None:
+        own = groups[recorded.segments]
+        known = self.series.has(own, recorded.at)
+        kept = self.series.without(own[known], recorded.at[known]).with_more(own, recorded.at, recorded.states)
+        last = np.ones(len(kept.groups), dtype=np.bool_)
+        last[:-1] = np.diff(kept.groups) != 0
+        grid = grid_of(self.node)
+        due = ((kept.times - grid.offset) // grid.period + 1) % spacing(self.node) == 0
+        self.series = kept.filter(last | due)
+
+    def forget(self, spans: Spans) -> None:
+        start = self.series.find(spans.groups, spans.start)
+        kept = np.ones(len(self.series.times), dtype=np.bool_)
+        kept[spread(start, self.series.find(spans.groups, spans.stop) - start)] = False
+        self.series = self.series.filter(kept)
+
+
+class Filters:
+    """The checkpoints of a pipeline's filters, as an evaluation wants them."""
+
+    def __init__(self, node: Node, tolerance: float) -> None:
+        self.node, self.tolerance = node, tolerance
+        self.checkpoints: dict[Scan, Checkpoints] = {}
+        self._lookbacks = lookbacks(node, tolerance)
+
+    def resume(self, node: Scan, spans: Spans) -> States:
+        known = self.checkpoints.get(node)
+        return States.none(node, len(spans)) if known is None else known.resume(spans)
+
+    def lookback(self, node: Scan) -> int:
+        return self._lookbacks[node]
+
+    def record(self, node: Scan, groups: Ints, recorded: Recorded) -> None:
+        self.checkpoints.setdefault(node, Checkpoints(node)).record(groups, recorded)
+
+    def forget(self, node: Scan, spans: Spans) -> None:
+        if node in self.checkpoints:
+            self.checkpoints[node].forget(spans)

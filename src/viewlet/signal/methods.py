@@ -1,0 +1,57 @@
+"""What a `Database` can do with signals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from viewlet.signal.pipeline import Signal
+    from viewlet.warehouse.warehouse import Warehouse
+
+log = logging.getLogger("viewlet")
+
+
+class SignalMethods:
+    """Signals of tables and views, and keeping what pipelines make of them."""
+
+    _warehouse: Warehouse
+
+    def signal(
+        self,
+        table: str,
+        *,
+        by: str | Sequence[str] = (),
+        time: str,
+        value: str | Sequence[str],
+        complex: bool = False,
+        merge: Literal["error", "mean", "sum", "min", "max"] = "error",
+    ) -> Signal:
+        """The rows of a table or view as signals: one for each group, of its values in the order of time.
+
+        Several columns of values are channels of one signal; with `complex`, two are one complex number. A group has
+        one reading at a time: several are an error, unless `merge` says how they become one.
+        """
+        from viewlet.signal.create import make_source
+
+        return make_source(self._warehouse, table, by, time, value, complex, merge)
+
+    def create_signal(
+        self,
+        name: str,
+        signal: Signal,
+        *,
+        tolerance: float = 1e-12,
+        replace: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        """Create a view of a signal: a row for each sample, with the group, the time and the channels.
+
+        `tolerance`: a sample that changes by less than this part of the greatest around it counts as unchanged, and
+        filters stop rerunning where a change has faded to it; 0 follows every bit.
+        """
+        from viewlet.signal.create import create_signal
+
+        with self._warehouse.writing():
+            create_signal(self._warehouse, name, signal, tolerance, replace, progress or log.info)
