@@ -57,9 +57,9 @@ def warehouse(tmp_path: Path, spark: Any) -> tuple[Path, int]:
     return path, first
 
 
-def run_and_kill(path: Path, first: int, seconds: float) -> int:
+def run_and_kill(path: Path, first: int, seconds: float, module: str = "tests.crash_writer") -> int:
     """Let a writer run for some time and kill it; the last epoch that it said was committed, or 0."""
-    command = [sys.executable, "-m", "tests.crash_writer", str(path), str(first)]
+    command = [sys.executable, "-m", module, str(path), str(first)]
     root = Path(__file__).parent.parent
     writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
     assert writer.stdout is not None

@@ -36,6 +36,8 @@ from viewlet.warehouse.watermarks import read_watermark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from viewlet.matrix import MatrixProgram
+    from viewlet.matrix.tables.reading import MatrixReading
 
 log = logging.getLogger("viewlet")
 
@@ -119,6 +121,12 @@ class Database(FlowMethods, SignalMethods):
     def table(self, name: str) -> Relation:
         """A table or view, to be read."""
         return Relation(self._warehouse, self._warehouse.catalog.find(name))
+
+    def matrix(self, name: str) -> MatrixReading:
+        """A matrix program, to be read: all its outputs as arrays, with the labels of their rows and columns."""
+        from viewlet.matrix.tables.reading import MatrixReading
+
+        return MatrixReading(self._warehouse, name)
 
     # ——— defining
 
@@ -287,6 +295,32 @@ class Database(FlowMethods, SignalMethods):
             view = define(self._warehouse, known or name, definition, policy=policy)
             view = with_values(view, created=self._warehouse.store.epoch + 1)
             create(self._warehouse, view, progress or log.info, replace=replace)
+
+    def create_matrix(
+        self,
+        name: str,
+        program: MatrixProgram,
+        *,
+        outputs: Sequence[str] | None = None,
+        wide: bool = False,
+        dtype: Any = None,
+        tolerance: float | None = None,
+        probes: int = 2,
+        options: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
+        **inputs: Any,
+    ) -> int:
+        """Keep a matrix program fresh over tables and views; the number of the epoch that made it.
+
+        Each input is a `matrix.Wide`, a `matrix.Long`, or an array that stays. The outputs, or some of them, are a
+        table of that name: long, or `wide`. The rest are those of `MatrixProgram.start`.
+        """
+        from viewlet.matrix.tables.create import create_matrix
+        from viewlet.matrix.tables.settings import settings_of
+
+        settings = settings_of(dtype, tolerance, probes, options)
+        with self._warehouse.writing():
+            return create_matrix(self._warehouse, name, program, inputs, outputs, wide, settings, progress or log.info)
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.

@@ -15,16 +15,19 @@ from viewlet.matrix.cost import Machine
 from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
 from viewlet.matrix.numpy_functions import diagonal
 from viewlet.matrix.program import MatrixProgram, program
+from viewlet.matrix.sources import Long, Wide
 from viewlet.matrix.state import Maintained, Record
 from viewlet.matrix.trace import iterate
-from viewlet.matrix.updates import Border, ColumnChange, LowRank, Replace, RowChange
+from viewlet.matrix.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange
 
 __all__ = [
     "Border",
     "ColumnChange",
     "Dense",
+    "Entries",
     "Expected",
     "Factored",
+    "Long",
     "LowRank",
     "Machine",
     "Maintained",
@@ -35,6 +38,7 @@ __all__ = [
     "ShapeError",
     "SingularMatrix",
     "UntraceableError",
+    "Wide",
     "diagonal",
     "iterate",
     "program",

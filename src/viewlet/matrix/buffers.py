@@ -9,6 +9,7 @@ import numpy as np
 
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.factors import Array, Indices
+from viewlet.matrix.frames import Resize
 
 BLOCK = 1 << 16
 """Entries that are changed at a time: half a megabyte, which stays in the cache."""
@@ -55,15 +56,16 @@ class Buffer:
         fresh = array if array.flags.c_contiguous and array.flags.owndata else np.array(array, order="C")
         self._data, self._shape = fresh, (array.shape[0], array.shape[1])
 
-    def delete(self, axis: int, gone: Indices) -> None:
-        """Closes the gaps of rows (axis 0) or columns (1) that go; what follows moves up, in pieces."""
+    def contract(self, axis: int, resize: Resize) -> None:
+        """Closes the gaps of rows (axis 0) or columns (1) that go: the last ones fill them, or what follows moves up."""
         view = self.array if axis == 0 else self.array.T
-        ends = [*gone[1:], len(view)]
-        for shift, (start, stop) in enumerate(zip(gone, ends, strict=True), 1):
-            for begin, end in _blocks(int(start) + 1, int(stop), view.shape[1]):
-                view[begin - shift : end - shift] = view[begin:end]
+        if resize.fills:
+            gaps, last = resize.moves
+            view[gaps] = view[last]
+        else:
+            _move_up(view, resize.gone)
         rows, columns = self._shape
-        self._shape = (rows - len(gone), columns) if axis == 0 else (rows, columns - len(gone))
+        self._shape = (resize.new, columns) if axis == 0 else (rows, resize.new)
 
     def add(self, change: Change) -> None:
         """A += Δ in place."""
@@ -85,6 +87,14 @@ class Buffer:
                 target[rows] += piece
             else:
                 target[np.ix_(np.arange(len(target))[rows], right.at)] += piece
+
+
+def _move_up(view: Array, gone: Indices) -> None:
+    """Rows after a gap, in pieces."""
+    ends = [*gone[1:], len(view)]
+    for shift, (start, stop) in enumerate(zip(gone, ends, strict=True), 1):
+        for begin, end in _blocks(int(start) + 1, int(stop), view.shape[1]):
+            view[begin - shift : end - shift] = view[begin:end]
 
 
 def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:

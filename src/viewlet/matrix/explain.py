@@ -6,31 +6,26 @@ from collections.abc import Iterator, Mapping
 
 from viewlet.matrix.compiled import Alternative, Compiled
 from viewlet.matrix.evaluate import is_view
-from viewlet.matrix.refresh import Step
 from viewlet.matrix.show import show_op
 from viewlet.matrix.sizes import measured
 
 
-def explain(compiled: Compiled, sizes: Mapping[str, int], steps: Mapping[str, Step]) -> str:
-    """The statements with their sizes and their last refresh, then every alternative with its estimate."""
+def explain(compiled: Compiled, sizes: Mapping[str, int], outcomes: Mapping[str, str]) -> str:
+    """The statements with their sizes and the outcomes of their last refresh, then the estimate of each alternative."""
     chosen = compiled.chosen
     inputs = ", ".join(f"{i.name}: {_extent(measured(i.shape, sizes))}" for i in compiled.program.inputs)
     lines = [f"program({inputs}), {chosen.model} model, {chosen.strategy}"]
-    lines += [f"  {text}" for text in _statements(compiled, sizes, steps)]
+    lines += [f"  {text}" for text in _statements(compiled, sizes, outcomes)]
     lines += ["a refresh is estimated to take"]
     lines += [f"  {_alternative(a, chosen)}" for a in compiled.alternatives]
     return "\n".join(lines)
 
 
-def _statements(compiled: Compiled, sizes: Mapping[str, int], steps: Mapping[str, Step]) -> Iterator[str]:
+def _statements(compiled: Compiled, sizes: Mapping[str, int], outcomes: Mapping[str, str]) -> Iterator[str]:
     shapes = {s.name: s.shape for s in compiled.program.statements}
     for name, op in compiled.statements.items():
-        how = "view" if is_view(op) else _last(steps.get(name))
+        how = "view" if is_view(op) else outcomes.get(name, "")
         yield f"{f'{name} := {show_op(op)}':<36}{_extent(measured(shapes[name], sizes)):<16}{how}".rstrip()
-
-
-def _last(step: Step | None) -> str:
-    return "" if step is None else str(step).removeprefix(f"{step.name}: ")
 
 
 def _extent(extent: tuple[int, int]) -> str:

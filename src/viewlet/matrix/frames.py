@@ -25,6 +25,8 @@ class Resize:
     old: int
     added: int
     gone: Indices
+    fills: bool = False
+    """Whether the last rows move into the gaps of those that go; otherwise the rows after a gap move up."""
 
     @property
     def common(self) -> int:
@@ -41,7 +43,18 @@ class Resize:
     @cached_property
     def staying(self) -> Indices:
         """The places, in the common frame, of what is there afterwards."""
-        return np.delete(np.arange(self.common), self.gone)
+        if not self.fills:
+            return np.delete(np.arange(self.common), self.gone)
+        staying = np.arange(self.new)
+        gaps, last = self.moves
+        staying[gaps] = last
+        return staying
+
+    @cached_property
+    def moves(self) -> tuple[Indices, Indices]:
+        """The gaps that are filled, and the places of what fills them."""
+        last = np.setdiff1d(np.arange(self.new, self.common), self.gone)
+        return self.gone[self.gone < self.new], last
 
     @cached_property
     def moving(self) -> Indices:
@@ -79,7 +92,7 @@ class Frame:
         """A matrix of the common frame, as it is afterwards."""
         for axis, dim in enumerate(shape):
             if (resize := self.resize(dim)) is not None and len(resize.gone):
-                array = np.delete(array, resize.gone, axis=axis)
+                array = array.take(resize.staying, axis=axis)
         return array
 
     def expand(self, array: Array, shape: Shape) -> Array:

@@ -12,11 +12,14 @@ from viewlet.matrix.compiled import Compiled, Expected, compile_program
 from viewlet.matrix.cost import Machine
 from viewlet.matrix.errors import UnknownName
 from viewlet.matrix.explain import explain
+from viewlet.matrix.factors import Array
+from viewlet.matrix.from_scratch import evaluate_all, evaluate_source
 from viewlet.matrix.health import Health
+from viewlet.matrix.intake import TOLERANCE, intake
 from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.show import show
 from viewlet.matrix.sizes import Size, symbols_of
-from viewlet.matrix.state import TOLERANCE, Maintained, evaluate_all, intake
+from viewlet.matrix.state import Maintained
 from viewlet.matrix.strategy import Strategy
 from viewlet.matrix.trace import trace
 
@@ -61,6 +64,11 @@ class MatrixProgram:
     def explain(self, sizes: Mapping[str, int] | None = None, **options: Any) -> str:
         """How the program would be kept fresh with matrices of some sizes, with the estimate of each alternative."""
         return explain(self.compile(sizes, **options), sizes or {}, {})
+
+    def evaluate(self, *, dtype: Any = None, **inputs: ArrayLike) -> dict[str, Array]:
+        """The outputs for some matrices, from scratch, as the program is written; numbers are 1 × 1."""
+        arrays, sizes = intake(self.source.inputs, inputs, dtype)
+        return evaluate_source(self.source, arrays, sizes, next(iter(arrays.values())).dtype)
 
     def start(
         self,

@@ -26,7 +26,7 @@ from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, ope
 from viewlet.matrix.rules import NoRule
 from viewlet.matrix.sizes import Shape
 from viewlet.matrix.strategy import Plan, Strategy, is_thin
-from viewlet.matrix.updates import Update, settle
+from viewlet.matrix.updates import Update, apply
 
 REASONS: dict[Strategy, str] = {"hybrid": "it is less work", "reevaluate": "by strategy"}
 """Why a statement that has a rule is evaluated anew."""
@@ -45,10 +45,14 @@ class Step:
     residual: float | None = None
     """How far the maintained result is from its definition, where that was checked."""
 
-    def __str__(self) -> str:
+    @property
+    def outcome(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank}"
         residual = "" if self.residual is None else f", residual {self.residual:.1e}"
-        return f"{self.name}: {self.how}{rank}{residual}{self.reason and f' ({self.reason})'}"
+        return f"{self.how}{rank}{residual}{self.reason and f' ({self.reason})'}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.outcome}"
 
 
 class Refresh:
@@ -134,8 +138,7 @@ class Refresh:
         if op is not None and is_view(op):
             return evaluate(name, op, self.new, self.frame.after, self.dtype)
         staged = Buffer(self.old(name))
-        staged.add(self.changes[name])
-        settle(self.updates.get(name), staged.array)
+        apply(self.updates.get(name), self.changes[name], staged)
         return self.frame.contract(staged.array, self.shape(name))
 
     def times(self, name: str, vectors: Array) -> Array:

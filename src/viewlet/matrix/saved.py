@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewlet.matrix.compiled import Alternative
+from viewlet.matrix.compiled import Alternative, Compiled, statements_of
 from viewlet.matrix.cost import Machine
 from viewlet.matrix.ops import Program
 
@@ -21,3 +21,7 @@ class Saved:
     sizes: tuple[tuple[str, int], ...]
     tolerance: float
     probes: int
+
+    @property
+    def compiled(self) -> Compiled:
+        return Compiled(self.program, statements_of(self.program), self.chosen, self.alternatives, self.machine)

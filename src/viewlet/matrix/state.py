@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from viewlet.matrix.buffers import Buffer
-from viewlet.matrix.changes import Change
+from viewlet.matrix.changes import Change, Factored
 from viewlet.matrix.codec import dumps, loads
-from viewlet.matrix.compiled import Compiled, extents_of, statements_of
+from viewlet.matrix.compiled import Compiled, extents_of
 from viewlet.matrix.cost import Costs, Kind, Spread, kind_of
 from viewlet.matrix.errors import RejectedEpoch, ShapeError, UnknownName
 from viewlet.matrix.evaluate import evaluate, is_view
 from viewlet.matrix.explain import explain
 from viewlet.matrix.factors import Array
 from viewlet.matrix.frames import Frame
+from viewlet.matrix.from_scratch import evaluate_source, relative_error
 from viewlet.matrix.health import Health
-from viewlet.matrix.lower import Form, lower
-from viewlet.matrix.ops import Declared, Op, Program, shapes_in
+from viewlet.matrix.input_changes import change_of
+from viewlet.matrix.journal import Entry, replay
+from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.refresh import Refresh, Step
 from viewlet.matrix.saved import Saved
-from viewlet.matrix.sizes import Shape, measured, show_shape, symbol_of
+from viewlet.matrix.sizes import measured, show_shape
 from viewlet.matrix.strategy import Plan, plan
-from viewlet.matrix.updates import Update, change_of, checked, frame_of, settle
-
-TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
-"""The residual beyond which a statement is evaluated anew, unless said otherwise."""
+from viewlet.matrix.updates import Update, apply, frame_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,19 @@ class Record:
     """The outputs that are not as they were."""
     changes: Mapping[str, Change]
     """Of those that were not evaluated anew: by what, in rows and columns that count what came and what went."""
+    frame: Frame
+    """The sizes before and after."""
+    entry: Entry
+    """What `restore` needs to repeat it."""
 
     @property
     def reevaluated(self) -> tuple[Step, ...]:
         return tuple(s for s in self.steps if s.how == "evaluated")
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """How each statement was refreshed."""
+        return {step.name: step.outcome for step in self.steps}
 
     def __str__(self) -> str:
         return "\n".join([f"refreshed in {self.seconds * 1e3:.2f} ms", *(f"  {step}" for step in self.steps)])
@@ -107,17 +114,26 @@ class Maintained:
     def _record(self, refresh: Refresh, seconds: float) -> Record:
         changed = {output: name for output, name in self._outputs.items() if refresh.is_changed(name)}
         changes = {o: refresh.changes[n] for o, n in changed.items() if n in refresh.changes}
-        return Record(tuple(refresh.steps), seconds, tuple(changed), changes)
+        kept = (n for n in self._buffers if n in self.compiled.statements and refresh.is_changed(n))
+        entry = Entry(refresh.frame.resizes, {n: _in_factors(refresh.changes.get(n)) for n in kept})
+        return Record(tuple(refresh.steps), seconds, tuple(changed), changes, refresh.frame, entry)
 
     def check(self) -> dict[str, float]:
         """The relative error of each output beside the program evaluated from scratch, as it is written."""
-        program = lower(self.source, Form(skip=1, inverses=False))
-        inputs = {i.name: self._buffers[i.name].array for i in program.inputs}
-        scratch = evaluate_all(statements_of(program), inputs, self.sizes, shapes_in(program), self._dtype)
-        return {o: relative_error(self._value(self._outputs[o]), scratch[n]) for o, n in program.outputs}
+        inputs = {i.name: self._buffers[i.name].array for i in self.source.inputs}
+        scratch = evaluate_source(self.source, inputs, self.sizes, self._dtype)
+        return {o: relative_error(self._value(self._outputs[o]), value) for o, value in scratch.items()}
 
     def save(self) -> tuple[str, dict[str, Array]]:
         """The state as text and arrays, for `restore`; the arrays are copies."""
+        return self.describe(), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
+
+    def statements(self) -> dict[str, Array]:
+        """The statements that are kept, as they are: not copies."""
+        return {name: self._buffers[name].array for name in self.compiled.statements if name in self._buffers}
+
+    def describe(self) -> str:
+        """The text of `save`: all but the arrays."""
         kept, health = self.compiled, self._health
         saved = Saved(
             self.source,
@@ -129,26 +145,29 @@ class Maintained:
             health.tolerance,
             health.probes,
         )
-        return dumps(saved), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
+        return dumps(saved)
 
     @staticmethod
-    def restore(text: str, arrays: Mapping[str, Array]) -> Maintained:
-        """The state that `save` gave; nothing is computed."""
+    def restore(text: str, arrays: Mapping[str, Array], since: Iterable[Entry] = ()) -> Maintained:
+        """The state that `save` gave, and what updates have done to it since; the inputs are those after all of them.
+
+        Nothing is computed but what an update evaluated anew.
+        """
         saved = loads(text, Saved)
-        statements = statements_of(saved.program)
-        compiled = Compiled(saved.program, statements, saved.chosen, saved.alternatives, saved.machine)
-        sizes, health = dict(saved.sizes), Health(saved.tolerance, saved.probes)
+        compiled = saved.compiled
+        _refuse_missing(compiled, arrays)
+        inputs = {i.name: arrays[i.name] for i in saved.source.inputs}
+        kept = {name: arrays[name] for name in compiled.statements if name in arrays}
+        values, sizes = replay(compiled, kept, dict(saved.sizes), since)
+        values = _completed(compiled, {**inputs, **values}, sizes)
         for name, shape in shapes_in(saved.program).items():
-            if name in arrays and arrays[name].shape != measured(shape, sizes):
-                raise ShapeError(f"{name} is {arrays[name].shape}, not {measured(shape, sizes)}")
-            if name not in arrays and not (name in statements and is_view(statements[name])):
-                raise UnknownName(f"{name} is missing among the saved arrays")
-        return Maintained(saved.source, compiled, arrays, sizes, health)
+            if name in values and values[name].shape != measured(shape, sizes):
+                raise ShapeError(f"{name} is {values[name].shape}, not {measured(shape, sizes)}")
+        return Maintained(saved.source, compiled, values, sizes, Health(saved.tolerance, saved.probes))
 
     def explain(self) -> str:
         """The statements, how each was refreshed last, and what was weighed."""
-        steps = {} if self.last is None else {s.name: s for s in self.last.steps}
-        return explain(self.compiled, self.sizes, steps)
+        return explain(self.compiled, self.sizes, {} if self.last is None else self.last.outcomes)
 
     def _planned(self, frame: Frame, changes: Mapping[str, Change]) -> tuple[Costs, Plan]:
         """The plan of a refresh; those for changes and sizes of one order of magnitude are alike, and kept."""
@@ -196,12 +215,37 @@ class Maintained:
                 buffer.replace(refresh.fresh[name])
                 continue
             if (change := refresh.changes.get(name)) is not None:
-                buffer.add(change)
-                settle(refresh.updates.get(name), buffer.array)
+                apply(refresh.updates.get(name), change, buffer)
             for axis, dim in enumerate(self._shapes[name]):
                 if (resize := refresh.frame.resize(dim)) is not None and len(resize.gone):
-                    buffer.delete(axis, resize.gone)
+                    buffer.contract(axis, resize)
         self.sizes = refresh.frame.after
+
+
+def _in_factors(change: Change | None) -> Factored | None:
+    return change if isinstance(change, Factored) else None
+
+
+def _refuse_missing(compiled: Compiled, arrays: Mapping[str, Array]) -> None:
+    kept = [name for name, op in compiled.statements.items() if not is_view(op)]
+    for name in (*(i.name for i in compiled.program.inputs), *kept):
+        if name not in arrays:
+            raise UnknownName(f"{name} is missing among the saved arrays")
+
+
+def _completed(compiled: Compiled, values: dict[str, Array], sizes: Mapping[str, int]) -> dict[str, Array]:
+    """With the statements that are not there, evaluated; views are looked at, not kept."""
+    dtype = values[compiled.program.inputs[0].name].dtype
+
+    def value(name: str) -> Array:
+        if name in values:
+            return values[name]
+        return evaluate(name, compiled.statements[name], value, sizes, dtype)
+
+    for name, op in compiled.statements.items():
+        if name not in values and not is_view(op):
+            values[name] = value(name)
+    return values
 
 
 def _magnitudes(kind: Kind) -> tuple[int, ...]:
@@ -210,56 +254,3 @@ def _magnitudes(kind: Kind) -> tuple[int, ...]:
             return rank.bit_length(), rows.bit_length(), columns.bit_length()
         case _:
             return ()
-
-
-def evaluate_all(
-    statements: Mapping[str, Op],
-    inputs: Mapping[str, Array],
-    sizes: Mapping[str, int],
-    shapes: Mapping[str, Shape],
-    dtype: Any,
-) -> dict[str, Array]:
-    """Every matrix of a program, from its inputs."""
-    values = dict(inputs)
-    for name, op in statements.items():
-        values[name] = evaluate(name, op, values.__getitem__, sizes, dtype)
-        due = measured(shapes[name], sizes)
-        if values[name].shape != due:
-            raise ShapeError(f"{name} is {values[name].shape}, not {due}: a slice reaches beyond its matrix")
-    return values
-
-
-def relative_error(found: Array, wanted: Array) -> float:
-    """‖found − wanted‖ / ‖wanted‖."""
-    size = float(np.linalg.norm(wanted))
-    error = float(np.linalg.norm(found - wanted))
-    return error / size if size else error
-
-
-def intake(
-    inputs: tuple[Declared, ...], given: Mapping[str, ArrayLike], dtype: Any
-) -> tuple[dict[str, Array], dict[str, int]]:
-    """The matrices to start from, checked, and the sizes that their symbols stand for."""
-    missing = [i.name for i in inputs if i.name not in given]
-    unknown = sorted(given.keys() - {i.name for i in inputs})
-    if missing or unknown:
-        raise UnknownName(f"inputs missing: {missing}, not known: {unknown}", hint="one matrix for each input")
-    sizes: dict[str, int] = {}
-    arrays = {i.name: _bound(i, given[i.name], sizes) for i in inputs}
-    kind = np.dtype(dtype or np.result_type(*arrays.values(), np.float32))
-    if kind not in TOLERANCE:
-        raise ShapeError(f"matrices of {kind} are not maintained", hint="float64 or float32")
-    return {i.name: checked(i.name, arrays[i.name], measured(i.shape, sizes), kind) for i in inputs}, sizes
-
-
-def _bound(declared: Declared, value: ArrayLike, sizes: dict[str, int]) -> Array:
-    """An input; its symbols take their sizes from the first matrix that has them."""
-    array = np.asarray(value)
-    if array.ndim == 1:
-        array = array[:, None] if declared.shape[1] == 1 else array[None, :]
-    if array.ndim != 2:
-        raise ShapeError(f"{declared.name}: an array of {array.ndim} dimensions is no matrix")
-    for dim, size in zip(declared.shape, array.shape, strict=True):
-        if (symbol := symbol_of(dim)) is not None and sizes.setdefault(symbol, size) != size:
-            raise ShapeError(f"{declared.name}: {symbol} is {sizes[symbol]} by another matrix and {size} here")
-    return array

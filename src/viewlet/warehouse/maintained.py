@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
 """Makes something maintained of its name and document; the last argument: whether code stored in it may run."""
 
-KINDS: dict[str, str | Reader] = {"view": "viewlet.views.view:read", "signal": "viewlet.signal.maintained:read"}
+KINDS: dict[str, str | Reader] = {
+    "view": "viewlet.views.view:read",
+    "signal": "viewlet.signal.maintained:read",
+    "matrix": "viewlet.matrix.tables.view:read",
+}
 """How the documents of each kind are read: a function, or where one is found when the first is needed."""
 
 

@@ -64,6 +64,10 @@ class Refresh:
         stored = self._inputs.get(name)
         return visible(found, self.transaction.contents(name).nothing() if stored is None else stored)
 
+    def rows_before(self, name: str) -> Rows:
+        """The same as the epoch found it."""
+        return visible(self._find(name), self.transaction.before(name).consolidated())
+
     def before(self, bag: str) -> Contents:
         """A bag as it was before the epoch."""
         return self.transaction.before(bag)

@@ -1,0 +1,49 @@
+"""Programs evaluated from scratch: to start from, and to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from viewlet.matrix.compiled import statements_of
+from viewlet.matrix.errors import ShapeError
+from viewlet.matrix.evaluate import evaluate
+from viewlet.matrix.factors import Array
+from viewlet.matrix.lower import Form, lower
+from viewlet.matrix.ops import Op, Program, shapes_in
+from viewlet.matrix.sizes import Shape, measured
+
+
+def evaluate_all(
+    statements: Mapping[str, Op],
+    inputs: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    shapes: Mapping[str, Shape],
+    dtype: Any,
+) -> dict[str, Array]:
+    """Every matrix of a program, from its inputs."""
+    values = dict(inputs)
+    for name, op in statements.items():
+        values[name] = evaluate(name, op, values.__getitem__, sizes, dtype)
+        due = measured(shapes[name], sizes)
+        if values[name].shape != due:
+            raise ShapeError(f"{name} is {values[name].shape}, not {due}: a slice reaches beyond its matrix")
+    return values
+
+
+def evaluate_source(
+    source: Program, inputs: Mapping[str, Array], sizes: Mapping[str, int], dtype: Any
+) -> dict[str, Array]:
+    """The outputs of a program from scratch, as it is written; numbers are 1 × 1."""
+    program = lower(source, Form(skip=1, inverses=False))
+    values = evaluate_all(statements_of(program), inputs, sizes, shapes_in(program), dtype)
+    return {output: values[name] for output, name in program.outputs}
+
+
+def relative_error(found: Array, wanted: Array) -> float:
+    """‖found − wanted‖ / ‖wanted‖."""
+    size = float(np.linalg.norm(wanted))
+    error = float(np.linalg.norm(found - wanted))
+    return error / size if size else error

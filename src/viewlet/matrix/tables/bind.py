@@ -1,0 +1,112 @@
+"""Binding sizes to labels: an axis for each size of a program, agreed on by all matrices that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from viewlet.errors import UnsupportedQuery, shortened
+from viewlet.matrix.errors import ShapeError
+from viewlet.matrix.ops import Program, Slice, shapes_in
+from viewlet.matrix.sizes import Dim, Shape, show_shape, symbol_of
+from viewlet.matrix.sources import Fixed, Long, Moments, Wide
+from viewlet.matrix.tables.axes import AxisKind
+from viewlet.matrix.tables.inputs import Input
+from viewlet.matrix.tables.resolve import Schemas, label_column
+from viewlet.plan.types import BIGINT, INTEGRAL, STRING, Type
+
+
+def axes_of(name: str, shape: Shape) -> tuple[str, str]:
+    rows, columns = (axis_of(dim) for dim in shape)
+    if rows is None or columns is None:
+        raise ShapeError(f"{name} is {show_shape(shape)}", hint="a size is a number, or a name")
+    return rows, columns
+
+
+def axis_of(dim: Dim) -> str | None:
+    """The name of an axis; one with a fixed size is called by it."""
+    return str(dim) if isinstance(dim, int) else symbol_of(dim)
+
+
+def axis_kinds(program: Program, inputs: tuple[Input, ...], schemas: Schemas) -> dict[str, AxisKind]:
+    """What labels each axis has, agreed on by all matrices that have it."""
+    kinds = {
+        str(d): AxisKind(BIGINT, tuple(range(d))) for s in shapes_in(program).values() for d in s if isinstance(d, int)
+    }
+    said: dict[str, str] = {}
+    for given in inputs:
+        for axis, kind in zip(given.axes, _kinds_of(given, schemas), strict=True):
+            if kind is None:
+                continue
+            there = kinds.setdefault(axis, kind)
+            if not _agree(there, kind):
+                raise _disagreement(axis, said.get(axis, "the program"), given.name, there, kind)
+            kinds[axis] = there if there.fixed is not None or kind.fixed is None else kind
+            said.setdefault(axis, given.name)
+    for given in inputs:
+        for axis in given.axes:
+            if axis not in kinds:
+                raise ShapeError(f"{given.name} stays as it is, and nothing says how many {axis} there are")
+    return kinds
+
+
+def _kinds_of(given: Input, schemas: Schemas) -> tuple[AxisKind | None, AxisKind | None]:
+    """What one matrix says of its axes; None where it says nothing."""
+    match given.source:
+        case Wide(table, columns, row):
+            if row is None:
+                raise UnsupportedQuery(
+                    f"{given.name}: a wide matrix needs a column that tells its rows apart",
+                    hint='Wide(table, columns, row="id"); only sums over all rows can do without',
+                )
+            if given.axes[0].isdigit():
+                raise ShapeError(
+                    f"{given.name} is declared with {given.axes[0]} rows, but rows of a table come and go",
+                    hint='give the size a name: ("n", …)',
+                )
+            fixed = tuple(range(len(columns))) if given.axes[1].isdigit() else tuple(columns)
+            kind = AxisKind(BIGINT if given.axes[1].isdigit() else STRING, fixed)
+            return AxisKind(label_column(table, schemas[table], row).type), kind
+        case Long(table, row, column):
+            types = (label_column(table, schemas[table], name).type for name in (row, column))
+            down, across = (None if a.isdigit() else AxisKind(t) for a, t in zip(given.axes, types, strict=True))
+            return down, across
+        case Moments() | Fixed():
+            return None, None
+
+
+def _agree(there: AxisKind, kind: AxisKind) -> bool:
+    same = _comparable(there.type) == _comparable(kind.type)
+    return same and (there.fixed is None or kind.fixed is None or there.fixed == kind.fixed)
+
+
+def _comparable(kind: Type) -> str:
+    """Types whose labels can be equal."""
+    return "whole number" if kind.name in INTEGRAL else "text" if kind.name in ("string", "varchar") else str(kind)
+
+
+def _disagreement(axis: str, first: str, second: str, there: AxisKind, kind: AxisKind) -> ShapeError:
+    told = [
+        f"{len(k.fixed)} labels, {shortened(list(k.fixed))}" if k.fixed is not None else f"labels of type {k.type}"
+        for k in (there, kind)
+    ]
+    return ShapeError(
+        f"{axis} has {told[0]} by {first}, and {told[1]} by {second}", hint="give one of them another name"
+    )
+
+
+def refuse_slices(program: Program, axes: Mapping[str, AxisKind]) -> None:
+    """Rows of a table have no order that a slice could go by."""
+    shapes = shapes_in(program)
+    for statement in program.statements:
+        if isinstance(statement.op, Slice):
+            spans = zip(shapes[statement.op.of], (statement.op.rows, statement.op.columns), strict=True)
+            if any(span != (None, None) and _moves(dim, axes) for dim, span in spans):
+                raise UnsupportedQuery(
+                    f"{statement.name} is a slice of rows or columns that come and go, which have no order",
+                    hint="leave rows out with a view, and read that",
+                )
+
+
+def _moves(dim: Dim, axes: Mapping[str, AxisKind]) -> bool:
+    axis = axis_of(dim)
+    return axis is None or axes[axis].fixed is None

@@ -1,0 +1,229 @@
+"""The state of a matrix program on disk: its statements as they once were, and the factors of what changed since.
+
+An epoch writes factors, never a matrix. What an epoch evaluated anew is marked, and evaluated when the state is read.
+Once the factors take as much room as the matrices, the matrices are written anew. Inputs are not kept: their tables
+hold them, and the axes say at which places.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.matrix.changes import Factored
+from viewlet.matrix.codec import loads
+from viewlet.matrix.evaluate import is_view
+from viewlet.matrix.factors import Array, Factor
+from viewlet.matrix.frames import Resize
+from viewlet.matrix.journal import Entry
+from viewlet.matrix.ops import shapes_in
+from viewlet.matrix.saved import Saved
+from viewlet.matrix.sizes import measured
+from viewlet.matrix.state import Maintained
+from viewlet.matrix.tables.axes import Axis, AxisKind, Label
+from viewlet.store import Contents, Layout
+
+Contained = Callable[[str], Contents]
+"""What a bag of some name holds."""
+Keep = Callable[[str, Rows, Layout], None]
+"""Adds rows to a bag."""
+
+MATRICES = Layout(columns=("matrix", "block", "entries"), key=("matrix", "block"))
+SINCE = Layout(columns=("number", "name", "entry"), key=("number", "name"))
+LABELS = Layout(columns=("place", "label"), key=("place",))
+BLOCK = 1 << 20
+"""Entries of a block of rows."""
+MOST = 1 << 30
+"""Bytes of factors after which matrices are written anew, however large they are."""
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The names of the bags of a program."""
+
+    name: str
+    axes: tuple[str, ...]
+    """Those whose labels come and go."""
+
+    @property
+    def matrices(self) -> str:
+        return f"{self.name}.state_matrices"
+
+    @property
+    def since(self) -> str:
+        return f"{self.name}.state_since"
+
+    def labels(self, axis: str) -> str:
+        return f"{self.name}.state_labels_{axis}"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.matrices, self.since, *map(self.labels, self.axes))
+
+
+def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
+    """All statements as they are, and no factors yet."""
+    keep(bags.matrices, _blocks("", [state.describe().encode()]), MATRICES)
+    for name, array in state.statements().items():
+        step = _rows_of_a_block(array.shape[1])
+        parts = [array[start : start + step].tobytes() for start in range(0, len(array), step)]
+        for first in range(0, len(parts), 16):  # runs of some hundred megabytes at most
+            keep(bags.matrices, _blocks(name, parts[first : first + 16], first), MATRICES)
+    keep(bags.since, _entries(0, {}), SINCE)
+
+
+def write_entry(keep: Keep, bags: Bags, number: int, entry: Entry) -> None:
+    """What one epoch did."""
+    axes = {f"axis {axis}": _pack(np.array([r.old, r.added]), r.gone) for axis, r in entry.resizes.items()}
+    changes = {name: b"" if change is None else _pack_factors(change) for name, change in entry.changes.items()}
+    if axes or changes:
+        keep(bags.since, _entries(number, {**axes, **changes}), SINCE)
+
+
+def write_labels(
+    keep: Keep, bags: Bags, axis: str, kind: AxisKind, moved: Sequence[tuple[int, Label | None, Label | None]]
+) -> None:
+    """Labels that are at other places than before."""
+    gone = [(place, label) for place, label, _ in moved if label is not None]
+    come = [(place, label) for place, _, label in moved if label is not None]
+    places = pa.array([place for place, _ in (*gone, *come)], pa.int64())
+    labels = pa.array([label for _, label in (*gone, *come)], arrow_type(kind.type))
+    weights = np.repeat(np.array([-1, 1]), [len(gone), len(come)])
+    keep(bags.labels(axis), Rows({"place": places, "label": labels}, weights), LABELS)
+
+
+def is_full(contained: Contained, bags: Bags) -> bool:
+    """Whether the matrices had better be written anew."""
+    since = contained(bags.since).bytes
+    return since > min(contained(bags.matrices).bytes, MOST)
+
+
+def read_axes(contained: Contained, bags: Bags) -> dict[str, Axis]:
+    """The labels of the axes that move, in the order of their places."""
+    found = {}
+    for axis in bags.axes:
+        rows = contained(bags.labels(axis)).consolidated()
+        places, labels = rows["place"].to_pylist(), rows["label"].to_pylist()
+        found[axis] = Axis(label for _, label in sorted(zip(places, labels, strict=True), key=lambda pair: pair[0]))
+    return found
+
+
+def read_saved(contained: Contained, bags: Bags) -> Saved:
+    """How the program is kept, without its matrices."""
+    return loads(_text(contained, bags), Saved)
+
+
+def read_state(contained: Contained, bags: Bags, inputs: Mapping[str, Array]) -> Maintained:
+    """The state, with the inputs as they are now."""
+    text = _text(contained, bags)
+    saved = loads(text, Saved)
+    sizes, dtype = dict(saved.sizes), next(iter(inputs.values())).dtype
+    kept = [name for name, op in saved.compiled.statements.items() if not is_view(op)]
+    shapes = shapes_in(saved.program)
+    arrays = {name: _matrix(contained(bags.matrices), name, measured(shapes[name], sizes), dtype) for name in kept}
+    return Maintained.restore(text, {**arrays, **inputs}, list(_journal(contained(bags.since))))
+
+
+def _text(contained: Contained, bags: Bags) -> str:
+    return b"".join(_read_blocks(contained(bags.matrices), "", 1)).decode()
+
+
+def _matrix(contents: Contents, name: str, extent: tuple[int, int], dtype: Any) -> Array:
+    rows, columns = extent
+    found = np.empty(extent, dtype=dtype)
+    step = _rows_of_a_block(columns)
+    for block, part in enumerate(_read_blocks(contents, name, -(-rows // step))):
+        found[block * step : (block + 1) * step] = np.frombuffer(part, dtype=dtype).reshape(-1, columns)
+    return found
+
+
+def _rows_of_a_block(width: int) -> int:
+    return max(1, BLOCK // max(1, width))
+
+
+def _read_blocks(contents: Contents, name: str, count: int) -> Iterator[bytes]:
+    """The blocks of a matrix, in order, some at a time."""
+    for first in range(0, count, 16):
+        wanted = range(first, min(count, first + 16))
+        probes = Rows(
+            {"matrix": pa.array([name] * len(wanted)), "block": pa.array(wanted, pa.int64())},
+            np.ones(len(wanted), dtype=np.int64),
+        )
+        rows = contents.lookup(("matrix", "block"), probes.hashes())[1]
+        found = dict(zip(rows["block"].to_pylist(), rows["entries"], strict=True))
+        yield from (found[block].as_py() for block in wanted)
+
+
+def _blocks(name: str, parts: Sequence[bytes], first: int = 0) -> Rows:
+    columns = {
+        "matrix": pa.array([name] * len(parts), pa.string()),
+        "block": pa.array(range(first, first + len(parts)), pa.int64()),
+        "entries": pa.array(parts, pa.binary()),
+    }
+    return Rows(columns, np.ones(len(parts), dtype=np.int64))
+
+
+def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:
+    columns = {
+        "number": pa.array([number] * len(parts), pa.int64()),
+        "name": pa.array(list(parts), pa.string()),
+        "entry": pa.array(list(parts.values()), pa.binary()),
+    }
+    return Rows(columns, np.ones(len(parts), dtype=np.int64))
+
+
+def _journal(contents: Contents) -> Iterator[Entry]:
+    """What epochs did, in their order."""
+    rows = contents.consolidated()
+    epochs: dict[int, dict[str, bytes]] = {}
+    for number, name, entry in zip(*(rows[c].to_pylist() for c in SINCE.columns), strict=True):
+        epochs.setdefault(number, {})[name] = entry
+    for number in sorted(epochs):
+        parts = epochs[number]
+        resizes = {name.removeprefix("axis "): _resize(part) for name, part in parts.items() if " " in name}
+        changes = {n: _unpack_factors(part) if part else None for n, part in parts.items() if " " not in n}
+        yield Entry(resizes, changes)
+
+
+def _resize(part: bytes) -> Resize:
+    (old, added), gone = _unpack(part)
+    return Resize(int(old), int(added), gone, fills=bool(len(gone)))
+
+
+def _pack(*arrays: Array) -> bytes:
+    stream = io.BytesIO()
+    for array in arrays:
+        np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+    return stream.getvalue()
+
+
+def _unpack(part: bytes) -> list[Array]:
+    stream, found = io.BytesIO(part), []
+    while stream.tell() < len(part):
+        found.append(np.lib.format.read_array(stream, allow_pickle=False))
+    return found
+
+
+def _pack_factors(change: Factored) -> bytes:
+    """Sizes, which of the factors name their rows, the factors, and the rows that they name."""
+    sides = (change.left, change.right)
+    named = [side.at for side in sides if side.at is not None]
+    flags = [side.at is not None for side in sides]
+    return _pack(np.array([[s.size for s in sides], flags]), *(s.values for s in sides), *named)
+
+
+def _unpack_factors(part: bytes) -> Factored:
+    (sizes, flags), left, right, *named = _unpack(part)
+    rows = iter(named)
+    sides = [
+        Factor(int(size), values, next(rows) if flag else None)
+        for size, flag, values in zip(sizes, flags, (left, right), strict=True)
+    ]
+    return Factored(sides[0], sides[1])

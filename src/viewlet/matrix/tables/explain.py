@@ -1,0 +1,62 @@
+"""`explain` of a matrix program: where its matrices come from, its statements, what was weighed, what is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewlet.formatting import duration, plural, size
+from viewlet.matrix.explain import explain as explain_program
+from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.matrix.tables.durable import read_saved
+
+if TYPE_CHECKING:
+    from viewlet.matrix.tables.view import MatrixView
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def explain(warehouse: Warehouse, view: MatrixView) -> str:
+    """The inputs, the statements with the last refresh of each, the estimate of each alternative, and the state."""
+    snapshot = warehouse.store.snapshot()
+    saved = read_saved(snapshot.contents, view.state)
+    sizes = {axis: len(kind.fixed or ()) for axis, kind in view.axes.items()}
+    sizes |= {axis: snapshot.contents(view.state.labels(axis)).total() for axis in view.state.axes}
+    last = _last(warehouse, view)
+    lines = [
+        f"matrix {view.name} → {', '.join(f.name for f in view.fields)}: {_rows(snapshot.contents(view.name).total())}"
+    ]
+    lines += [f"  {i.name}: {' × '.join(i.axes)}, {_origin(i.source)}" for i in view.inputs]
+    lines.append(explain_program(saved.compiled, sizes, last.get("steps", {})))
+    since = snapshot.contents(view.state.since)
+    kept = size(snapshot.contents(view.state.matrices).bytes)
+    lines.append(f"kept: {kept} of matrices, and {size(since.bytes)} of what changed since")
+    if last:
+        lines.append(f"last epoch: {last['technique']}, {duration(last['ms'])}")
+    return "\n".join(lines)
+
+
+def _rows(count: int) -> str:
+    return plural(count, "row")
+
+
+def _origin(source: Source) -> str:
+    match source:
+        case Wide(table, columns, row):
+            return f"rows of {table} by {row}: {', '.join(columns)}"
+        case Long(table, row, column, value):
+            return f"entries of {table}: {value} at {row}, {column}"
+        case Moments(table, columns):
+            return f"sums of products in {table} of 1, {', '.join(columns)}; no row is kept"
+        case Fixed(array):
+            return f"an array of {array.shape[0]} × {array.shape[1]} that stays"
+
+
+def _last(warehouse: Warehouse, view: MatrixView) -> dict[str, Any]:
+    """What the record of the last epoch says that reached the program."""
+    done: list[dict[str, Any]] = [
+        r["views"][view.name] for r in warehouse.history(view.name) if _is_epoch(r, view.name)
+    ]
+    return done[-1] if done else {}
+
+
+def _is_epoch(record: dict[str, Any], name: str) -> bool:
+    return record["kind"] == "epoch" and name in record["views"]

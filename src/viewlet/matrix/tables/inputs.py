@@ -1,0 +1,222 @@
+"""Inputs: what is known of the matrices that tables give, and what an epoch's changes of the tables do to them.
+
+The labels of an axis are the keys of the wide matrices that have it, all of which have a row for each; without a wide
+one, all labels that its long matrices mention. A long matrix is zero where it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewlet.errors import RejectedEpoch
+from viewlet.matrix.buffers import Buffer
+from viewlet.matrix.factors import Array
+from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
+from viewlet.matrix.tables.records import Difference, place_of, twice
+from viewlet.matrix.updates import Entries
+
+
+@dataclass(frozen=True)
+class Input:
+    """A matrix of a program: where it comes from, and the axes of its rows and columns."""
+
+    name: str
+    source: Source
+    axes: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class InputStep:
+    """What an epoch does to the axes, and to each matrix that it reaches."""
+
+    moves: Mapping[str, Move]
+    differences: Mapping[str, Difference]
+    updates: Mapping[str, Entries]
+
+
+class Inputs:
+    """The axes of a program's matrices, and which entries of long ones are there."""
+
+    def __init__(self, inputs: tuple[Input, ...], kinds: Mapping[str, AxisKind]) -> None:
+        self.inputs = {i.name: i for i in inputs}
+        self.kinds = kinds
+        self.axes = {name: Axis(kind.fixed or ()) for name, kind in kinds.items()}
+        self._mentions: dict[str, Counter[Label]] = {name: Counter() for name in kinds}
+        """How often long matrices mention each label."""
+        self._there = {i.name: Buffer(np.zeros(self._extent(i), dtype=np.bool_)) for i in self._of(Long)}
+
+    def plan(self, differences: Mapping[str, Difference], order: Mapping[str, Axis] | None = None) -> InputStep:
+        """What some changes come to; nothing is done yet. Labels that come are in the order of some axes, if given."""
+        for name, difference in differences.items():
+            self._refuse_second(self.inputs[name], difference)
+        mentions = self._mentioned(differences)
+        moves = {axis: self._move(axis, differences, mentions[axis], order or {}) for axis in self.axes}
+        updates = {name: self._entries(self.inputs[name], differences.get(name), moves) for name in self.inputs}
+        return InputStep(moves, differences, {name: u for name, u in updates.items() if u is not None})
+
+    def apply(self, step: InputStep) -> dict[str, list[tuple[int, Label | None, Label | None]]]:
+        """Do it; the places of each axis that have another label than before."""
+        for name, there in self._there.items():
+            update = step.updates.get(name)
+            if update is not None:
+                self._mark(there, self.inputs[name], update, step)
+        for axis, delta in self._mentioned(step.differences).items():
+            self._mentions[axis].update(delta)
+            for label in [label for label in delta if not self._mentions[axis][label]]:
+                del self._mentions[axis][label]
+        return {
+            name: axis.apply(step.moves[name]) for name, axis in self.axes.items() if not step.moves[name].is_nothing
+        }
+
+    def arrays(self, step: InputStep) -> dict[str, Array]:
+        """The matrices that a first step makes out of nothing."""
+        found: dict[str, Array] = {}
+        for name, given in self.inputs.items():
+            if isinstance(given.source, Fixed):
+                found[name] = given.source.array
+            elif not isinstance(given.source, Moments):
+                found[name] = np.zeros([step.moves[axis].resize.common for axis in given.axes])
+                if (update := step.updates.get(name)) is not None:
+                    found[name][update.rows, update.columns] = update.values
+        return found
+
+    def _of(self, kind: type[Wide | Long]) -> list[Input]:
+        return [i for i in self.inputs.values() if isinstance(i.source, kind)]
+
+    def _extent(self, given: Input) -> tuple[int, int]:
+        return len(self.axes[given.axes[0]]), len(self.axes[given.axes[1]])
+
+    def _refuse_second(self, given: Input, difference: Difference) -> None:
+        """A record that is new must not be there already."""
+        for key in difference.new:
+            if self._is_there(given, key):
+                assert isinstance(given.source, Wide | Long)
+                raise twice(given.name, given.source, key)
+
+    def _is_there(self, given: Input, key: Any) -> bool:
+        rows, columns = (self.axes[axis].places for axis in given.axes)
+        if isinstance(given.source, Wide):
+            return key in rows
+        row, column = key
+        return row in rows and column in columns and bool(self._there[given.name].array[rows[row], columns[column]])
+
+    def _mentioned(self, differences: Mapping[str, Difference]) -> dict[str, Counter[Label]]:
+        """How much more often long matrices mention each label."""
+        found: dict[str, Counter[Label]] = {axis: Counter() for axis in self.axes}
+        for given in self._of(Long):
+            if (difference := differences.get(given.name)) is not None:
+                for side, axis in enumerate(given.axes):
+                    found[axis].update(key[side] for key in _pairs(difference.new))
+                    found[axis].subtract(key[side] for key in _pairs(difference.gone))
+        return found
+
+    def _move(
+        self, name: str, differences: Mapping[str, Difference], mentions: Counter[Label], order: Mapping[str, Axis]
+    ) -> Move:
+        axis, kind = self.axes[name], self.kinds[name]
+        coming, going = ([], []) if kind.fixed is not None else self._coming_and_going(name, differences, mentions)
+        if name in order:
+            coming.sort(key=order[name].places.__getitem__)
+        move = axis.move(coming, going)
+        left = set(going)
+        for label, more in mentions.items():
+            is_known = (label in axis.places and label not in left) or label in move.coming
+            if not is_known and self._mentions[name][label] + more > 0:
+                raise _stranger(name, label)
+        return move
+
+    def _coming_and_going(
+        self, name: str, differences: Mapping[str, Difference], mentions: Counter[Label]
+    ) -> tuple[list[Label], list[Label]]:
+        wide = [i for i in self._of(Wide) if i.axes[0] == name]
+        if not wide:
+            counts = self._mentions[name]
+            coming = [label for label, more in mentions.items() if more > 0 and not counts[label]]
+            return coming, [label for label, more in mentions.items() if more < 0 and counts[label] + more == 0]
+        first, *others = (differences.get(i.name) or _NOTHING for i in wide)
+        for given, other in zip(wide[1:], others, strict=True):
+            _refuse_uneven(wide[0], first, given, other)
+        going = [*first.gone]
+        still = [label for label in going if self._mentions[name][label] + mentions[label] > 0]
+        if still:
+            raise _stranger(name, still[0])
+        return [*first.new], going
+
+    def _entries(self, given: Input, difference: Difference | None, moves: Mapping[str, Move]) -> Entries | None:
+        """The change of one matrix."""
+        here = [moves[axis] for axis in given.axes]
+        added, gone = tuple(len(m.added) for m in here), tuple(m.gone for m in here)
+        resized = any(added) or any(gone)
+        if (difference is None or difference.is_nothing) and not resized:
+            return None
+        rows, columns, values = _none() if difference is None else self._placed(given, difference, moves)
+        return Entries(rows, columns, values, (added[0], added[1]), (gone[0], gone[1]))
+
+    def _placed(self, given: Input, difference: Difference, moves: Mapping[str, Move]) -> tuple[Array, Array, Array]:
+        """The entries of some records, at their places."""
+        found = {**difference.replaced, **difference.new}
+        at = np.fromiter(found.values(), dtype=np.intp, count=len(found))
+        if isinstance(given.source, Wide):
+            width = difference.values.shape[1]
+            rows = self._places(given.axes[0], found, moves)
+            return np.repeat(rows, width), np.tile(np.arange(width), len(rows)), difference.values[at].ravel()
+        sides = []
+        for side, axis in enumerate(given.axes):
+            zeroed = self._places(axis, (key[side] for key in _pairs(difference.gone)), None)
+            sides.append(np.concatenate([zeroed, self._places(axis, (key[side] for key in _pairs(found)), moves)]))
+        return sides[0], sides[1], np.concatenate([np.zeros(len(difference.gone)), difference.values[at, 0]])
+
+    def _places(self, axis: str, labels: Any, moves: Mapping[str, Move] | None) -> Array:
+        """Where labels are: before the epoch, or with what it moves."""
+        there, coming = self.axes[axis].places, {} if moves is None else moves[axis].coming
+        return np.fromiter((coming[label] if label in coming else there[label] for label in labels), dtype=np.intp)
+
+    def _mark(self, there: Buffer, given: Input, update: Entries, step: InputStep) -> None:
+        moves = [step.moves[axis] for axis in given.axes]
+        there.extend((moves[0].resize.common, moves[1].resize.common))
+        difference = step.differences.get(given.name)
+        if difference is not None:
+            marks = np.ones(len(update.rows), dtype=np.bool_)
+            marks[: len(difference.gone)] = False
+            there.array[update.rows, update.columns] = marks
+        for side, move in enumerate(moves):
+            if move.gone:
+                there.contract(side, move.resize)
+
+
+_NOTHING = Difference({}, {}, [], np.zeros((0, 0)))
+
+
+def _stranger(axis: str, label: Label) -> RejectedEpoch:
+    return RejectedEpoch(
+        f"a long matrix has an entry for {axis} {label!r}, which is no label of {axis}",
+        hint="where a wide matrix shares an axis, its keys, or its columns, are all the labels that there are",
+    )
+
+
+def _none() -> tuple[Array, Array, Array]:
+    return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
+
+
+def _pairs(keys: Any) -> Iterator[tuple[Label, Label]]:
+    """The keys of a long matrix."""
+    return iter(keys)
+
+
+def _refuse_uneven(first: Input, one: Difference, second: Input, other: Difference) -> None:
+    """Two wide matrices that share their rows must have the same."""
+    for which, (a, b) in (("gets", (one.new.keys(), other.new.keys())), ("loses", (set(one.gone), set(other.gone)))):
+        if a != b:
+            key = next(iter(a ^ b))
+            gets, not_ = (first, second) if key in a else (second, first)
+            assert isinstance(gets.source, Wide)
+            raise RejectedEpoch(
+                f"{gets.name} {which} the row {place_of(gets.source, key)} and {not_.name} does not",
+                hint=f"both have {first.axes[0]} rows: change their tables in one epoch",
+            )

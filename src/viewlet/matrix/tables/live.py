@@ -1,0 +1,135 @@
+"""A matrix program while it is maintained: its inputs, its matrices, and what its table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns.rows import Rows
+from viewlet.matrix.factors import Array
+from viewlet.matrix.sources import Fixed, Long, Moments, Wide
+from viewlet.matrix.state import Maintained, Record
+from viewlet.matrix.tables.axes import Label
+from viewlet.matrix.tables.durable import Contained, read_axes, read_state
+from viewlet.matrix.tables.inputs import Inputs, InputStep
+from viewlet.matrix.tables.moments import moments_of
+from viewlet.matrix.tables.records import Difference, difference
+from viewlet.matrix.tables.results import Showing
+from viewlet.matrix.updates import Replace, Update
+
+if TYPE_CHECKING:
+    from viewlet.matrix.tables.view import MatrixView
+
+Read = Callable[[str], Rows]
+"""All rows of a table or view."""
+Moved = Mapping[str, list[tuple[int, Label | None, Label | None]]]
+"""The places of each axis that have another label than before, with both."""
+
+
+@dataclass
+class Live:
+    """The state of a program between epochs."""
+
+    inputs: Inputs
+    matrices: Maintained
+    showing: Showing
+    shown: Mapping[str, Any]
+    """What the table holds, to the last digit."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What an epoch did: to the matrices, to the table, and to the labels."""
+
+    record: Record
+    rows: Rows
+    moved: Moved
+
+
+def started(view: MatrixView, read: Read) -> tuple[Live, Rows, Moved]:
+    """A program begun with what its tables hold, the rows of its table, and its labels."""
+    inputs, step, arrays = _begun(view, read)
+    given: dict[str, Any] = {**view.settings.start(), **arrays}
+    matrices = view.program.start(**given)
+    live = Live(inputs, matrices, _showing(view, inputs), outputs_of(view, matrices))
+    rows = live.showing.first(step.moves, live.shown)
+    return live, rows, inputs.apply(step)
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """The results for what the tables hold, computed as the program is written."""
+
+    showing: Showing
+    values: Mapping[str, Any]
+    rows: Rows
+
+
+def from_scratch(view: MatrixView, read: Read) -> Recomputed:
+    """The results of a program, without any of its state."""
+    inputs, step, arrays = _begun(view, read)
+    showing, values = _showing(view, inputs), view.program.evaluate(dtype=view.settings.dtype, **arrays)
+    rows = showing.first(step.moves, values)
+    inputs.apply(step)
+    return Recomputed(showing, values, rows)
+
+
+def resumed(view: MatrixView, read: Read, contained: Contained) -> Live:
+    """A program as its bags and tables have it."""
+    axes = read_axes(contained, view.state)
+    inputs, step, arrays = _begun(view, read, axes)
+    inputs.apply(step)
+    matrices = read_state(contained, view.state, {n: a.astype(view.settings.dtype) for n, a in arrays.items()})
+    showing = _showing(view, inputs)
+    return Live(inputs, matrices, showing, showing.values(contained(view.name).consolidated()))
+
+
+def follow(view: MatrixView, live: Live, deltas: Mapping[str, Rows | None]) -> Followed | None:
+    """Bring a program up to date with changes of its tables; None where they make no difference to it."""
+    step = live.inputs.plan(_differences(view, deltas))
+    updates: dict[str, Update] = {**step.updates, **_replaced(view, deltas)}
+    if not updates:
+        return None
+    record = live.matrices.update(**updates)
+    now = outputs_of(view, live.matrices)
+    rows = live.showing.change(step.moves, live.shown, now)
+    live.shown = now
+    return Followed(record, rows, live.inputs.apply(step))
+
+
+def outputs_of(view: MatrixView, matrices: Maintained) -> dict[str, Any]:
+    return {name: matrices[name] for name in view.results.outputs}
+
+
+def _begun(view: MatrixView, read: Read, order: Any = None) -> tuple[Inputs, InputStep, dict[str, Array]]:
+    """Inputs and matrices out of nothing; the step is not applied yet."""
+    inputs = Inputs(view.inputs, view.axes)
+    tables = {i.source.table: read(i.source.table) for i in view.inputs if not isinstance(i.source, Fixed)}
+    step = inputs.plan(_differences(view, tables), order)
+    arrays = inputs.arrays(step)
+    for given in view.inputs:
+        if isinstance(given.source, Moments):
+            arrays[given.name] = moments_of(given.source, tables[given.source.table])
+    return inputs, step, arrays
+
+
+def _differences(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[str, Difference]:
+    found = {}
+    for given in view.inputs:
+        if isinstance(given.source, Wide | Long) and (delta := deltas.get(given.source.table)) is not None:
+            found[given.name] = difference(given.name, given.source, delta)
+    return found
+
+
+def _replaced(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[str, Update]:
+    """Sums over rows, which are small: as a whole."""
+    found: dict[str, Update] = {}
+    for given in view.inputs:
+        if isinstance(given.source, Moments) and (delta := deltas.get(given.source.table)) is not None:
+            found[given.name] = Replace(moments_of(given.source, delta.filter(delta.weights > 0)))
+    return found
+
+
+def _showing(view: MatrixView, inputs: Inputs) -> Showing:
+    return Showing(view.results, view.axes, inputs.axes)

@@ -1,0 +1,51 @@
+"""Reading a matrix program: its matrices as arrays, with the labels of their rows and columns."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from viewlet.errors import UnknownName
+from viewlet.matrix.tables.axes import Label
+from viewlet.matrix.tables.live import Live, resumed
+from viewlet.matrix.tables.view import MatrixView, reader
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+class MatrixReading:
+    """A matrix program, seen at one committed epoch: the last one when this was made."""
+
+    def __init__(self, warehouse: Warehouse, name: str) -> None:
+        found = warehouse.catalog.view(name)
+        if not isinstance(found, MatrixView):
+            raise UnknownName(f"{found.name} is a {found.kind}, not a matrix program")
+        snapshot = warehouse.store.snapshot()
+        self.name, self.epoch = found.name, snapshot.epoch
+        self._view, self._read, self._contained = found, reader(warehouse, snapshot), snapshot.contents
+
+    def __repr__(self) -> str:
+        return f"<matrix {self.name} → {', '.join(self.outputs)} at epoch {self.epoch}>"
+
+    def __getitem__(self, name: str) -> Any:
+        """An output, or an input: an array of your own, or a number. Rows and columns are in the order of `labels`."""
+        return self._live.matrices[name]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self._view.program.source.outputs)
+
+    def labels(self, axis: str) -> list[Label]:
+        """The labels of a size, each at its place."""
+        if axis not in self._live.inputs.axes:
+            raise UnknownName(f"{self.name} has no {axis}", hint=f"there are {', '.join(self._live.inputs.axes)}")
+        return list(self._live.inputs.axes[axis].labels)
+
+    def check(self) -> dict[str, float]:
+        """The relative error of each output beside the program from scratch, as it is written."""
+        return self._live.matrices.check()
+
+    @cached_property
+    def _live(self) -> Live:
+        return resumed(self._view, self._read, self._contained)

@@ -1,0 +1,110 @@
+"""Rows of a table as records of a matrix: a key, which is one label or two, and the entries under it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import values_of
+from viewlet.columns.rows import Rows
+from viewlet.errors import RejectedEpoch
+from viewlet.matrix.factors import Array
+from viewlet.matrix.sources import Long, Wide
+
+Key = Hashable
+"""The label of a row of a wide matrix, or the labels of an entry of a long one."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What becomes of the records of an input: where in `values` each new and each replaced one is, and which go."""
+
+    new: dict[Key, int]
+    replaced: dict[Key, int]
+    gone: list[Key]
+    values: Array
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.new or self.replaced or self.gone)
+
+
+def difference(name: str, source: Wide | Long, delta: Rows) -> Difference:
+    """The net change of a table, as that of the records of an input."""
+    keys, columns = _columns_of(source)
+    rows = delta.select(dict.fromkeys((*keys, *columns))).consolidate()
+    came = rows.filter(rows.weights > 0)
+    found: dict[Key, int] = {}
+    for at, (key, weight) in enumerate(zip(_keys(source, came, keys), came.weights.tolist(), strict=True)):
+        if key in found or weight > 1:
+            raise twice(name, source, key)
+        found[key] = at
+    lost = dict.fromkeys(_keys(source, rows.filter(rows.weights < 0), keys))
+    return Difference(
+        {key: at for key, at in found.items() if key not in lost},
+        {key: at for key, at in found.items() if key in lost},
+        [key for key in lost if key not in found],
+        _values(source, came, columns),
+    )
+
+
+def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
+    """More than one record under a key."""
+    what = "rows" if isinstance(source, Wide) else "values"
+    return RejectedEpoch(
+        f"{source.table} has two {what} for {place_of(source, key)}, and {name} takes one",
+        hint="make a view that groups them, and read that",
+    )
+
+
+def place_of(source: Wide | Long, key: Key) -> str:
+    """A key as a user would look it up."""
+    match source, key:
+        case Long(_, row, column), (at, across):
+            return f"{row} = {at!r}, {column} = {across!r}"
+        case _:
+            return f"{source.row} = {key!r}"
+
+
+def _columns_of(source: Wide | Long) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that are the key, and those that hold entries."""
+    match source:
+        case Wide(_, columns, row):
+            assert row is not None, "only sums over rows can do without a key"
+            return (row,), tuple(columns)
+        case Long(_, row, column, value):
+            return (row, column), (value,)
+        case _:
+            assert_never(source)
+
+
+def _keys(source: Wide | Long, rows: Rows, keys: Sequence[str]) -> list[Key]:
+    columns = [rows[key].to_pylist() for key in keys]
+    for key, column in zip(keys, columns, strict=True):
+        if None in column:
+            raise RejectedEpoch(
+                f"{source.table}.{key} is NULL in a row of a matrix", hint="rows and columns of a matrix need labels"
+            )
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def _values(source: Wide | Long, rows: Rows, columns: Sequence[str]) -> Array:
+    """The entries as doubles, a row for each record; all are numbers."""
+    found = np.empty((len(rows), len(columns)))
+    for at, column in enumerate(columns):
+        array = rows[column]
+        found[:, at] = values_of(pc.cast(array, pa.float64(), safe=False), "f8")
+        bad = np.flatnonzero(~np.isfinite(found[:, at]) | np.asarray(array.is_null()))
+        if len(bad):
+            key = _keys(source, rows.take(bad[:1]), _columns_of(source)[0])[0]
+            value = array[int(bad[0])].as_py()
+            raise RejectedEpoch(
+                f"{source.table}.{column} is {'NULL' if value is None else value} where {place_of(source, key)}",
+                hint="a matrix takes finite numbers; make a view that leaves such rows out, or fills them",
+            )
+    return found

@@ -1,0 +1,117 @@
+"""Where inputs come from, checked against the tables that are there, under the tables' own spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewlet import arguments
+from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
+from viewlet.matrix.factors import Array
+from viewlet.matrix.input_changes import checked
+from viewlet.matrix.program import MatrixProgram
+from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.plan.types import INTEGRAL, Field
+from viewlet.warehouse.catalog import Catalog
+
+if TYPE_CHECKING:
+    from viewlet.matrix.tables.view import MatrixView
+
+Schemas = Mapping[str, tuple[Field, ...]]
+"""The columns of each table and view."""
+LABEL_TYPES = (*INTEGRAL, "string", "varchar", "char", "boolean", "date", "timestamp", "timestamp_ntz", "decimal")
+"""The types whose values can tell rows and columns apart."""
+LARGEST = 1 << 20
+"""Entries of an array that is stored with a definition."""
+
+
+def reads_only_what_is_there(view: MatrixView, catalog: Catalog) -> bool:
+    """Whether all columns that a program reads are columns of a catalog's tables."""
+    schemas = catalog.schemas()
+    try:
+        for given in view.inputs:
+            resolved(given.name, given.source, schemas)
+    except UnknownName:
+        return False
+    return True
+
+
+def sources_of(program: MatrixProgram, given: Mapping[str, Any], schemas: Schemas) -> dict[str, Source]:
+    """What each input comes from, under the tables' own spellings."""
+    names = [i.name for i in program.source.inputs]
+    if missing := [n for n in names if n not in given]:
+        raise UnknownName(f"the program's input {missing[0]} is not given", hint=f"its inputs are {', '.join(names)}")
+    if unknown := [n for n in given if n not in names]:
+        raise UnknownName(f"the program has no input {unknown[0]}", hint=f"its inputs are {', '.join(names)}")
+    return {name: resolved(name, given[name], schemas) for name in names}
+
+
+def resolved(name: str, source: Any, schemas: Schemas) -> Source:
+    match source:
+        case Wide(table, columns, row):
+            known, fields = _table(table, schemas)
+            wanted = arguments.texts(f"the columns of {name}", columns)
+            found = tuple(_number(known, fields, c) for c in wanted)
+            return Wide(known, found, None if row is None else label_column(known, fields, row).name)
+        case Long(table, row, column, value):
+            known, fields = _table(table, schemas)
+            return Long(
+                known,
+                label_column(known, fields, row).name,
+                label_column(known, fields, column).name,
+                _number(known, fields, value),
+            )
+        case Moments(table):
+            return replace(source, table=_table(table, schemas)[0])
+        case Fixed():
+            return source
+        case _:
+            return Fixed(_array(name, source))
+
+
+def _array(name: str, value: Any) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.ndim != 2:
+        raise WrongArgument(
+            f"{name} is {shortened(value)}, a {type(value).__name__}",
+            hint="Wide(table, columns, row), Long(table, row, column, value), or a NumPy array of two dimensions",
+        )
+    if array.size > LARGEST:
+        raise WrongArgument(f"{name} has {array.size:,} entries", hint="keep a matrix that large in a table")
+    return checked(name, array, (array.shape[0], array.shape[1]), np.float64)
+
+
+def _table(table: str, schemas: Schemas) -> tuple[str, tuple[Field, ...]]:
+    wanted = arguments.text("the table of a matrix", table).lower()
+    known = next((n for n in schemas if n.lower() == wanted), None)
+    if known is None:
+        raise UnknownName(f"there is no table or view named {table}", hint=f"there are: {', '.join(schemas) or 'none'}")
+    return known, schemas[known]
+
+
+def _column(table: str, fields: tuple[Field, ...], name: str) -> Field:
+    wanted = arguments.text(f"the name of a column of {table}", name).lower()
+    found = next((f for f in fields if f.name.lower() == wanted), None)
+    if found is None:
+        raise UnknownName(f"{table} has no column {name}", hint=f"its columns are {', '.join(f.name for f in fields)}")
+    return found
+
+
+def _number(table: str, fields: tuple[Field, ...], name: str) -> str:
+    found = _column(table, fields, name)
+    if not found.type.is_numeric and found.type.name != "boolean":
+        raise UnsupportedQuery(f"{table}.{found.name} is a {found.type}: a matrix takes numbers")
+    return found.name
+
+
+def label_column(table: str, fields: tuple[Field, ...], name: str) -> Field:
+    found = _column(table, fields, name)
+    if found.type.name not in LABEL_TYPES:
+        raise UnsupportedQuery(
+            f"{table}.{found.name} is a {found.type}, which cannot tell the rows of a matrix apart",
+            hint="a whole number, a text, a date",
+        )
+    return found

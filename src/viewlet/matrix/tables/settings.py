@@ -1,0 +1,49 @@
+"""How a matrix program is kept: numbers, health, and what is said of its changes beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from viewlet.errors import WrongArgument
+from viewlet.matrix.compiled import Expected
+from viewlet.matrix.cost import Machine
+from viewlet.matrix.intake import TOLERANCE
+
+OPTIONS = ("model", "strategy", "expected", "machine")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `MatrixProgram.start` takes beside the matrices."""
+
+    dtype: str = "float64"
+    tolerance: float = TOLERANCE[np.dtype(np.float64)]
+    probes: int = 2
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def start(self) -> dict[str, Any]:
+        return {"dtype": self.dtype, "tolerance": self.tolerance, "probes": self.probes, "options": self.options}
+
+    def to_json(self) -> dict[str, Any]:
+        plain = {k: v if isinstance(v, str) else asdict(v) for k, v in self.options.items()}
+        return {**self.start(), "options": plain}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Settings:
+        made: dict[str, type[Expected | Machine]] = {"expected": Expected, "machine": Machine}
+        options = {k: made[k](**v) if k in made else v for k, v in document["options"].items()}
+        return Settings(document["dtype"], document["tolerance"], document["probes"], options)
+
+
+def settings_of(dtype: Any, tolerance: float | None, probes: int, options: Mapping[str, Any] | None) -> Settings:
+    """What a user asks for."""
+    kind = np.dtype(np.float64 if dtype is None else dtype)
+    if kind not in TOLERANCE:
+        raise WrongArgument(f"matrices of {kind} are not maintained", hint="float64 or float32")
+    if unknown := sorted((options or {}).keys() - set(OPTIONS)):
+        raise WrongArgument(f"there is no option {unknown[0]}", hint=f"there are {', '.join(OPTIONS)}")
+    return Settings(kind.name, TOLERANCE[kind] if tolerance is None else tolerance, probes, dict(options or {}))
