@@ -36,8 +36,10 @@ from viewlet.warehouse.watermarks import read_watermark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from viewlet.loops.maintained import Loop
     from viewlet.matrix import MatrixProgram
     from viewlet.matrix.tables.reading import MatrixReading
+    from viewlet.views.view import View
 
 log = logging.getLogger("viewlet")
 
@@ -285,16 +287,23 @@ class Database(FlowMethods, SignalMethods):
         `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
         stay the same for them. Change feeds begin anew there.
         """
-        from viewlet.views.define import define
-
         with self._warehouse.writing():
             catalog = self._warehouse.catalog
             known = catalog.known(name) if replace else None
             if known not in catalog.views:
                 catalog.refuse_taken(name)
-            view = define(self._warehouse, known or name, definition, policy=policy)
+            view = self._define(known or name, definition, policy)
             view = with_values(view, created=self._warehouse.store.epoch + 1)
             create(self._warehouse, view, progress or log.info, replace=replace)
+
+    def _define(self, name: str, definition: Any, policy: str = "AUTO") -> View | Loop:
+        """What a definition would make, without creating anything: a loop, or a view."""
+        from viewlet.loops.maintained import loop_of
+        from viewlet.views.define import define
+
+        return loop_of(self._warehouse, name, definition, policy) or define(
+            self._warehouse, name, definition, policy=policy
+        )
 
     def create_matrix(
         self,

@@ -11,6 +11,7 @@
     ├── RejectedEpoch              the changes are not right; nothing was applied
     ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
+    ├── EndlessLoop                a loop still changes rows after as many rounds as it may take
     ├── FlowError                  a flow is not right, or its functions do not do what they must
     │   └── FlowUnfinished         … or it went on beyond a bound on rounds or time
     ├── StoreError                 the warehouse cannot be opened, read or written
@@ -103,6 +104,17 @@ class EvaluationError(ViewletError):
         expression = f", in {_cut(self.expression)}{values}" if self.expression else ""
         row = f"; the cause is row ({_listed(self.row)}) of {self.table}" if self.table else ""
         return f"{f'view {self.view}: ' if self.view else ''}{super().message.rstrip('.')}{expression}{row}"
+
+
+class EndlessLoop(ViewletError):
+    """A loop still changes rows after as many rounds as it may take; nothing of the epoch was applied."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.sizes: dict[int, int] = {}
+        """How many rows changed in each of the last rounds."""
+        self.rows: list[dict[str, Any]] = []
+        """Some of the rows that keep changing."""
 
 
 def shortened(value: Any) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from viewlet import Database
+from viewlet.loops.maintained import Loop
 from viewlet.program.access import Extremes, Leading, Nearby, Range, Ranked
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program, operators
@@ -19,14 +20,20 @@ TIERS = ("ring", "keyed", "recompute")
 
 def row(db: Database, name: str, feature: str, sql: str) -> str:
     """The line about a view."""
+    view = db._warehouse.catalog.view(name)
+    if isinstance(view, Loop):
+        *states, result = view.compiled.programs
+        kept = "; ".join(state(db, program) for program in (*states, result))
+        return f"| {feature} | loop, {tier(*states, result)} | {kept} | {cost(result)} | {_code(sql)} |"
     program = sql_view(db._warehouse.catalog, name).program
     return f"| {feature} | {tier(program)} | {state(db, program)} | {cost(program)} | {_code(sql)} |"
 
 
-def tier(program: Program) -> str:
+def tier(*programs: Program) -> str:
     """The lowest tier of a view's operators, and why it is not a better one."""
-    worst = max((n.tier for _, n in operators(program.notes) if n.tier), key=TIERS.index, default="ring")
-    found = dict.fromkeys(n.reason for _, n in operators(program.notes) if n.tier == worst and n.reason)
+    notes = [note for program in programs for _, note in operators(program.notes)]
+    worst = max((n.tier for n in notes if n.tier), key=TIERS.index, default="ring")
+    found = dict.fromkeys(n.reason for n in notes if n.tier == worst and n.reason)
     reasons = [_short(r) for r in found if r != "within the operator below"]
     return f"{worst}: {_safe('; '.join(reasons))}" if reasons else worst
 

@@ -136,7 +136,4 @@ def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) ->
 
 
 def _explain_only(db: Database, s: CreateView) -> str:
-    from viewlet.views.define import define
-    from viewlet.views.explain import explain_program
-
-    return explain_program(define(db._warehouse, s.name, s.query, policy=s.policy).program)
+    return db._define(s.name, s.query, s.policy).outline()

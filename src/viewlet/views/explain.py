@@ -15,40 +15,41 @@ from viewlet.store import Snapshot
 
 if TYPE_CHECKING:
     from viewlet.views.view import View
+    from viewlet.warehouse.maintained import Maintained
     from viewlet.warehouse.warehouse import Warehouse
 
 _WIDTH = 76
-_EPOCH, _FILLED = ("epoch",), ("create view", "rebuild")
+_EPOCH = ("epoch",)
 
 
 def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
     snapshot = warehouse.store.snapshot()
     program = view.program
-    head = _padded(f"view {view.name} {_heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
-    lines = [head, *_operators(program), *_settled(view), *_under(view), "maps"]
+    head = padded(f"view {view.name} {heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
+    lines = [head, *operator_lines(program), *_settled(view), *_under(view), "maps"]
     sharers = _sharers(warehouse, view)
     lines += [
-        f"  {_padded(show_map(m), _map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
+        f"  {padded(show_map(m), map_size(m, snapshot) + sharers.get(m.name, ''), 2)}"
         for m in program.maps
         if m.stored and m.name != view.name
     ]
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
-    lines += _statements(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
+    lines += statement_lines(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
     lines += _letting_go(program, set(warehouse.catalog.own_bags(view)))
     lines += _weighed(program)
-    lines += _costs(view, warehouse.history(view.name))
+    lines += cost_lines(view, warehouse.history(view.name))
     return "\n".join(lines)
 
 
 def explain_program(program: Program, *, verbose: bool = False) -> str:
     """The same for a view that does not exist yet: without sizes and costs."""
-    lines = [f"view {program.view} {_heading(program)}", *_operators(program), "maps"]
+    lines = [f"view {program.view} {heading(program)}", *operator_lines(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     own = {m.name for m in program.maps}
     return "\n".join(
-        [*lines, *_statements(program, [], verbose=verbose), *_letting_go(program, own), *_weighed(program)]
+        [*lines, *statement_lines(program, [], verbose=verbose), *_letting_go(program, own), *_weighed(program)]
     )
 
 
@@ -100,29 +101,29 @@ def _weighed(program: Program) -> list[str]:
     return ["weighed", *(f"  {line}" for line in program.choices)] if program.choices else []
 
 
-def _heading(program: Program) -> str:
+def heading(program: Program) -> str:
     return f"→ {', '.join(f.name for f in program.columns)}"
 
 
-def _operators(program: Program) -> list[str]:
+def operator_lines(program: Program) -> list[str]:
     return [_operator(depth, note) for depth, note in operators(program.notes, 1)]
 
 
 def _operator(depth: int, note: Note) -> str:
-    line = _padded("  " * depth + note.label, note.tier)
+    line = padded("  " * depth + note.label, note.tier)
     return f"{line}  ({note.reason})" if note.reason else line
 
 
-def _padded(left: str, right: str, margin: int = 0) -> str:
+def padded(left: str, right: str, margin: int = 0) -> str:
     return f"{left:<{_WIDTH - margin}}  {right}".rstrip()
 
 
-def _map_size(kept: Map, snapshot: Snapshot) -> str:
+def map_size(kept: Map, snapshot: Snapshot) -> str:
     contents = snapshot.contents(kept.name)
     return f"{contents.rows:,} rows  {size(contents.bytes)}"
 
 
-def _statements(
+def statement_lines(
     program: Program, records: list[dict[str, Any]], static: frozenset[str] = frozenset(), *, verbose: bool
 ) -> list[str]:
     lines: list[str] = []
@@ -132,7 +133,7 @@ def _statements(
         if table in static:
             lines.append(f"on {table}: nothing, it is static")
             continue
-        lines.append(_padded(f"on {table}", _last_epoch(program.view, table, records)))
+        lines.append(padded(f"on {table}", _last_epoch(program.view, table, records)))
         lines += [f"  {line}" for line in statements(program, table, verbose=verbose)]
     return lines
 
@@ -149,17 +150,18 @@ def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _costs(view: View, records: list[dict[str, Any]]) -> list[str]:
+def cost_lines(view: Maintained, records: list[dict[str, Any]]) -> list[str]:
+    filled = (f"create {view.kind}", "rebuild")
     taken = {
         kind: [r["views"][view.name]["ms"] for r in records if r["kind"] in kind and view.name in r["views"]]
-        for kind in (_EPOCH, _FILLED)
+        for kind in (_EPOCH, filled)
     }
     lines = []
     if taken[_EPOCH]:
         last = taken[_EPOCH][-30:]
         lines.append(f"an epoch costs {statistics.median(last):.1f} ms (median of {len(last)})")
-    if taken[_FILLED]:
-        lines.append(f"computing it from nothing took {taken[_FILLED][-1]:,.1f} ms")
+    if taken[filled]:
+        lines.append(f"computing it from nothing took {taken[filled][-1]:,.1f} ms")
     epochs = [r["views"][view.name] for r in records if r["kind"] in _EPOCH and view.name in r["views"]]
     if epochs and "weighed" in epochs[-1]:
         weighed = epochs[-1]["weighed"]

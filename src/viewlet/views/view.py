@@ -18,7 +18,7 @@ from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Program, Step, has_users_code
 from viewlet.store import Layout, Transaction
 from viewlet.views.check import differences_to_spark, recompute
-from viewlet.views.explain import explain
+from viewlet.views.explain import explain, explain_program
 from viewlet.views.redefine import over_narrower, under_another_name, with_plan
 from viewlet.views.refresh import fill_program, refresh_program
 from viewlet.warehouse.catalog import Catalog
@@ -114,6 +114,9 @@ class View(Maintained):
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(warehouse, self, verbose=verbose)
+
+    def outline(self) -> str:
+        return explain_program(self.program)
 
     def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
         for eviction in self.program.closing:

@@ -29,6 +29,7 @@ Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
 
 KINDS: dict[str, str | Reader] = {
     "view": "viewlet.views.view:read",
+    "loop": "viewlet.loops.maintained:read",
     "signal": "viewlet.signal.maintained:read",
     "matrix": "viewlet.matrix.tables.view:read",
 }
@@ -78,6 +79,10 @@ class Maintained(ABC):
     @abstractmethod
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         """How it is maintained, and why not better."""
+
+    def outline(self) -> str:
+        """How it would be maintained, before it is there: `explain` without sizes and costs."""
+        return f"{self.kind} {self.name} → {', '.join(f.name for f in self.fields)}"
 
     @property
     def key(self) -> str:

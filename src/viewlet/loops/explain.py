@@ -1,0 +1,95 @@
+"""`explain` of a loop: for each state what a round does, what it finds unchanged in every round, and what is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewlet.loops.define import CompiledState
+from viewlet.loops.syntax import State
+from viewlet.program.chain import changes_read
+from viewlet.program.program import Program
+from viewlet.program.show import show_map
+from viewlet.store import Snapshot
+from viewlet.views.explain import cost_lines, heading, map_size, operator_lines, padded, statement_lines
+
+if TYPE_CHECKING:
+    from viewlet.loops.maintained import Loop
+    from viewlet.warehouse.warehouse import Warehouse
+
+_LAST = 12
+"""So many of the last rounds are listed."""
+
+
+def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
+    """The states with their operators, maps and statements, the query over them, and what epochs cost."""
+    snapshot, records = warehouse.store.snapshot(), warehouse.history(loop.name)
+    lines = [
+        padded(f"loop {loop.name} {heading(loop.compiled.result)}", f"{snapshot.contents(loop.name).total():,} rows")
+    ]
+    for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
+        lines += _state(text, state, snapshot, verbose=verbose)
+    lines += ["result", *_program(loop.compiled.result, snapshot, set(), verbose=verbose)]
+    return "\n".join([*lines, *_rounds(loop, records), *cost_lines(loop, records)])
+
+
+def outline(loop: Loop) -> str:
+    """The same for a loop that does not exist yet: without sizes and costs."""
+    lines = [f"loop {loop.name} {heading(loop.compiled.result)}"]
+    for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
+        lines += _state(text, state, None)
+    return "\n".join([*lines, "result", *_program(loop.compiled.result, None, set())])
+
+
+def _state(text: State, state: CompiledState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
+    rows = "" if snapshot is None else f"{snapshot.contents(state.program.view).total():,} rows"
+    columns = ", ".join(f.name for f in state.program.columns)
+    head = padded(f"state {text.name} ({columns}): {merging(text, state)}", rows)
+    return [head, *_program(state.program, snapshot, varying(state), verbose=verbose)]
+
+
+def merging(text: State, state: CompiledState) -> str:
+    """What a round's rows do to the earlier ones."""
+    match text.merge:
+        case "all":
+            return "every round adds its rows"
+        case "distinct":
+            return "each row in its first round"
+        case "key" if state.choice is None:
+            return f"by {', '.join(text.key)}, the newest row"
+        case "key" if state.choice:
+            return f"by {', '.join(text.key)}, rows with {'greater' if state.choice.is_greatest else 'lesser'} {state.choice.column}"
+        case _:
+            return "every round replaces it"
+
+
+def varying(state: CompiledState) -> set[str]:
+    """The maps of a step that rounds change; the others are the same in every round of an epoch."""
+    found = {state.feed}
+    for step in state.program.steps:
+        if any(bag in found for term in step.terms for bag in changes_read(term)):
+            found.add(step.map.name)
+    return found
+
+
+def _program(program: Program, snapshot: Snapshot | None, varying: set[str], *, verbose: bool = False) -> list[str]:
+    """Operators, maps and statements of a program."""
+    kept = [m for m in program.maps if m.stored and m.name != program.view]
+    parts = [("invariant views", [m for m in kept if varying and m.name not in varying])]
+    parts.append(("maps", [m for m in kept if not varying or m.name in varying]))
+    lines = operator_lines(program)
+    for title, maps in parts:
+        sizes = ["" if snapshot is None else map_size(m, snapshot) for m in maps]
+        listed = [f"    {padded(show_map(m), size, 4)}" for m, size in zip(maps, sizes, strict=True)]
+        lines += [f"  {title}", *listed] if maps else []
+    return lines + [f"  {line}" for line in statement_lines(program, [], verbose=verbose)]
+
+
+def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
+    """How much each round of the last epoch changed."""
+    for record in reversed(records):
+        rounds = record.get("views", {}).get(loop.name, {}).get("rounds")
+        if rounds is not None:
+            listed = ", ".join(f"{int(number)}: {size:,}" for number, size in list(rounds.items())[-_LAST:])
+            what = "last epoch" if record["kind"] == "epoch" else "computing it from nothing"
+            return [f"{what}, rows changed by round: {listed or 'none'}"]
+    return []

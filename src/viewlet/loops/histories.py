@@ -1,0 +1,228 @@
+"""Rounds are a column: a step over states becomes a plan over their histories.
+
+The history of a state has its rows, each with the round that brought it. A step reads rows of round r and gives rows
+of round r + 1, so its plan over histories is the step's own plan with the round carried along:
+
+    filters, projections, unions         row by row: they keep the round
+    joins with what the loop leaves      keep the round
+    aggregates, windows                  by round: the step sees one round at a time
+    joins of two rows of the loop        UNION ALL: of the same round;  else the later of their rounds
+
+Rounds only ever grow, so this recursion is well-founded: whatever changes in round r changes later rounds alone, and
+deltas that are handled in the order of their rounds are exact, for insertions and deletions, on cycles too. A count
+of derivations would keep a cycle alive that nothing leads to any more, and delete-and-rederive would take away all
+that a giant component holds for each edge that leaves it; the round of a row tells a derivation that the row needs
+from one that needs the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from viewlet.columns.fresh_names import free_name
+from viewlet.errors import UnsupportedQuery
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, conjunction, conjuncts
+from viewlet.plan.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Input,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Sessions,
+    SparkOperator,
+    Top,
+    Union,
+    Values,
+    Window,
+    children,
+    column,
+    names,
+)
+from viewlet.plan.show import show_node
+from viewlet.plan.types import BIGINT, BOOLEAN, Field
+
+ROUND = "_round"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A plan with the round of each row, as one more column; `references` counts the states that it reads."""
+
+    plan: Plan
+    round: Field
+    references: int = 1
+
+    @property
+    def at(self) -> Column:
+        return column(self.round)
+
+
+@dataclass
+class Histories:
+    """Turns plans over states into plans over their histories."""
+
+    view: str
+    bags: Mapping[str, str]
+    """For the name of each state, what brings the rows of a round."""
+    of_one_round: bool
+    """Whether a step sees the last round alone (UNION ALL), or everything up to it."""
+    taken: frozenset[str] = frozenset()
+    """Names of columns that are in use."""
+    _names: int = 0
+
+    def of(self, plan: Plan) -> History | None:
+        """The plan over histories; None if it reads no state, and so is the same in every round."""
+        match plan:
+            case Scan(name) if name in self.bags:
+                return self._scan(plan)
+            case Scan() | Input() | Values():
+                return None
+            case Filter():
+                return self._below(plan.rows, lambda rows: replace(rows, plan=replace(plan, rows=rows.plan)))
+            case Project() | Expand() | Generate():
+                return self._below(plan.rows, lambda rows: _row_wise(plan, rows))
+            case Aggregate() | Window():
+                return self._below(plan.rows, lambda rows: self._by_round(plan, rows))
+            case Join():
+                return self._join(plan)
+            case Union():
+                return self._union(plan)
+            case Sessions() | Top():
+                return self._unless_invariant(plan, "it has no form for each round")
+            case SparkOperator():
+                return self._unless_invariant(plan, plan.reason)
+            case _:
+                assert_never(plan)
+
+    def _fresh(self) -> Field:
+        self._names += 1
+        return Field(free_name(f"{ROUND}{self._names}", self.taken), BIGINT, False)
+
+    def _below(self, rows: Plan, over: Callable[[History], History]) -> History | None:
+        found = self.of(rows)
+        return None if found is None else over(found)
+
+    def _scan(self, plan: Scan) -> History:
+        """The rows of a state, which the step makes into rows of the next round."""
+        was, now = self._fresh(), self._fresh()
+        rows = Scan(self.bags[plan.name], (*plan.columns, was))
+        following = Call("wrapping_add", (column(was), Literal(1, BIGINT)), BIGINT)
+        return History(_extended(rows, plan.columns, now, following), now)
+
+    def _by_round(self, plan: Aggregate | Window, rows: History) -> History:
+        """Groups and partitions of each round."""
+        if rows.references > 1 and not self.of_one_round and not _is_distinct(plan):
+            self._refuse(plan, "it would see rows of several rounds")
+        if isinstance(plan, Window):
+            columns = (*rows.plan.columns, *plan.columns[len(plan.rows.columns) :])
+            return replace(
+                rows, plan=replace(plan, rows=rows.plan, partition=(*plan.partition, rows.at), columns=columns)
+            )
+        results = (*plan.results, Named(rows.round.name, rows.at))
+        columns = (*plan.columns, rows.round)
+        made = replace(plan, rows=rows.plan, keys=(*plan.keys, rows.at), results=results, columns=columns)
+        return replace(rows, plan=made)
+
+    def _join(self, plan: Join) -> History | None:
+        left, right = self.of(plan.left), self.of(plan.right)
+        match left, right:
+            case None, None:
+                return None
+            case History(), None if plan.kind in ("inner", "left", "semi", "anti", "exists"):
+                return replace(left, plan=replace(plan, left=left.plan, columns=_with_round(plan, left)))
+            case None, History() if plan.kind in ("inner", "right"):
+                return replace(right, plan=replace(plan, right=right.plan, columns=(*plan.columns, right.round)))
+            case History(), History() if self.of_one_round and plan.kind != "full":
+                return self._within_round(plan, left, right)
+            case History(), History() if plan.kind == "inner":
+                return self._product(plan, left, right)
+        return self._refuse(plan, "rows without a partner in one round may have one in a later one")
+
+    def _within_round(self, plan: Join, left: History, right: History) -> History:
+        """Rows of one round beside each other, or without a partner there."""
+        condition = conjunction((*conjuncts(plan.condition), Call("eq", (left.at, right.at), BOOLEAN)))
+        columns = (*_with_round(plan, left), *([right.round] if plan.kind in ("inner", "left", "right") else []))
+        made = Join(left.plan, right.plan, plan.kind, condition, columns)
+        kept = right if plan.kind == "right" else left
+        return History(_extended(made, plan.columns, kept.round, kept.at), kept.round, 2)
+
+    def _product(self, plan: Join, left: History, right: History) -> History:
+        """Rows of any rounds beside each other, in the later one."""
+        made = Join(left.plan, right.plan, "inner", plan.condition, (*_with_round(plan, left), right.round))
+        later, latest = self._fresh(), Call("greatest", (left.at, right.at), BIGINT)
+        return History(_extended(made, plan.columns, later, latest), later, left.references + right.references)
+
+    def _union(self, plan: Union) -> History | None:
+        found = [self.of(part) for part in plan.inputs]
+        if not any(found):
+            return None
+        if self.of_one_round and not all(found):
+            self._refuse(plan, "a part of it reads no state, and would give its rows again in every round")
+        at = self._fresh()
+        parts = tuple(
+            _extended(part, part.columns, at, Literal(0, BIGINT))
+            if history is None
+            else _extended(history.plan, part.columns, at, history.at)
+            for part, history in zip(plan.inputs, found, strict=True)
+        )
+        references = max(h.references for h in found if h is not None)
+        return History(Union(parts, (*plan.columns, at)), at, references)
+
+    def _unless_invariant(self, plan: Plan, why: str) -> History | None:
+        """An operator that must be the same in every round."""
+        return self._refuse(plan, why) if any(self.of(child) for child in children(plan)) else None
+
+    def _refuse(self, plan: Plan, why: str) -> History:
+        raise UnsupportedQuery(
+            f"view {self.view}: {show_node(plan)} cannot stand over what is recursive: {why}",
+            hint="move it out of the recursion, into the query that reads its result",
+        )
+
+
+def initially(plan: Plan) -> History:
+    """The rows that are there before the first round."""
+    at = Field(free_name(ROUND, all_names(plan)), BIGINT, False)
+    return History(_extended(plan, plan.columns, at, Literal(0, BIGINT)), at, references=0)
+
+
+def _with_round(plan: Join, left: History) -> tuple[Field, ...]:
+    """The columns of a join whose left side has a round."""
+    at = len(plan.left.columns)
+    return (*plan.columns[:at], left.round, *plan.columns[at:])
+
+
+def _row_wise(plan: Project | Expand | Generate, rows: History) -> History:
+    """A row-wise operator that keeps the round."""
+    match plan:
+        case Project():
+            results = (*plan.results, Named(rows.round.name, rows.at))
+            return replace(rows, plan=Project(rows.plan, results, (*plan.columns, rows.round), origin=plan.origin))
+        case Expand():
+            projections = tuple((*p, rows.at) for p in plan.projections)
+            return replace(rows, plan=Expand(rows.plan, projections, (*plan.columns, rows.round), origin=plan.origin))
+        case Generate():
+            at = len(plan.columns) - plan.generated
+            columns = (*plan.columns[:at], rows.round, *plan.columns[at:])
+            return replace(rows, plan=replace(plan, rows=rows.plan, columns=columns))
+
+
+def _extended(plan: Plan, columns: tuple[Field, ...], last: Field, value: Expr) -> Plan:
+    """Some columns of a plan, and a computed one."""
+    results = tuple(Named(f.name, column(f)) for f in columns)
+    return Project(plan, (*results, Named(last.name, value)), (*columns, last))
+
+
+def all_names(plan: Plan) -> frozenset[str]:
+    """The names of all columns in a plan."""
+    return frozenset({*names(plan), *(name for child in children(plan) for name in all_names(child))})
+
+
+def _is_distinct(plan: Plan) -> bool:
+    """Whether an aggregate only tells rows apart."""
+    return isinstance(plan, Aggregate) and all(r.expr in plan.keys for r in plan.results)

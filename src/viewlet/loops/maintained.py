@@ -1,0 +1,193 @@
+"""A loop as something that a warehouse keeps fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
+from viewlet.loops.check import recompute
+from viewlet.loops.define import CompiledLoop, CompiledState, define_loop
+from viewlet.loops.explain import explain, outline
+from viewlet.loops.merging import Choice
+from viewlet.loops.run import Outcome, PreparedLoop, TooMuch, run_loop
+from viewlet.loops.syntax import LoopText
+from viewlet.loops.text import read_loop
+from viewlet.plan.types import Field
+from viewlet.plan.words import identifier
+from viewlet.program.codec import VERSION, from_json, to_json
+from viewlet.store import Layout
+from viewlet.warehouse.maintained import Maintained
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.refresh import Refresh
+    from viewlet.warehouse.warehouse import Warehouse
+
+_UPDATE, _FEW = 2, 1000
+"""A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
+_SHOWN = 200
+"""Of so many rounds the record of an epoch says how much each changed."""
+
+
+@dataclass(frozen=True)
+class Loop(Maintained):
+    """The result of a loop, kept fresh by its rounds."""
+
+    kind: ClassVar[str] = "loop"
+    name: str
+    definition: str
+    compiled: CompiledLoop
+    position: int = 0
+    created: int = 0
+
+    @cached_property
+    def text(self) -> LoopText:
+        """The definition, taken apart."""
+        found = read_loop(self.definition)
+        assert found is not None, f"{self.name} is no loop: {self.definition}"
+        return found
+
+    @cached_property
+    def ready(self) -> PreparedLoop:
+        return PreparedLoop(self.name, self.compiled, self.text.last_round)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.compiled.result.columns
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        return self.compiled.result.stored
+
+    @property
+    def layout(self) -> Layout:
+        return self.ready.result.steps[-1].layout
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        return self.compiled.reads
+
+    @property
+    def mentions(self) -> tuple[str, ...]:
+        return self.compiled.mentions
+
+    @cached_property
+    def bags(self) -> tuple[str, ...]:
+        return tuple(m.name for p in self.compiled.programs for m in p.maps if m.stored)
+
+    @property
+    def steps(self) -> int:
+        return sum(len(p.steps) for p in self.compiled.programs)
+
+    @property
+    def statement(self) -> str:
+        return f"CREATE MATERIALIZED VIEW {identifier(self.name)} AS\n{self.definition}"
+
+    def fill(self, run: Refresh) -> dict[str, Any]:
+        return self._emitted(run, self._from_nothing(run), "from nothing")
+
+    def refresh(self, run: Refresh) -> dict[str, Any]:
+        """Go on from the histories; where that would handle most of them, or fails on rows that go, begin again."""
+        changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
+        try:
+            outcome = run_loop(self.ready, run.transaction, changes, run.progress, most=self._worth_going_on(run))
+        except (TooMuch, EvaluationError) as reason:
+            how = "from nothing: the epoch changes most of it" if isinstance(reason, TooMuch) else "from nothing"
+            return self._emitted(run, self._from_nothing(run), how)
+        return self._emitted(run, outcome, "rounds that change")
+
+    def _worth_going_on(self, run: Refresh) -> int:
+        """How many rows may be handled before it would be cheaper to begin again, with all rows of inputs and rounds."""
+        there = [*self.reads, *(state.program.view for state in self.compiled.states)]
+        return sum(run.before(bag).rows for bag in there) // _UPDATE + _FEW
+
+    def _from_nothing(self, run: Refresh) -> Outcome:
+        """All rounds, on all rows; the difference to what is there is what goes on."""
+        rows = {bag: found for bag in self.reads if len(found := run.rows(bag))}
+        try:
+            outcome = run_loop(self.ready, run.transaction, rows, run.progress, initial=True)
+        except EvaluationError as error:
+            error.view = self.name
+            raise
+        if not run.transaction.has(self.name):
+            return outcome
+        before = run.transaction.contents(self.name).consolidated().negated()
+        return outcome.plus(before)
+
+    def _emitted(self, run: Refresh, outcome: Outcome, how: str) -> dict[str, Any]:
+        run.deltas.add_unnetted(self.name, outcome.delta, self.layout)
+        sizes = dict(list(outcome.sizes.items())[-_SHOWN:])
+        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}}
+
+    def recompute(self, warehouse: Warehouse) -> Rows:
+        return recompute(warehouse, self)
+
+    def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
+        return explain(warehouse, self, verbose=verbose)
+
+    def outline(self) -> str:
+        return outline(self)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "definition": self.definition,
+            "states": [_state_document(state) for state in self.compiled.states],
+            "result": to_json(self.compiled.result),
+            "settings": dict(self.compiled.settings),
+            "spark": self.compiled.spark,
+            "mentions": list(self.compiled.mentions),
+            "changing": list(self.compiled.changing),
+            "created": self.created,
+        }
+
+
+def _state_document(state: CompiledState) -> dict[str, Any]:
+    choice = state.choice and [state.choice.column, state.choice.is_greatest]
+    return {
+        "name": state.name,
+        "feed": state.feed,
+        "program": to_json(state.program),
+        "reads_all": state.reads_all,
+        "choice": choice,
+    }
+
+
+def _read_state(document: Mapping[str, Any]) -> CompiledState:
+    choice = Choice(*document["choice"]) if document["choice"] else None
+    program = from_json(document["program"])
+    return CompiledState(document["name"], document["feed"], program, document["reads_all"], choice)
+
+
+def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
+    """The loop that a document describes. It holds no code, so there is nothing to be trusted."""
+    if document["version"] != VERSION:
+        raise StoreError(
+            f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
+        )
+    compiled = CompiledLoop(
+        tuple(map(_read_state, document["states"])),
+        from_json(document["result"]),
+        document["settings"],
+        document["spark"],
+        tuple(document["mentions"]),
+        tuple(document["changing"]),
+    )
+    return Loop(name, document["definition"], compiled, document["position"], document["created"])
+
+
+def loop_of(warehouse: Warehouse, name: str, definition: Any, policy: str) -> Loop | None:
+    """The loop that a definition is; None if it is an ordinary query, or a recursion that is left to Spark."""
+    text = read_loop(definition) if isinstance(definition, str) else None
+    if text is None or (policy == "FULL" and text.is_sparks_own):
+        return None
+    try:
+        compiled = define_loop(warehouse, name, text)
+    except UnsupportedQuery:
+        if text.is_sparks_own and policy != "INCREMENTAL STRICT":
+            return None
+        raise
+    return Loop(name, definition, compiled, warehouse.next_position())

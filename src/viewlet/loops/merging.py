@@ -1,0 +1,196 @@
+"""What a round's rows do to the earlier ones, as plans: from all rows that were ever derived to a state's history.
+
+    UNION ALL    every row                  UNION    each row in its first round
+    USING KEY    of each key and round the best row, if it is better than those of all rounds before
+
+For min(cost) a better row is one of a lesser cost, for max of a greater one. Where neither decides, the newest row
+does, if it is another one. Of several that are as good in one round, it is the least for min, the greatest for max.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from viewlet.compile.build import comparable
+from viewlet.errors import UnsupportedQuery
+from viewlet.plan.expr import Call, Column, Expr, Frame, Literal, Named, Order, Over, Reduce, conjunction, substitute
+from viewlet.plan.nodes import Aggregate, Filter, Plan, Project, Window, column
+from viewlet.plan.types import BIGINT, BOOLEAN, INT, Field
+
+Fields = tuple[Field, ...]
+_NUMBER, _COUNT = Field("_number", INT, False), Field("_before", BIGINT, False)
+_SO_FAR = Frame("rows", None, Literal(0, INT))
+_BEFORE = Frame("rows", None, Literal(-1, INT))
+_JUST_BEFORE = Frame("rows", Literal(-1, INT), Literal(-1, INT))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one row of a key is chosen: by the least or greatest value of a column; without one, the newest."""
+
+    column: str
+    is_greatest: bool
+
+    @property
+    def function(self) -> str:
+        return "max" if self.is_greatest else "min"
+
+
+# ——— what decides
+
+
+def choice_of(view: str, step: Plan, names: Sequence[str]) -> tuple[Plan, Choice | None]:
+    """The rows among which the min or max at the top of a step chooses, and how; else the step itself.
+
+    Columns that are carried along by min_by or max_by of the same column stay with their row.
+    """
+    aggregate, results = _at_top(step)
+    extremes = [_extreme(expr) for expr in results]
+    deciding = [(name, e) for name, e in zip(names, extremes, strict=False) if e and not e.is_carried]
+    if aggregate is None or not deciding:
+        return step, None
+    (name, by), *others = deciding
+    if others or not all(e.by == by.by and e.is_greatest == by.is_greatest for e in extremes if e):
+        raise UnsupportedQuery(
+            f"view {view}: several columns decide which row of a key is kept",
+            hint="take the min or max of one column, and carry others along with min_by or max_by of it",
+        )
+    values = [expr if extreme is None else extreme.value for expr, extreme in zip(results, extremes, strict=True)]
+    made = tuple(Named(f.name, value) for f, value in zip(step.columns, values, strict=True))
+    return Project(aggregate.rows, made, step.columns), Choice(name, by.is_greatest)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """A column of a group that is a min or max, or is carried along with one."""
+
+    by: Expr
+    """What is least or greatest."""
+    value: Expr
+    """The column, for each row of the group."""
+    is_greatest: bool
+    is_carried: bool = False
+
+
+def _at_top(step: Plan) -> tuple[Aggregate | None, tuple[Expr, ...]]:
+    """The aggregate at the top of a step, and the step's columns as expressions over its groups."""
+    match step:
+        case Aggregate(results=results):
+            return step, tuple(r.expr for r in results)
+        case Project(rows=rows, results=results):
+            aggregate, below = _at_top(rows)
+            known = {f.name: e for f, e in zip(rows.columns, below, strict=False)}
+            return aggregate, tuple(substitute(r.expr, known) for r in results)
+        case _:
+            return None, ()
+
+
+def _extreme(expr: Expr) -> Extreme | None:
+    """What a column chooses by. Spark's min_by is a field of the least struct of it and what it is taken by."""
+    match expr:
+        case Call("cast", (Reduce() as call,), kind) if kind.is_numeric and call.type.is_numeric:
+            found = _extreme(call)
+            return found and replace(found, value=Call("cast", (found.value,), kind))
+        case Reduce("min" | "max" as function, (value,), distinct=False, where=None):
+            return Extreme(value, value, function == "max")
+        case Call("get_field", (Reduce("min" | "max" as function, (row,), where=None), Literal(str(field)))):
+            fields = _struct_fields(row)
+            return Extreme(fields["c0"], fields[field], function == "max", is_carried=True) if fields else None
+        case _:
+            return None
+
+
+def _struct_fields(row: Expr) -> dict[str, Expr]:
+    """The fields of the struct that a row is, where its first field is not NULL."""
+    match row:
+        case Call("if", (_, Call("named_struct", args), Literal(None))) | Call("named_struct", args):
+            names = [a.value for a in args[::2] if isinstance(a, Literal)]
+            return dict(zip(names, args[1::2], strict=True))
+        case _:
+            return {}
+
+
+# ——— histories
+
+
+def first_rounds(rows: Plan) -> Plan:
+    """Each row in its first round."""
+    *others, at = rows.columns
+    keys = tuple(comparable(column(f)) for f in others)
+    first = Reduce("min", (column(at),), at.type)
+    results = (*(Named(f.name, k) for f, k in zip(others, keys, strict=True)), Named(at.name, first))
+    return Aggregate(rows, keys, results, rows.columns)
+
+
+def best_by_key(rows: Plan, key: Sequence[str], choice: Choice | None) -> Plan:
+    """By key, the rows that are better than all of earlier rounds."""
+    at = rows.columns[-1]
+    keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
+    order = _from_best_to_worst([f for f in rows.columns if f.name not in key and f is not at], choice)
+    best = _first_rows(rows, (*keys, column(at)), order)
+    better = _improvements(best, keys, choice) if choice else _replacements(best, keys, key)
+    return _only(better, rows.columns)
+
+
+def current_by_key(rows: Plan, key: Sequence[str]) -> Plan:
+    """By key, the row of the last round that has one."""
+    keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
+    return _first_rows(rows, keys, (Order(column(rows.columns[-1]), descending=True),))
+
+
+def _from_best_to_worst(values: Sequence[Field], choice: Choice | None) -> tuple[Order, ...]:
+    """An order that puts the best row first, and leaves nothing open."""
+    deciding = [f for f in values if choice and f.name == choice.column]
+    others = [f for f in values if f not in deciding]
+    descending = choice is not None and choice.is_greatest
+    return tuple(Order(column(f), descending, nulls_first=False) for f in (*deciding, *others))
+
+
+def _first_rows(rows: Plan, partition: tuple[Expr, ...], order: tuple[Order, ...]) -> Plan:
+    """The first row of each partition."""
+    number = Named(_NUMBER.name, Over("row_number", (), INT, _SO_FAR))
+    order = order or (Order(partition[-1]),)
+    numbered = Window(rows, partition, order, (number,), (*rows.columns, _NUMBER))
+    first = Filter(numbered, Call("eq", (column(_NUMBER), Literal(1, INT)), BOOLEAN))
+    return _only(first, rows.columns)
+
+
+def _improvements(rows: Plan, keys: tuple[Expr, ...], choice: Choice) -> Plan:
+    """The rows whose value is less, or greater, than all before: NULL is worse than any."""
+    value = next(f for f in rows.columns if f.name == choice.column)
+    best = Field("_best", value.type)
+    seen = Over(choice.function, (column(value),), value.type, _BEFORE)
+    better = Call("gt" if choice.is_greatest else "lt", (column(value), column(best)), BOOLEAN)
+    is_first = Call("and", (_is("is_not_null", value), _is("is_null", best)), BOOLEAN)
+    return _kept(rows, keys, {best: seen}, _BEFORE, Call("or", (better, is_first), BOOLEAN))
+
+
+def _replacements(rows: Plan, keys: tuple[Expr, ...], key: Sequence[str]) -> Plan:
+    """The rows that differ from those just before them."""
+    values = [f for f in rows.columns[:-1] if f.name not in key]
+    before = [Field(f"_last{i}", f.type) for i, f in enumerate(values)]
+    last = {b: Over("last", (column(f),), f.type, _JUST_BEFORE) for b, f in zip(before, values, strict=True)}
+    same = conjunction(
+        tuple(Call("eq_null_safe", (column(f), column(b)), BOOLEAN) for f, b in zip(values, before, strict=True))
+    )
+    differs = Literal(False, BOOLEAN) if same is None else Call("not", (same,), BOOLEAN)
+    return _kept(rows, keys, last, _JUST_BEFORE, differs)
+
+
+def _kept(rows: Plan, keys: tuple[Expr, ...], seen: dict[Field, Over], frame: Frame, condition: Expr) -> Plan:
+    """The rows that no round comes before, and those for which a condition over what is seen of these holds."""
+    order = (Order(column(rows.columns[-1])),)
+    results = {**seen, _COUNT: Over("count", (Literal(1, INT),), BIGINT, frame)}
+    made = tuple(Named(f.name, over) for f, over in results.items())
+    window = Window(rows, keys, order, made, (*rows.columns, *results))
+    nothing = Call("eq", (column(_COUNT), Literal(0, BIGINT)), BOOLEAN)
+    return Filter(window, Call("or", (nothing, condition), BOOLEAN))
+
+
+def _is(function: str, field: Field) -> Expr:
+    return Call(function, (column(field),), BOOLEAN)
+
+
+def _only(rows: Plan, columns: Fields) -> Plan:
+    return Project(rows, tuple(Named(f.name, Column(f.name, f.type)) for f in columns), columns)

@@ -1,0 +1,196 @@
+"""WITH RECURSIVE as a loop.
+
+    WITH RECURSIVE [([ERROR | RETURN] AT RECURSION LIMIT n)]
+      r [(column, …)] [USING KEY (column, …)] [MAX RECURSION LEVEL n] AS (query UNION [ALL] query), …
+    query
+
+A name is recursive if its query reads it, directly or through others. Other names are put where they are read: a
+query is given those that come before it, as a WITH of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from viewlet.errors import SqlError
+from viewlet.loops.syntax import Limit, LoopText, Merge, State
+from viewlet.plan.words import Word, quoted, read_words
+from viewlet.sql.reader import Reader, unquoted
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name of a WITH, as it is written."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    limit: Limit | None
+    query: str
+    line: int
+
+
+def read_recursion(text: str) -> LoopText | None:
+    """The loop that a query is; None if it is not recursive."""
+    reader = Reader(text)
+    if not reader.accept("WITH", "RECURSIVE"):
+        return None
+    limit = _limit(reader)
+    found = {d.name.lower(): d for d in _definitions(reader)}
+    reads = {name: mentioned(d.query, found) for name, d in found.items()}
+    recursive = [name for name in found if name in _reached(name, reads)]
+    result = reader.rest()
+    if not recursive:
+        return None
+    _refuse_strata(found, reads, recursive)
+    states = tuple(_state(found[name], recursive, _preamble(name, found, reads, recursive)) for name in recursive)
+    limits = [limit, *(found[name].limit for name in recursive)]
+    others = [d for name, d in found.items() if name not in recursive]
+    return LoopText(states, with_names(others, result), next((n for n in limits if n is not None), None))
+
+
+def _limit(reader: Reader) -> Limit | None:
+    """`([ERROR | RETURN] AT RECURSION LIMIT n)`"""
+    if not reader.accept("("):
+        return None
+    is_error = not reader.accept("RETURN")
+    if is_error:
+        reader.accept("ERROR")
+    reader.expect("AT", "RECURSION", "LIMIT")
+    limit = Limit(whole_number(reader, "the limit"), is_error)
+    reader.expect(")")
+    return limit
+
+
+def whole_number(reader: Reader, what: str) -> int:
+    """A positive whole number."""
+    if reader.word.kind != "number" or not reader.word.text.isdigit() or not int(reader.word.text):
+        reader.fail(f"{what}, a whole number from 1 on")
+    reader.at += 1
+    return int(reader.words[reader.at - 1].text)
+
+
+def _definitions(reader: Reader) -> Iterator[Definition]:
+    while True:
+        line, name = reader.word.line, reader.name("a query")
+        columns = reader.names("a column") if reader.sees("(") else ()
+        key: tuple[str, ...] = ()
+        limit = None
+        while not reader.accept("AS") and not reader.sees("("):
+            if reader.accept("USING"):
+                reader.expect("KEY")
+                key = reader.names("a column of the key")
+            else:
+                reader.expect("MAX", "RECURSION", "LEVEL")
+                limit = Limit(whole_number(reader, "the level") - 1)  # Spark runs so many steps; the last gives nothing
+        yield Definition(name, columns, key, limit, in_parentheses(reader), line)
+        if not reader.accept(","):
+            return
+
+
+def in_parentheses(reader: Reader) -> str:
+    """The text of what stands in parentheses."""
+    if not reader.sees("("):
+        reader.fail("( and a query")
+    start = reader.word.end
+    reader.skip()
+    return reader.text[start : reader.words[reader.at - 1].start].strip()
+
+
+def mentioned(query: str, names: Collection[str]) -> set[str]:
+    """The names, in small letters, that a query reads as tables."""
+    words = read_words(query)
+    before = (Word("sign", "(", 0, 0, 0), *words)
+    return {
+        name
+        for last, word, following in zip(before, words, words[1:], strict=False)
+        if last.key in ("FROM", "JOIN", "TABLE", ",", "LATERAL") and following.key not in (".", "(")
+        if word.kind in ("name", "quoted") and (name := unquoted(word).lower()) in names
+    }
+
+
+def _reached(name: str, reads: Mapping[str, set[str]]) -> set[str]:
+    """The names that a name reads, directly or through others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = reads[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _refuse_strata(found: Mapping[str, Definition], reads: Mapping[str, set[str]], recursive: Sequence[str]) -> None:
+    """Two loops, one of which reads the other's result, are two views."""
+    for name in recursive:
+        for other in recursive:
+            if other in _reached(name, reads) and name not in _reached(other, reads):
+                raise SqlError(
+                    f"line {found[name].line}: `{found[name].name}` reads the result of the recursive `{found[other].name}`",
+                    hint=f"make `{found[other].name}` a view of its own, and read that",
+                )
+
+
+def _preamble(
+    name: str, found: Mapping[str, Definition], reads: Mapping[str, set[str]], recursive: Sequence[str]
+) -> list[Definition]:
+    """The queries that a recursive one reads and that are none themselves, in their order."""
+    reached = _reached(name, reads)
+    return [d for other, d in found.items() if other in reached and other not in recursive]
+
+
+def with_names(definitions: Sequence[Definition], query: str) -> str:
+    """A query that can read some others by their names."""
+    if not definitions:
+        return query
+    named = (
+        f"{quoted(d.name)}{'(' + ', '.join(map(quoted, d.columns)) + ')' if d.columns else ''} AS ({d.query})"
+        for d in definitions
+    )
+    return f"WITH {', '.join(named)} SELECT * FROM ({query})"
+
+
+def _state(definition: Definition, recursive: Sequence[str], preamble: Sequence[Definition]) -> State:
+    """A recursive query, taken apart: the part that does not read what is recursive, and the one that does."""
+    parts = list(_parts(definition.query))
+    names = {*recursive, *(d.name.lower() for d in preamble if mentioned(d.query, recursive))}
+    steps = [p for p in parts if mentioned(p[1], names)]
+    initial = [p for p in parts if p not in steps]
+    if not initial:
+        raise SqlError(
+            f"line {definition.line}: every part of `{definition.name}` reads what is recursive, so it holds nothing",
+            hint="UNION it with a query that gives its first rows",
+        )
+    kinds = {connector for connector, _ in parts[1:]}
+    if len(kinds) > 1:
+        raise SqlError(
+            f"line {definition.line}: `{definition.name}` mixes UNION and UNION ALL", hint="use one of them throughout"
+        )
+    connector = kinds.pop()
+    merge: Merge = "key" if definition.key else "all" if connector == "UNION ALL" else "distinct"
+    texts = [f" {connector} ".join(f"({query})" for _, query in some) for some in (initial, steps)]
+    first, step = (with_names(preamble, text) for text in texts)
+    return State(definition.name, definition.columns, first, step, merge, definition.key)
+
+
+def _parts(query: str) -> Iterator[tuple[str, str]]:
+    """The parts of a union, each with what connects it to the one before."""
+    reader = Reader(_without_parentheses(query))
+    connector = ""
+    while True:
+        part = reader.until("UNION")
+        yield connector, part
+        if not reader.accept("UNION"):
+            return
+        connector = "UNION ALL" if reader.accept("ALL") else "UNION"
+        reader.accept("DISTINCT")
+
+
+def _without_parentheses(query: str) -> str:
+    """A query without parentheses around all of it."""
+    reader = Reader(query)
+    if not reader.sees("("):
+        return query
+    reader.skip()
+    return query if reader.word.kind != "end" else _without_parentheses(query.strip()[1:-1].strip())

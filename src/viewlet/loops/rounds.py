@@ -1,0 +1,170 @@
+"""Rounds: the changes of histories, handled in their order.
+
+    Δinputs ──▶ step ──▶ Δhistory, of any rounds        then, from the first of these rounds on:
+    Δhistory of round r ──▶ step ──▶ Δhistory of rounds after r
+
+When round r has been handled, histories are right up to it. So a loop that ends on the new inputs ends here, after as
+many rounds as either it or its past had; a change that leaves a round as it was sets nothing off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewlet.columns.arrays import values_of
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.errors import EndlessLoop, shortened
+from viewlet.loops.working import WorkingMaps
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.store import Contents
+
+_MOST = 1 << 40
+"""A row that a round brings more often than this is on its way out of 64 bits."""
+_SHOWN = 3
+
+
+@dataclass
+class Round:
+    """One run of a program: what its terms read. Maps are read as the round found them, or as it leaves them."""
+
+    maps: WorkingMaps
+    changes: dict[str, Rows]
+    initial: bool = False
+
+    def run(self, ready: PreparedProgram) -> Rows | None:
+        """Bring the maps of a program up to date; what changes in its result."""
+        for step in ready.steps:
+            parts = [rows for run in step.runs if (rows := run(self)) is not None]
+            if parts and len(delta := self._add(step, Rows.concat(parts))):
+                self.changes[step.map.name] = delta
+        return self.changes.get(ready.program.view)
+
+    def _add(self, step: PreparedStep, rows: Rows) -> Rows:
+        if step.map.stored:
+            return self.maps.add(step.map.name, rows)
+        return rows if step.is_netted else rows.consolidate(step.map.sums)
+
+    def change(self, bag: str) -> Rows | None:
+        return self.changes.get(bag)
+
+    def old(self, bag: str) -> Contents:
+        return self.maps.old(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self.maps.new(bag)
+
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
+        raise AssertionError(f"{term.label} needs Spark inside of a loop")
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        raise AssertionError(f"{term.target} needs Spark inside of a loop")
+
+
+class TooMuch(Exception):
+    """The changes of an epoch reach so much that it is cheaper to begin again."""
+
+
+@dataclass(frozen=True)
+class PreparedState:
+    """A state whose step can be run: the history is the program's result, `feed` is what it reads a round's rows as."""
+
+    name: str
+    ready: PreparedProgram
+    feed: str
+
+    @property
+    def history(self) -> str:
+        return self.ready.program.view
+
+    def visible(self, rows: Rows) -> Rows:
+        """Rows of the history, under the names of the state's columns, the round as the last."""
+        program = self.ready.program
+        return rows.select(program.stored).rename([f.name for f in program.columns])
+
+
+@dataclass
+class Rounds:
+    """Brings the histories of some states, which may read each other, up to date."""
+
+    view: str
+    states: Sequence[PreparedState]
+    maps: WorkingMaps
+    last: int
+    """The last round that may bring rows."""
+    progress: Callable[[str], None]
+    most: int | None = None
+    """The rows beyond which it is cheaper to begin again."""
+    sizes: dict[int, int] = field(default_factory=dict)
+    """How many rows changed in each round."""
+    handled: int = 0
+    """Rows that were fed to the steps so far."""
+
+    def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
+        """Handle the changes of what the loop reads; what they change in each history."""
+        waiting = self._run_all(dict(changes), initial)
+        changed = [waiting]
+        while waiting:
+            first = min(int(_rounds(rows).min()) for rows in waiting.values())
+            now = {name: rows.filter(_rounds(rows) == first) for name, rows in waiting.items()}
+            self._count(first, now)
+            made = self._run_all({s.feed: now[s.name] for s in self.states if len(now.get(s.name, ()))}, initial=False)
+            later = {name: rows.filter(_rounds(rows) != first) for name, rows in waiting.items()}
+            waiting = _added((later, made))
+            changed.append(made)
+        return _added(changed)
+
+    def _run_all(self, changes: dict[str, Rows], initial: bool) -> dict[str, Rows]:
+        """Run every step on some changes; what changes in each history."""
+        self.maps.begin_round()
+        self.handled += sum(map(len, changes.values()))
+        if self.most is not None and self.handled > self.most:
+            raise TooMuch
+        made: dict[str, Rows] = {}
+        for state in self.states:
+            found = Round(self.maps, dict(changes), initial).run(state.ready)
+            if found is not None:
+                made[state.name] = state.visible(found)
+        return made
+
+    def _count(self, number: int, now: Mapping[str, Rows]) -> None:
+        """Note how much a round changes; refuse one that must not be."""
+        self.sizes[number] = size = sum(map(len, now.values()))
+        self.progress(f"view {self.view}: round {number}, {size:,} rows change")
+        largest = max(int(np.abs(rows.weights).max(initial=0)) for rows in now.values())
+        brings = any((rows.weights > 0).any() for rows in now.values())
+        if brings and (number > self.last or largest > _MOST):
+            raise endless(self.view, number, self.sizes, now)
+
+
+def _rounds(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The round of each row of a history's change: its last column."""
+    return values_of(rows[rows.names[-1]], "i8")
+
+
+def _added(changes: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
+    """Changes of histories, added up."""
+    parts: dict[str, list[Rows]] = {}
+    for some in changes:
+        for name, rows in some.items():
+            parts.setdefault(name, []).append(rows)
+    netted = {name: Rows.concat(rows).consolidate() for name, rows in parts.items()}
+    return {name: rows for name, rows in netted.items() if len(rows)}
+
+
+def endless(view: str, number: int, sizes: Mapping[int, int], now: Mapping[str, Rows]) -> EndlessLoop:
+    """The error that names the rows that keep changing, and how the change shrank or failed to."""
+    name, rows = max(now.items(), key=lambda item: len(item[1]))
+    shown = rows.take(np.arange(min(_SHOWN, len(rows)))).arrow().to_pylist()
+    listed = ", ".join(f"({', '.join(shortened(v) for v in row.values())})" for row in shown)
+    last = dict(list(sizes.items())[-5:])
+    error = EndlessLoop(
+        f"view {view}: the loop does not end: round {number} still changes {len(rows):,} rows of {name}, "
+        f"such as {listed}; the last rounds changed {', '.join(f'{n:,}' for n in last.values())}",
+        hint="a cycle of UNION ALL never ends: use UNION, USING KEY or a condition; MAX RECURSION LEVEL n allows more rounds",
+    )
+    error.sizes, error.rows = last, shown
+    return error

@@ -1,0 +1,81 @@
+"""What a loop says, as frozen values; queries are texts that Spark will read, with the states as tables.
+
+    state₀ = initial        stateᵣ₊₁ = merge(stateᵣ, step over stateᵣ)        until nothing changes, or a condition holds
+
+Every spelling (WITH RECURSIVE, USING KEY, ITERATE, REPEAT) is this one form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Merge = Literal["all", "distinct", "key", "replace"]
+"""What a round's rows do to the earlier ones: they are added (UNION ALL); added where they are new (UNION); each takes
+the place of the one with its key, if it is better (USING KEY); together they take the place of all (SET)."""
+
+MOST_ROUNDS = 10_000
+"""A loop that says no limit is given up after so many rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A table that the loop changes."""
+
+    name: str
+    columns: tuple[str, ...]
+    """Names for its columns; none for those of its first query."""
+    initial: str | None
+    """What it holds before the first round; None for nothing."""
+    step: str
+    merge: Merge
+    key: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> str:
+        """The query that gives its first rows, if only none."""
+        return self.initial or f"SELECT * FROM ({self.step}) WHERE false"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The last round that may bring rows, and whether it is an error when a later one would."""
+
+    rounds: int
+    is_error: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When a loop may end: a condition over the rows that a round changed, as `new` and as `old`, matched by a key."""
+
+    condition: str
+    state: str
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopText:
+    """A loop as a user writes it."""
+
+    states: tuple[State, ...]
+    result: str
+    """The query that makes the view's rows of the states."""
+    limit: Limit | None = None
+    until: Until | None = None
+
+    @property
+    def last_round(self) -> int:
+        """The last round that may bring rows without an error."""
+        return MOST_ROUNDS if self.limit is None or not self.limit.is_error else self.limit.rounds
+
+    @property
+    def is_sparks_own(self) -> bool:
+        """Whether Spark itself can run it: one name, UNION ALL, and an error at the limit."""
+        is_error = self.limit is None or self.limit.is_error
+        return len(self.states) == 1 and self.states[0].merge == "all" and is_error
+
+    @property
+    def converges(self) -> bool:
+        """Whether rounds replace states, and the loop goes on from its last result when something changes."""
+        return all(state.merge == "replace" for state in self.states)

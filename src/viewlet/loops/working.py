@@ -1,0 +1,112 @@
+"""Maps while the rounds of one epoch run: what is stored, and what the rounds have added so far, in memory.
+
+A round reads maps as they were when it began (`old`) and with what it adds itself (`new`). Nothing is stored before
+the last round: then each map gets all that the rounds added, as one change. So an attempt can be given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram
+from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
+from viewlet.store.runs.map_run import build
+from viewlet.store.runs.runs import Run
+
+_FEW = 4
+"""So many runs of like size are made one."""
+
+
+class WorkingMap:
+    """A map that rounds add to."""
+
+    def __init__(self, there: Contents) -> None:
+        self._there = there
+        self._added: list[Run] = []
+        self.now = there
+
+    def add(self, rows: Rows) -> Rows:
+        """Add rows; what they come to."""
+        run = _run_of(rows, self._there.layout, self._there.types)
+        if run is None:
+            return self._there.nothing()
+        self._added.append(run)
+        self._merge()
+        self.now = make_contents(self._there.layout, (*self._there.runs, *self._added), self._there.types)
+        return run.map.as_rows(self._there.layout)
+
+    def _merge(self) -> None:
+        """Let there be few runs: the last ones become one when they are as large as the one before them."""
+        while len(self._added) > _FEW and len(self._added[-2].map) <= _FEW * len(self._added[-1].map):
+            layout, types = self._there.layout, self._there.types
+            last = [self._added.pop().map.as_rows(layout) for _ in range(2)]
+            merged = _run_of(Rows.concat(last), layout, types)
+            self._added += [] if merged is None else [merged]
+
+    def added(self) -> Rows:
+        """All that was added."""
+        rows = [run.map.as_rows(self._there.layout) for run in self._added]
+        return Rows.concat(rows) if rows else self._there.nothing()
+
+
+def _run_of(rows: Rows, layout: Layout, types: Mapping[str, pa.DataType]) -> Run | None:
+    """A run that is only in memory."""
+    body = build(rows, layout)
+    if body is None:
+        return None
+    return Run(Path(), RunRef("map", "", 0, body.batch.nbytes, 0, len(body), data=()), layout, types, body)
+
+
+class WorkingMaps:
+    """The maps of a loop while an epoch runs."""
+
+    def __init__(self, transaction: Transaction, *, anew: bool = False) -> None:
+        self._transaction = transaction
+        self._anew = anew
+        """Whether maps begin empty, whatever is stored."""
+        self._maps: dict[str, WorkingMap] = {}
+        self._began: dict[str, Contents] = {}
+
+    def begin_round(self) -> None:
+        """What maps hold now is what they held when the round began."""
+        self._began = {}
+
+    def open(self, ready: PreparedProgram) -> None:
+        """Let rounds add to the maps of a program; a new one begins empty."""
+        for step in ready.steps:
+            name = step.map.name
+            if step.map.stored and name not in self._maps:
+                if self._anew or not self._transaction.has(name):
+                    types = {f.name: arrow_type(f.type) for f in step.map.columns}
+                    self._maps[name] = WorkingMap(make_contents(step.layout, (), types))
+                else:
+                    self._maps[name] = WorkingMap(self._transaction.contents(name))
+
+    def add(self, bag: str, rows: Rows) -> Rows:
+        """Add rows to a map; what they come to."""
+        self._began.setdefault(bag, self._maps[bag].now)
+        return self._maps[bag].add(rows)
+
+    def added(self, bag: str) -> Rows:
+        """All that the rounds added to a map."""
+        return self._maps[bag].added()
+
+    def old(self, bag: str) -> Contents:
+        return self._began.get(bag) or self.new(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self._maps[bag].now if bag in self._maps else self._transaction.contents(bag)
+
+    def store(self, *, without: str) -> None:
+        """Put what the rounds added into the epoch's transaction, but for one map that is passed on otherwise."""
+        for bag, working in self._maps.items():
+            if bag == without:
+                continue
+            if self._anew:
+                self._transaction.drop(bag)
+            self._transaction.append(bag, working.added(), working.now.layout)
