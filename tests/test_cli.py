@@ -201,6 +201,8 @@ def test_the_first_example_runs(spark: Any, capsys: Captured) -> None:
     assert "after the second epoch: [(9, Decimal('150.50'))]" in capsys.readouterr().out
     runpy.run_path(str(EXAMPLES / "02_aggregates.py"), run_name="__main__")
     assert "longest words: [('a', 'apricot'), ('b', 'banana')]" in capsys.readouterr().out
+    runpy.run_path(str(EXAMPLES / "04_flow.py"), run_name="__main__")
+    assert "by card: [('A', 2), ('B', 1)]" in capsys.readouterr().out
     runpy.run_path(str(EXAMPLES / "03_sessions_and_late_rows.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "a click between them joins them:\n  ann  12:00 – 13:20  clicks: 3\n" in shown

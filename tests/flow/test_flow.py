@@ -258,6 +258,8 @@ def test_a_stage_whose_outputs_wait_is_held_back(db: viewlet.Database, backpress
         db.run_flow("backlog", {"updates": [(n,)], "queries": [(n,)]}, runs=0)
     db.run_flow("backlog", runs=11)
     assert stages_run(db) == expected
+    reasons = [run["why"] for run in db.flow_trace("backlog") if run["stage"] == "answer"]
+    assert any("held back: prepare" in why for why in reasons) is backpressure
 
 
 def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:

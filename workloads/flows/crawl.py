@@ -29,8 +29,8 @@ def site_of(url: str) -> str:
     return url.split("/")[2]
 
 
-def crawl_queue() -> flow.Flow:
-    """The flow; its source `pages` is given each crawl."""
+def crawl_queue(grouping: flow.Grouping = "right outer") -> flow.Flow:
+    """The flow; its source `pages` is given each crawl. With "full outer" grouping each run moves all of the state."""
     crawl = flow.Flow("crawl")
     crawl.source("pages", schema=PAGES)
     links = flow.Output("site STRING, url STRING", every_run=True)  # a crawl without links is a crawl, too
@@ -42,7 +42,7 @@ def crawl_queue() -> flow.Flow:
     crawl.stage(
         inputs={"links": both_granularities},
         outputs=counts,
-        state=flow.State("site STRING, url STRING, n BIGINT", route_by=("site", "url")),
+        state=flow.State("site STRING, url STRING, n BIGINT", route_by=("site", "url"), grouping=grouping),
     )(count_in_links)
     crawl.stage(
         inputs={
@@ -51,7 +51,7 @@ def crawl_queue() -> flow.Flow:
             "fetched": flow.Input("site", order_by="url"),
         },
         outputs={"merged": "url STRING, n BIGINT, site_n BIGINT, is_fetched BOOLEAN"},
-        state=flow.State("site STRING, url STRING", route_by="site"),
+        state=flow.State("site STRING, url STRING", route_by="site", grouping=grouping),
         vectorized=True,
     )(merge)
     crawl.row_wise("merged", {"scored": "url STRING, score DOUBLE"})(score)
@@ -75,7 +75,8 @@ def count_in_links(key: tuple[str, str | None], inputs: dict[str, list[Row]], st
     site, url = key
     n = len(inputs["links"]) + sum(row["n"] for row in state)
     yield "state", (site, url, n)
-    yield ("site_counts", (site, n)) if url is None else ("url_counts", (site, url, n))
+    if inputs["links"]:
+        yield ("site_counts", (site, n)) if url is None else ("url_counts", (site, url, n))
 
 
 def merge(keys: pa.Table, inputs: dict[str, pa.Table], state: pa.Table) -> dict[str, pa.Table]:

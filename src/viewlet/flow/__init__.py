@@ -17,7 +17,7 @@ db.table("counts_count").rows()
 The model is that of D. Logothetis, C. Olston, B. Reed, K. Webb and K. Yocum, *Programming Bulk-Incremental Dataflows*.
 """
 
-from viewlet.flow.definition import Flow, Input, Output, State
+from viewlet.flow.definition import Flow, Grouping, Input, Output, State
 from viewlet.flow.framing import Framing, by_column, by_count, by_day, by_punctuation
 from viewlet.flow.routing import ALL, DISCARD
 from viewlet.flow.runnable import Decision, Runnable, Waiting, all_inputs, any_input, look_up, prefer, temporal_join
@@ -28,6 +28,7 @@ __all__ = [
     "Decision",
     "Flow",
     "Framing",
+    "Grouping",
     "Input",
     "Output",
     "Runnable",

@@ -55,7 +55,7 @@ def gather(stage: Stage, read: Mapping[str, Rows], snapshot: Snapshot) -> Groups
     asked, count = _taken(keys, first), len(first)
     if stage.state is None:
         return Groups(asked, count, _placed(stage, routed, read, numbers, count), None)
-    kept = _candidates(stage.state, np.unique(hashes[first]), snapshot)
+    kept = _candidates(stage.state, _distinct(hashes[first]), snapshot)
     both = _joined(stage.key, [asked, tuple(kept[name] for name in stage.state.route_by)])
     found, own = group(both, count + len(kept))  # the keys of the inputs keep their numbers: they come first
     everything = len(found) if stage.state.grouping == "full outer" else count
@@ -66,6 +66,12 @@ def gather(stage: Stage, read: Mapping[str, Rows], snapshot: Snapshot) -> Groups
 
 def _taken(keys: tuple[pa.Array, ...], at: Positions) -> tuple[pa.Array, ...]:
     return tuple(column.take(pa.array(at)) for column in keys)
+
+
+def _distinct(hashes: Hashes) -> Hashes:
+    """Hashes in order, each once."""
+    ordered = np.sort(hashes)
+    return ordered if (ordered[1:] != ordered[:-1]).all() else np.unique(ordered)
 
 
 def _route(stage: Stage, flow: StageInput, rows: Rows) -> Routed:
@@ -90,9 +96,17 @@ def _placed(
         at = np.concatenate([found.at, np.tile(found.everywhere, count)])
         groups = np.concatenate([own, np.repeat(np.arange(count), len(found.everywhere))])
         rows = read[flow.flow]
-        order = np.lexsort((at, *(key[at] for key in _keys(rows, flow.order_by)), groups))
+        order = _order(groups, count, [at, *(key[at] for key in _keys(rows, flow.order_by))])
         placed[flow.flow] = Grouped(rows.take(at[order]), groups[order])
     return placed
+
+
+def _order(groups: Positions, count: int, keys: Sequence[Key]) -> Positions:
+    """Rows by the number of their group, then by keys, the least significant first."""
+    if len(keys) == 1 and bool((np.diff(keys[0]) > 0).all()):  # they are in order: what keeps it will do
+        narrow = groups.astype(np.uint16) if count <= 1 << 16 else groups  # which NumPy sorts by its digits
+        return np.argsort(narrow, kind="stable")
+    return np.lexsort((*keys, groups))
 
 
 def _candidates(state: StageState, hashes: Hashes, snapshot: Snapshot) -> Rows:
@@ -110,7 +124,7 @@ def _state(state: StageState, kept: Rows, groups: Positions, count: int) -> Grou
     """The state's rows in their groups; those that only share a hash with a key are left out."""
     inside = np.flatnonzero(groups < count)
     rows, numbers = kept.take(inside), groups[inside]
-    is_single = len(np.unique(numbers)) == len(numbers)  # a row for each group needs no order in it
+    is_single = bool((np.bincount(numbers, minlength=1) < 2).all())  # a row for each group needs no order in it
     order = np.lexsort((*(() if is_single else _by_contents(rows, state.order_by, state.table.fields)), numbers))
     return Grouped(rows.take(order), numbers[order])
 

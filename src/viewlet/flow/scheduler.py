@@ -42,16 +42,16 @@ def next_turn(graph: Graph, control: Control) -> Turn | None:
 
 
 def _reason(name: str, control: Control, candidates: Sequence[str], blocked: Sequence[str]) -> str:
-    """Why a stage comes first."""
-    others = [other for other in candidates if other != name]
-    reasons = [
-        f"{control.stages[name].runs} runs before",
-        f"ahead of {', '.join(others)}" if others else "nothing else",
-    ]
+    """Why it is a stage's turn."""
+    runs, others = control.stages[name].runs, [other for other in candidates if other != name]
+    if not others:
+        reasons = ["nothing else can run"]
+    elif runs < min(control.stages[other].runs for other in others):
+        reasons = [f"it has run least often, ahead of {', '.join(others)}"]
+    else:
+        reasons = [f"it has waited longest, ahead of {', '.join(others)}"]
     if blocked:
-        reasons.append(
-            "although its outputs wait to be read" if name in blocked else f"held back: {', '.join(blocked)}"
-        )
+        reasons.append("its outputs wait to be read" if name in blocked else f"held back: {', '.join(blocked)}")
     return "; ".join(reasons)
 
 
