@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-views lock clean
+.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-views bench-signal lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -84,6 +84,9 @@ bench-operators: $(READY) ## windows, min and max, distinct counts and other ope
 
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md
+
+bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spark: long signals, grouped queries, epochs
+	$(BIN)/python -m benchmarks.signal --samples 20000000 --groups 10 1000 10000 100000 --stored 10000000 --spark
 
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock

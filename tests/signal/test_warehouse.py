@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -401,3 +402,15 @@ def test_a_signal_can_be_replaced_dropped_and_explained(db: viewlet.Database) ->
     assert db.views == ("out",)
     db.drop("out")
     assert not [bag for bag in db._warehouse.store.snapshot().bags if bag.startswith("out")]
+
+
+@pytest.mark.spark
+def test_the_examples_run(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    examples = Path(__file__).parent.parent.parent / "examples"
+    runpy.run_path(str(examples / "06_signals.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "the saw hums:\n  saw: 1.41 in 12 windows\nit gets worse:\n  saw: 2.83 in 16 windows\n" in shown
+    runpy.run_path(str(examples / "07_denoise.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "noise: 0.30 before, 0.06 after\n" in shown
+    assert "the late piece of 500 samples changed 1,280 of 8,704\n" in shown

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows, same
 from viewlet.signal.columns import Columns
-from viewlet.signal.ragged import LATEST, Ints, Ragged, Spans, spread
+from viewlet.signal.ragged import FOREVER, LATEST, Ints, Mask, Ragged, Spans, spread
 from viewlet.signal.series import Series
 from viewlet.store import Contents
 
@@ -37,8 +37,16 @@ class Blocks:
         groups, blocks = self._wanted(spans)
         probes = self.keys.take(groups).with_columns({self.columns.block: pa.array(blocks)})
         at, rows = found(self.contents, probes, self.columns.layout.key)
-        at, rows = netted(rows, at, self.columns.times(rows))
+        near = self._is_near(spans, groups[at], self.columns.times(rows))
+        at, rows = netted(rows.filter(near), at[near], self.columns.times(rows)[near])
         return self.as_series(rows, groups[at]).read(spans)
+
+    def _is_near(self, spans: Spans, groups: Ints, times: Ints) -> Mask:
+        """Which times lie between the first start and the last stop of their groups: a block has many others."""
+        start, stop = np.full(len(self.keys), FOREVER), np.full(len(self.keys), -FOREVER)
+        np.minimum.at(start, spans.groups, spans.start)
+        np.maximum.at(stop, spans.groups, spans.stop)
+        return (times >= start[groups]) & (times < stop[groups])
 
     def _wanted(self, spans: Spans) -> tuple[Ints, Ints]:
         """The blocks of groups that spans meet, each once."""

@@ -25,7 +25,7 @@ from viewlet.warehouse.tables import Table
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
-READINGS = 256
+READINGS = 64
 """About so many of a group are in a block."""
 MERGES = ("error", "mean", "sum", "min", "max")
 

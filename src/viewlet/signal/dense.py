@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewlet.signal.kinds import Grid
-from viewlet.signal.ragged import Ints, Ragged, Values
+from viewlet.signal.ragged import Ints, Ragged, Values, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Runs:
     """The index of its first sample."""
     spans: Ints
     """From its first index to its last, both counted."""
-    index: Ints
-    """The index of each sample."""
+    index: Ints | None
+    """The index of each sample; None if no sample is missing in any run."""
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -35,6 +35,17 @@ class Runs:
     @property
     def counts(self) -> Ints:
         return np.diff(self.begin)
+
+    def places(self, starts: Ints) -> Ints:
+        """Where each sample is, if runs begin at some places."""
+        if self.index is None:
+            return spread(starts + self.lead, self.counts)
+        return self.index + np.repeat(starts - self.first, self.counts)
+
+    @property
+    def lead(self) -> Ints:
+        """How many samples are missing at the beginning of each run, where otherwise none are."""
+        return self.spans - self.counts
 
 
 def indexes(times: Ints, grid: Grid) -> Ints:
@@ -44,13 +55,18 @@ def indexes(times: Ints, grid: Grid) -> Ints:
 
 def runs_of(signal: Ragged, grid: Grid, reach: int) -> Runs:
     """Runs in which each sample is at most `reach` after the one before."""
+    there = np.flatnonzero(signal.lengths)
+    begin, counts = signal.offsets[there], signal.lengths[there]
+    first, last = indexes(signal.times[begin], grid), indexes(signal.times[begin + counts - 1], grid)
+    if (last - first + 1 == counts).all():  # each segment is one run, without a look at its samples
+        return Runs(there, np.append(begin, len(signal.times)), first, counts, None)
     index, segments = indexes(signal.times, grid), signal.segments
     new = np.ones(len(index), dtype=np.bool_)
     new[1:] = (np.diff(index) > reach) | (np.diff(segments) != 0)
     begin = np.flatnonzero(new)
-    ends = np.concatenate([begin[1:], [len(index)]])[: len(begin)] - 1
+    ends = np.append(begin[1:], len(index)) - 1
     spans = index[ends] - index[begin] + 1
-    return Runs(segments[begin], np.concatenate([begin, [len(index)]]), index[begin], spans, index)
+    return Runs(segments[begin], np.append(begin, len(index)), index[begin], spans, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +76,24 @@ class Dense:
     values: Values
     starts: Ints
     """Where each run begins in `values`."""
-    places: Ints
-    """Where each sample is in `values`."""
+    places: Ints | None
+    """Where each sample is in `values`; None if they are all there is."""
+
+    def of_samples(self, array: Values, ahead: int = 0) -> Values:
+        """What an array as long as `values` has where samples are, or so many places ahead."""
+        if self.places is None:
+            return array[ahead : ahead + len(self.values)]
+        return array[self.places + ahead]
 
 
 def dense(signal: Ragged, runs: Runs, pad: int) -> Dense:
     """The values of all runs in one array, with zeros where samples are missing."""
     widths = runs.spans + pad
     starts = np.cumsum(widths) - widths + pad
-    places = runs.index + np.repeat(starts - runs.first, runs.counts)
     size = int(widths.sum()) + pad
-    if len(places) == size:
-        return Dense(signal.values, starts, places)
+    if len(signal.times) == size:
+        return Dense(signal.values, starts, None)
+    places = runs.places(starts)
     values = np.zeros((size, *signal.values.shape[1:]), dtype=signal.values.dtype)
     values[places] = signal.values
     return Dense(values, starts, places)
@@ -79,7 +101,7 @@ def dense(signal: Ragged, runs: Runs, pad: int) -> Dense:
 
 def interpolated(laid: Dense) -> Values:
     """The values with gaps on the line between their neighbours."""
-    if not len(laid.places):
+    if laid.places is None or not len(laid.places):
         return laid.values
     everywhere = np.arange(len(laid.values))
     return np.stack([np.interp(everywhere, laid.places, column) for column in laid.values[laid.places].T], axis=1)

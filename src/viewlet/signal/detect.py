@@ -7,13 +7,13 @@ import numpy as np
 from viewlet.signal.dense import runs_of
 from viewlet.signal.kinds import grid_of
 from viewlet.signal.nodes import Crossings, Peaks
-from viewlet.signal.ragged import Ragged
+from viewlet.signal.ragged import Ragged, spread
 
 
 def peaks(node: Peaks, signal: Ragged) -> Ragged:
     """Samples above all `radius` before them and not below any `radius` after them."""
     runs, values = runs_of(signal, grid_of(node.of), 1), signal.values[:, 0]
-    place = np.arange(len(values)) - np.repeat(runs.begin[:-1], runs.counts)
+    place = spread(np.zeros(len(runs), dtype=np.int64), runs.counts)
     inside = (place >= node.radius) & (place + node.radius < np.repeat(runs.spans, runs.counts))
     at = np.flatnonzero(inside & (values > node.above))
     if len(at):

@@ -25,43 +25,53 @@ def filter_fir(node: Fir, signal: Ragged) -> Ragged:
     """The filtered signal, at the times of the samples that are there."""
     taps = np.asarray(node.taps)
     runs = runs_of(signal, grid_of(node.of), 1 if node.missing == "restart" else len(taps))
-    kind = np.result_type(signal.values.dtype, taps.dtype)
-    result = np.empty(signal.values.shape, dtype=kind)
+    result = np.empty(signal.values.shape, dtype=np.result_type(signal.values.dtype, taps.dtype))
     for which in _length_classes(runs.spans):
+        if len(which) == len(runs):
+            return signal.with_values(_filter_class(signal, runs, taps, node.ahead))
         at = spread(runs.begin[which], runs.counts[which])
-        result[at] = _filter_class(signal, runs, which, at, taps, node.ahead)
+        result[at] = _filter_class(*_some(signal, runs, which, at), taps, node.ahead)
     return signal.with_values(result)
 
 
 def _length_classes(spans: Ints) -> Iterator[Ints]:
     """Runs of about the same length: between two powers of two."""
     classes = np.frexp(spans)[1] if len(spans) else spans
-    for one in np.unique(classes):
+    for one in np.flatnonzero(np.bincount(classes)):
         yield np.flatnonzero(classes == one)
 
 
-def _filter_class(signal: Ragged, runs: Runs, which: Ints, at: Ints, taps: Values, ahead: int) -> Values:
-    counts = runs.counts[which]
-    begin = np.concatenate([[0], np.cumsum(counts)])
-    part = Ragged(begin, signal.times[at], signal.values[at])
-    own = Runs(np.arange(len(which)), begin, runs.first[which], runs.spans[which], runs.index[at])
-    longest = int(own.spans.max())
-    felt = taps[: longest + ahead]  # y[n] of a run of `longest` samples has no use for more
-    if len(felt) <= DIRECT:
-        return _direct(part, own, felt, ahead)
-    return _by_rows(part, own, felt, ahead)
+def _some(signal: Ragged, runs: Runs, which: Ints, at: Ints) -> tuple[Ragged, Runs]:
+    """Some of the runs, each a segment."""
+    begin = np.append(0, np.cumsum(runs.counts[which]))
+    index = None if runs.index is None else runs.index[at]
+    own = Runs(np.arange(len(which)), begin, runs.first[which], runs.spans[which], index)
+    return Ragged(begin, signal.times[at], signal.values[at]), own
 
 
-def _direct(part: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
-    laid = dense(part, runs, len(taps) - 1)
-    columns = [np.convolve(column, taps)[laid.places + ahead] for column in laid.values.T]
-    return np.stack(columns, axis=1)
+def _filter_class(signal: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
+    felt = taps[: int(runs.spans.max()) + ahead]  # y[n] of runs that short has no use for more
+    return (_direct if len(felt) <= DIRECT else _by_rows)(signal, runs, felt, ahead)
 
 
-def _by_rows(part: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
-    longest, rows = int(runs.spans.max()), np.repeat(np.arange(len(runs)), runs.counts)
-    columns = runs.index - np.repeat(runs.first, runs.counts)
-    block = np.zeros((len(runs), longest, part.values.shape[1]), dtype=part.values.dtype)
-    block[rows, columns] = part.values
-    filtered = scipy_signal.oaconvolve(block, taps[None, :, None], axes=1)
-    return filtered[rows, columns + ahead]
+def _direct(signal: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
+    laid = dense(signal, runs, len(taps) - 1 if len(runs) > 1 else 0)
+    columns = [laid.of_samples(np.convolve(column, taps), ahead) for column in laid.values.T]
+    return columns[0][:, None] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _by_rows(signal: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
+    longest = int(runs.spans.max())
+    if len(signal.times) == len(runs) * longest:
+        block = signal.values.reshape(len(runs), longest, -1)
+        return _convolved(block, taps)[:, ahead : ahead + longest].reshape(len(signal.times), -1)
+    rows, columns = np.divmod(runs.places(np.arange(len(runs)) * longest), longest)
+    block = np.zeros((len(runs), longest, signal.values.shape[1]), dtype=signal.values.dtype)
+    block[rows, columns] = signal.values
+    return _convolved(block, taps)[rows, columns + ahead]
+
+
+def _convolved(block: Values, taps: Values) -> Values:
+    if block.shape[0] == block.shape[2] == 1:
+        return scipy_signal.oaconvolve(block[0, :, 0], taps)[None, :, None]
+    return scipy_signal.oaconvolve(block, taps[None, :, None], axes=1)

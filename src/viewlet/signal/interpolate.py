@@ -16,6 +16,8 @@ from viewlet.signal.ragged import FOREVER, Ints, Mask, Ragged, Spans, Values, sp
 
 def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
     """The samples within spans."""
+    if node.policy.kind == "none":
+        return _on_beat(node, readings)
     segments = readings.segments
     last = np.full(len(readings.times), -FOREVER)
     last[:-1] = np.where(_bridged(node.policy, readings, segments), readings.times[1:], -FOREVER)
@@ -23,13 +25,40 @@ def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
     stop = np.minimum(np.maximum(last, readings.times + 1), np.repeat(spans.stop, readings.lengths))
     first = -((node.offset - start) // node.period)  # the first beat at or after the reading
     counts = np.maximum(-((node.offset - stop) // node.period) - first, 0)
-    reading = np.repeat(np.arange(len(counts)), counts)
     times = spread(first, counts) * node.period + node.offset
-    values = readings.values[reading]
-    between = np.flatnonzero(times != readings.times[reading])
+    at = np.repeat(np.arange(len(counts)), counts)
+    return Ragged.of(segments[at], len(readings), times, _values(node.policy, readings, at, times))
+
+
+def _values(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values:
+    """The value at each time, which is that of the reading at a position, or after it."""
+    values = readings.values[at]
+    if policy.kind == "last":
+        return values
+    since = times - readings.times[at]
+    if policy.kind == "linear":
+        return values + _slopes(readings)[at] * since[:, None]
+    between = np.flatnonzero(since)
     if len(between):
-        values[between] = _estimate(node.policy, readings, reading[between], times[between])
-    return Ragged.of(segments[reading], len(readings), times, values)
+        values[between] = _estimate(policy, readings, at[between], times[between])
+    return values
+
+
+def _slopes(readings: Ragged) -> Values:
+    """How much the signal rises for a tick, from each reading to the next."""
+    slopes = np.zeros_like(readings.values)
+    slopes[:-1] = np.diff(readings.values, axis=0) / np.maximum(np.diff(readings.times), 1)[:, None]
+    return slopes
+
+
+def _on_beat(node: Sample, readings: Ragged) -> Ragged:
+    """The readings on the beat; where all of them are, that is seen without dividing."""
+    starts = readings.offsets[:-1][readings.lengths > 0]
+    regular = np.diff(readings.times) == node.period
+    regular[starts[1:] - 1] = True
+    if regular.all() and not ((readings.times[starts] - node.offset) % node.period).any():
+        return readings
+    return readings.filter((readings.times - node.offset) % node.period == 0)
 
 
 def _bridged(policy: Policy, readings: Ragged, segments: Ints) -> Mask:
@@ -37,8 +66,6 @@ def _bridged(policy: Policy, readings: Ragged, segments: Ints) -> Mask:
     near = np.diff(segments) == 0
     if policy.max_gap is not None:
         near &= np.diff(readings.times) <= policy.max_gap
-    if policy.kind == "none":
-        return np.zeros_like(near)
     bridged = near.copy()
     for i in range(1, policy.before):
         bridged[i:] &= near[:-i]
@@ -53,41 +80,36 @@ def _estimate(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values
     """The values at some times, each right after the reading `at` a position."""
     if policy.kind == "constant":
         return np.full((len(at), *readings.values.shape[1:]), policy.value)
-    around = at[:, None] + np.arange(1 - policy.before, policy.after + 1)
-    known = readings.values[around]
-    since = (readings.times[around] - times[:, None]).astype(np.float64)  # times, seen from the one that is asked for
-    if policy.kind == "user":
-        assert policy.function is not None
-        columns = [policy.function(since, known[:, :, channel]) for channel in range(known.shape[2])]
-        return np.stack(columns, axis=1)
-    return POLYNOMIALS[policy.kind](since, known)
+    around = [at + i for i in range(1 - policy.before, policy.after + 1)]
+    known = [readings.values[places] for places in around]
+    since = [(readings.times[places] - times).astype(np.float64) for places in around]  # as seen from what is asked for
+    if policy.kind != "user":
+        return ESTIMATES[policy.kind](since, known)
+    assert policy.function is not None
+    at_once = np.stack(since, axis=1)
+    columns = [policy.function(at_once, np.stack(part, axis=1)) for part in zip(*(k.T for k in known), strict=True)]
+    return np.stack(columns, axis=1)
 
 
-def _lagrange(since: Values, known: Values) -> Values:
+def _lagrange(since: list[Values], known: list[Values]) -> Values:
     """The polynomial through all points, where the time is 0."""
-    result = np.zeros(known.shape[::2], dtype=known.dtype)
-    for i in range(since.shape[1]):
-        weight = np.ones(len(since))
-        for j in range(since.shape[1]):
+    result = np.zeros_like(known[0])
+    for i, values in enumerate(known):
+        weight = np.ones(len(values))
+        for j, other in enumerate(since):
             if i != j:
-                weight *= -since[:, j] / (since[:, i] - since[:, j])
-        result += weight[:, None] * known[:, i]
+                weight *= -other / (since[i] - other)
+        result += weight[:, None] * values
     return result
 
 
-def _linear(since: Values, known: Values) -> Values:
-    share = -since[:, 0] / (since[:, 1] - since[:, 0])
-    return known[:, 0] + (known[:, 1] - known[:, 0]) * share[:, None]
+def _step(since: list[Values], known: list[Values]) -> Values:
+    return np.where((since[1] < -since[0])[:, None], known[1], known[0])
 
 
-def _step(since: Values, known: Values) -> Values:
-    return np.where((since[:, 1] < -since[:, 0])[:, None], known[:, 1], known[:, 0])
-
-
-POLYNOMIALS: dict[str, Callable[[Values, Values], Values]] = {
-    "last": lambda since, known: known[:, 0],
+ESTIMATES: dict[str, Callable[[list[Values], list[Values]], Values]] = {
     "step": _step,
-    "linear": _linear,
     "quadratic": _lagrange,
     "cubic": _lagrange,
 }
+"""From the times of readings, seen from the one that is asked for, and their values."""

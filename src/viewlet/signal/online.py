@@ -66,6 +66,7 @@ def evaluate_all(node: Node, readings: Mapping[Source, Series]) -> Series:
     """A pipeline over all readings, from scratch."""
     online = Online(node)
     online.readings = dict(readings)
-    groups = np.unique(np.concatenate([series.groups for series in readings.values()]))
+    parts = [series.each_group() for series in readings.values()]
+    groups = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
     found = evaluate(node, Spans.everything(groups), online)
     return Series(groups[found.segments], found.times, found.values)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from viewlet.errors import EvaluationError
+from viewlet.signal.kinds import kind_of
 from viewlet.signal.nodes import Combine, Modulate, Scale, Select, Wave, Where
-from viewlet.signal.ragged import Ints, Ragged, Values
+from viewlet.signal.ragged import FOREVER, Ints, Ragged, Values
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
@@ -66,20 +67,39 @@ def at_times(wave: Wave, times: Ints) -> Values:
 
 def combine(node: Combine, left: Ragged, right: Ragged) -> Ragged:
     """Both at the times that both have."""
+    grid = kind_of(node.left).grid
+    period = 1 if grid is None else grid.period
     if np.array_equal(left.offsets, right.offsets) and np.array_equal(left.times, right.times):
         at, to = np.arange(len(left.times)), np.arange(len(right.times))
     else:
-        at, to = common(left, right)
+        at, to = common(left, right, period)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = OPERATORS[node.operator](left.values[at], right.values[to])
     return Ragged.of(left.segments[at], len(left), left.times[at], values)
 
 
-def common(left: Ragged, right: Ragged) -> tuple[Ints, Ints]:
-    """Where both have the same segment and time."""
-    segments = np.concatenate([left.segments, right.segments])
-    times = np.concatenate([left.times, right.times])
-    order = np.lexsort((times, segments))  # stable: of two that are equal, the left one comes first
-    twice = (np.diff(times[order]) == 0) & (np.diff(segments[order]) == 0)
-    at = np.flatnonzero(twice)
-    return order[at], order[at + 1] - len(left.times)
+def common(left: Ragged, right: Ragged, period: int = 1) -> tuple[Ints, Ints]:
+    """Where both have the same segment and time, if all times are whole periods apart."""
+    base, size = _places(left, right, period)
+    at, to = (np.repeat(base, one.lengths) + one.times // period for one in (left, right))
+    if size > 4 * (len(at) + len(to)):
+        found = np.searchsorted(to, at)
+        found[found == len(to)] = 0
+        met = np.flatnonzero(to[found] == at) if len(to) else found[:0]
+        return met, found[met]
+    where = np.full(size, -1)
+    where[to] = np.arange(len(to))
+    found = where[at]
+    met = np.flatnonzero(found >= 0)
+    return met, found[met]
+
+
+def _places(left: Ragged, right: Ragged, period: int) -> tuple[Ints, int]:
+    """What to add to the indexes of each segment, so that those of all segments are different; and how many there are."""
+    first, last = np.full(len(left), FOREVER), np.full(len(left), -FOREVER)
+    for one in (left, right):
+        there = np.flatnonzero(one.lengths)
+        first[there] = np.minimum(first[there], one.times[one.offsets[there]] // period)
+        last[there] = np.maximum(last[there], one.times[one.offsets[there + 1] - 1] // period)
+    widths = np.maximum(last - first + 1, 0)
+    return np.cumsum(widths) - widths - first, int(widths.sum())

@@ -7,6 +7,7 @@ all segments at once, so that a hundred thousand groups cost a few calls of NumP
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def later(times: Ints, by: int | Ints) -> Ints:
     return np.where(np.abs(times) >= LATEST, times, times + by)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ragged:
     """Samples of segments: those of segment i are at offsets[i] to offsets[i + 1], in the order of their times."""
 
@@ -71,7 +72,7 @@ class Ragged:
     def lengths(self) -> Ints:
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def segments(self) -> Ints:
         """The segment of each sample."""
         return np.repeat(np.arange(len(self)), self.lengths)
@@ -85,10 +86,9 @@ class Ragged:
 
     def restrict(self, spans: Spans) -> Ragged:
         """The samples within spans, one for each segment."""
-        lengths = self.lengths
-        inside = self.times >= np.repeat(spans.start, lengths)
-        inside &= self.times < np.repeat(spans.stop, lengths)
-        return self.filter(inside)
+        start = bisect(self.times, self.offsets[:-1], self.offsets[1:], spans.start)
+        stop = bisect(self.times, start, self.offsets[1:], spans.stop)
+        return self if int((stop - start).sum()) == len(self.times) else pieces(self.times, self.values, start, stop)
 
     def with_values(self, values: Values) -> Ragged:
         return Ragged(self.offsets, self.times, values)
@@ -114,3 +114,31 @@ def spread(start: Ints, counts: Ints) -> Ints:
     """start[0], start[0] + 1, … so many as counts[0] says, then those of start[1], and so on."""
     before = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(start - before, counts)
+
+
+def bisect(times: Ints, low: Ints, high: Ints, wanted: Ints) -> Ints:
+    """The first position from low on whose time is not before the wanted one, or high: of all ranges at once."""
+    result = high.copy()
+    open_ = np.flatnonzero(low < high)
+    open_ = open_[times[high[open_] - 1] >= wanted[open_]]  # else all of them are before
+    at_once = times[low[open_]] >= wanted[open_]
+    result[open_[at_once]] = low[open_[at_once]]
+    open_ = open_[~at_once]
+    low, high, wanted = low[open_], high[open_] - 1, wanted[open_]
+    while (high - low > 1).any():  # times[low] is before, times[high] is not
+        middle = (low + high) >> 1
+        before = times[middle] < wanted
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    result[open_] = high
+    return result
+
+
+def pieces(times: Ints, values: Values, start: Ints, stop: Ints) -> Ragged:
+    """Pieces of arrays as segments; those that lie one after the other need no copy."""
+    counts = stop - start
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    if (start[1:] == stop[:-1]).all() and len(start):
+        whole = slice(int(start[0]), int(stop[-1]))
+        return Ragged(offsets, times[whole], values[whole])
+    at = spread(start, counts)
+    return Ragged(offsets, times[at], values[at])

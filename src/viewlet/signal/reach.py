@@ -139,12 +139,12 @@ def is_bounded(node: Node) -> bool:
 
 
 def lookbacks(node: Node, tolerance: float) -> dict[Scan, int]:
-    """How many samples before the newest reading the operators above each scan read: there its state is wanted."""
+    """How many samples before the last one each scan begins anew when a reading comes: there its state is wanted."""
     reached = carry(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))
     wanted, found = {node: reached[node]}, {}
     for one in reversed(in_order(node)):
         if isinstance(one, Iir | Feedback):
-            before = reached[one].start[0] - wanted[one].start[0]
+            before = reached[one.of].stop[0] - 1 - wanted[one].start[0]
             found[one] = int(-(-before // grid_of(one).period))
         below = needs(one, wanted[one], _nearby)
         for child in children(one):

@@ -92,7 +92,7 @@ def scan(node: Scan, signal: Ragged, resume: States, lookback: int) -> tuple[Rag
     filtered = np.zeros(laid.values.shape, dtype=laid.values.dtype)
     last = _before_end(runs, lookback)
     passed = list(_pieces(node, laid, runs, states, filtered, last))
-    return signal.with_values(filtered[laid.places]), _at_checkpoints(node, grid, runs, passed, last)
+    return signal.with_values(laid.of_samples(filtered)), _at_checkpoints(node, grid, runs, passed, last)
 
 
 def _before_end(runs: Runs, lookback: int) -> Ints:

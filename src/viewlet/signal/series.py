@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from viewlet.signal.kinds import kind_of
 from viewlet.signal.nodes import Node
-from viewlet.signal.ragged import Ints, Mask, Ragged, Spans, Values, spread
+from viewlet.signal.ragged import Ints, Mask, Ragged, Spans, Values, bisect, pieces
+
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +29,22 @@ class Series:
 
     def read(self, spans: Spans) -> Ragged:
         """The samples within spans."""
-        start, stop = self.find(spans.groups, spans.start), self.find(spans.groups, spans.stop)
-        at = spread(start, stop - start)
-        return Ragged(np.concatenate([[0], np.cumsum(stop - start)]), self.times[at], self.values[at])
+        return pieces(
+            self.times, self.values, self.find(spans.groups, spans.start), self.find(spans.groups, spans.stop)
+        )
 
     def find(self, groups: Ints, times: Ints) -> Ints:
-        """The position of the first sample of each group at or after a time, by bisection of all at once."""
-        low = self.groups.searchsorted(groups, "left")
-        high = self.groups.searchsorted(groups, "right")
-        for _ in range(int((high - low).max(initial=0)).bit_length()):
-            open_, middle = low < high, (low + high) // 2
-            before = np.zeros(len(low), dtype=np.bool_)
-            before[open_] = self.times[middle[open_]] < times[open_]
-            low, high = np.where(before, middle + 1, low), np.where(open_ & ~before, middle, high)
-        return low
+        """The position of the first sample of each group at or after a time."""
+        low, high = (self.groups.searchsorted(groups, side) for side in SIDES)
+        return bisect(self.times, low, high, times)
+
+    def each_group(self) -> Ints:
+        """The groups that there are."""
+        if len(self.groups) and self.groups[0] == self.groups[-1]:
+            return self.groups[:1]
+        new = np.ones(len(self.groups), dtype=np.bool_)
+        new[1:] = np.diff(self.groups) != 0
+        return self.groups[new]
 
     def filter(self, kept: Mask) -> Series:
         """Some of the samples."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from viewlet.signal.dense import dense, interpolated, runs_of
+from viewlet.signal.dense import Dense, dense, interpolated, runs_of
 from viewlet.signal.kinds import Kind, grid_of, kind_of
 from viewlet.signal.nodes import Running, Windows
 from viewlet.signal.ragged import Ints, Mask, Ragged, Values, spread
 from viewlet.signal.transforms import take_step
 
-BATCH = 1 << 20
+BATCH = 1 << 17
 """Numbers that are taken through the steps at once: enough to make calls cheap, few enough to stay in the caches."""
 
 
@@ -38,8 +38,12 @@ def window(node: Windows, signal: Ragged) -> Ragged:
     """Each window after its steps."""
     frames = cut(node, signal)
     kind = kind_of(node)
-    results = [_through(node, batch) for batch in _batches(frames, node.size)]
-    values = np.concatenate(results) if results else _nothing(kind)
+    values, done = _empty(kind, len(frames.places)), 0
+    for batch in _batches(frames, node.size):
+        for step in node.steps:
+            batch = take_step(step, batch)
+        values[done : done + len(batch)] = batch
+        done += len(batch)
     return Ragged.of(frames.segments, len(signal), frames.times, values)
 
 
@@ -60,13 +64,15 @@ def cut(node: Windows | Running, signal: Ragged) -> Frames:
     is_next = np.zeros(len(run), dtype=np.bool_)
     is_next[1:] = np.diff(run) == 0
     frames = Frames(values, places, runs.segments[run], times, is_next)
-    return _between_samples(frames, laid.places, node.size) if gaps == "interpolate" else frames
+    return _between_samples(frames, laid, node.size) if gaps == "interpolate" else frames
 
 
-def _between_samples(frames: Frames, present: Ints, size: int) -> Frames:
+def _between_samples(frames: Frames, laid: Dense, size: int) -> Frames:
     """The windows whose first and last samples are there."""
+    if laid.places is None:
+        return frames
     known = np.zeros(len(frames.values), dtype=np.bool_)
-    known[present] = True
+    known[laid.places] = True
     kept = known[frames.places] & known[frames.places + size - 1]
     return Frames(frames.values, frames.places[kept], frames.segments[kept], frames.times[kept], frames.is_next[kept])
 
@@ -84,21 +90,15 @@ def _batches(frames: Frames, size: int) -> Iterator[Values]:
             yield frames.values[places[:, None] + np.arange(size)].swapaxes(1, 2)
 
 
-def _through(node: Windows, batch: Values) -> Values:
-    for step in node.steps:
-        batch = take_step(step, batch)
-    return np.array(batch) if not node.steps else batch
-
-
-def _nothing(kind: Kind) -> Values:
-    shape = (0, len(kind.channels)) if kind.width is None else (0, len(kind.channels), kind.width)
-    return np.zeros(shape, dtype=np.complex128 if kind.is_complex else np.float64)
+def _empty(kind: Kind, count: int) -> Values:
+    shape = (count, len(kind.channels)) if kind.width is None else (count, len(kind.channels), kind.width)
+    return np.empty(shape, dtype=np.complex128 if kind.is_complex else np.float64)
 
 
 def run_windows(node: Running, signal: Ragged) -> Ragged:
     """Each window from the one before it by `update`, the first of a run by `recompute`; all groups move together."""
     frames, kind = cut(node, signal), kind_of(node)
-    result = np.array(np.broadcast_to(_nothing(kind).sum(axis=0), (len(frames.places), *_nothing(kind).shape[1:])))
+    result = _empty(kind, len(frames.places))
     starts = np.flatnonzero(~frames.is_next)
     lengths = np.diff(np.concatenate([starts, [len(frames.places)]]))
     for level in range(int(lengths.max(initial=0))):
