@@ -325,11 +325,12 @@ class Database(FlowMethods, SignalMethods):
         table of that name: long, or `wide`. The rest are those of `MatrixProgram.start`.
         """
         from viewlet.matrix.tables.create import create_matrix
+        from viewlet.matrix.tables.define import Wanted
         from viewlet.matrix.tables.settings import settings_of
 
-        settings = settings_of(dtype, tolerance, probes, options)
+        wanted = Wanted(name, program, inputs, outputs, wide, settings_of(dtype, tolerance, probes, options))
         with self._warehouse.writing():
-            return create_matrix(self._warehouse, name, program, inputs, outputs, wide, settings, progress or log.info)
+            return create_matrix(self._warehouse, wanted, progress or log.info)
 
     def rebuild(self, name: str) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.

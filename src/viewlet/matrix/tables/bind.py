@@ -27,11 +27,12 @@ def axis_of(dim: Dim) -> str | None:
     return str(dim) if isinstance(dim, int) else symbol_of(dim)
 
 
-def axis_kinds(program: Program, inputs: tuple[Input, ...], schemas: Schemas) -> dict[str, AxisKind]:
-    """What labels each axis has, agreed on by all matrices that have it."""
-    kinds = {
-        str(d): AxisKind(BIGINT, tuple(range(d))) for s in shapes_in(program).values() for d in s if isinstance(d, int)
-    }
+def axis_kinds(
+    program: Program, inputs: tuple[Input, ...], schemas: Schemas, columns: Mapping[str, AxisKind]
+) -> dict[str, AxisKind]:
+    """What labels each axis has, agreed on by all matrices that have it; some are known to be columns of tables."""
+    sizes = {d for shape in shapes_in(program).values() for d in shape if isinstance(d, int)}
+    kinds = {**{str(size): AxisKind(BIGINT, tuple(range(size))) for size in sizes}, **columns}
     said: dict[str, str] = {}
     for given in inputs:
         for axis, kind in zip(given.axes, _kinds_of(given, schemas), strict=True):

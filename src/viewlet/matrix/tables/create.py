@@ -1,35 +1,60 @@
-"""Making a matrix program of a warehouse, filled from what its tables hold, in one commit."""
+"""Making a matrix program of a warehouse, with the views of sums that it needs: all of it in one commit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from viewlet.errors import WrongArgument, shortened
 from viewlet.matrix.program import MatrixProgram
-from viewlet.matrix.tables.define import define_matrix
-from viewlet.matrix.tables.settings import Settings
-from viewlet.warehouse.fill import Progress, create
+from viewlet.matrix.tables.define import Wanted, define_matrix
+from viewlet.matrix.tables.moments import is_query, moments_query
+from viewlet.matrix.tables.resolve import number_columns, refuse_names, table_named
+from viewlet.matrix.tables.sums import Summed, summed
+from viewlet.plan.types import Field
+from viewlet.views.define import define
+from viewlet.views.view import View
+from viewlet.warehouse.fill import Progress, create, fill_views
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
-def create_matrix(
-    warehouse: Warehouse,
-    name: str,
-    program: Any,
-    given: Mapping[str, Any],
-    outputs: Sequence[str] | None,
-    is_wide: bool,
-    settings: Settings,
-    progress: Progress,
-) -> int:
+def create_matrix(warehouse: Warehouse, wanted: Wanted, progress: Progress) -> int:
     """Make it; the number of the epoch that did it."""
-    if not isinstance(program, MatrixProgram):
+    if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(
-            f"the program of {name} is {shortened(program)}, a {type(program).__name__}",
+            f"the program of {wanted.name} is {shortened(wanted.program)}, a {type(wanted.program).__name__}",
             hint='viewlet.matrix.program(function, X=("n", 3), …)',
         )
-    warehouse.catalog.refuse_taken(name)
-    return create(warehouse, define_matrix(warehouse, name, program, given, outputs, is_wide, settings), progress)
+    catalog = warehouse.catalog
+    catalog.refuse_taken(wanted.name)
+    refuse_names([i.name for i in wanted.program.source.inputs], wanted.given)
+    sums = summed(wanted.name, wanted.program.source, wanted.given)
+    views = _moments(warehouse, sums)
+    schemas = {**catalog.schemas(), **{view.name: view.fields for view in views}}
+    made = define_matrix(wanted, sums, schemas, warehouse.next_position() + len(views))
+    if not views:
+        return create(warehouse, made, progress)
+    with warehouse.store.begin() as transaction:
+        record = fill_views(warehouse, transaction, [*views, made], {}, progress)
+        return transaction.commit({**record, "kind": "create matrix", "name": made.name})
+
+
+def _moments(warehouse: Warehouse, sums: Summed) -> list[View]:
+    """The views of sums, ready to be filled."""
+    views = []
+    for place, (name, (table, columns)) in enumerate(sums.views.items()):
+        warehouse.catalog.refuse_taken(name)
+        view = define(warehouse, name, moments_query(table, _fields(warehouse, table, columns)))
+        views.append(replace(view, position=view.position + place, created=warehouse.store.epoch + 1))
+    return views
+
+
+def _fields(warehouse: Warehouse, table: str, columns: tuple[str, ...]) -> list[Field]:
+    """The columns of a table, or of what a query gives."""
+    schemas = warehouse.catalog.schemas()
+    if not is_query(table):
+        return number_columns(*table_named(table, schemas), columns)
+    with warehouse.sessions.analysed(table, schemas) as analysis:
+        return number_columns("the query", analysis.columns, columns)

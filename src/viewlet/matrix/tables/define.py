@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from viewlet import arguments
 from viewlet.errors import UnknownName
@@ -14,33 +15,34 @@ from viewlet.matrix.sizes import Shape, show_shape
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.bind import axes_of, axis_kinds, axis_of, refuse_slices
 from viewlet.matrix.tables.inputs import Input
-from viewlet.matrix.tables.resolve import Schemas, sources_of
+from viewlet.matrix.tables.resolve import Schemas, resolved
 from viewlet.matrix.tables.results import Results
 from viewlet.matrix.tables.settings import Settings
+from viewlet.matrix.tables.sums import Summed
 from viewlet.matrix.tables.view import MatrixView
 
-if TYPE_CHECKING:
-    from viewlet.warehouse.warehouse import Warehouse
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks for: a program, where its matrices come from, and which outputs are shown how."""
+
+    name: str
+    program: MatrixProgram
+    given: Mapping[str, Any]
+    outputs: Sequence[str] | None
+    is_wide: bool
+    settings: Settings
 
 
-def define_matrix(
-    warehouse: Warehouse,
-    name: str,
-    program: MatrixProgram,
-    given: Mapping[str, Any],
-    outputs: Sequence[str] | None,
-    is_wide: bool,
-    settings: Settings,
-    more: Schemas | None = None,
-) -> MatrixView:
-    """The program over its tables, checked, without creating anything; `more` are tables that are yet to be."""
-    schemas = {**warehouse.catalog.schemas(), **(more or {})}
-    sources = sources_of(program, given, schemas)
-    inputs = tuple(Input(i.name, sources[i.name], axes_of(i.name, i.shape)) for i in program.source.inputs)
-    axes = axis_kinds(program.source, inputs, schemas)
-    refuse_slices(program.source, axes)
-    results = _results(program.source, axes, outputs, is_wide)
-    return MatrixView(name, program, inputs, axes, results, settings, warehouse.next_position())
+def define_matrix(wanted: Wanted, sums: Summed, schemas: Schemas, position: int) -> MatrixView:
+    """The program over its tables, checked, without creating anything."""
+    sources = {i.name: resolved(i.name, sums.sources[i.name], schemas) for i in sums.program.inputs}
+    shapes = {i.name: i.shape for i in (*sums.program.inputs, *wanted.program.source.inputs)}
+    inputs = tuple(Input(name, source, axes_of(name, shapes[name])) for name, source in sources.items())
+    axes = axis_kinds(sums.program, inputs, schemas, sums.columns)
+    refuse_slices(sums.program, axes)
+    results = _results(wanted.program.source, axes, wanted.outputs, wanted.is_wide)
+    return MatrixView(wanted.name, MatrixProgram(sums.program), inputs, axes, results, wanted.settings, position)
 
 
 def _results(program: Program, axes: Mapping[str, AxisKind], outputs: Sequence[str] | None, is_wide: bool) -> Results:

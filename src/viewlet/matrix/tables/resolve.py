@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from viewlet import arguments
 from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
 from viewlet.matrix.factors import Array
 from viewlet.matrix.input_changes import checked
-from viewlet.matrix.program import MatrixProgram
 from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.plan.types import INTEGRAL, Field
 from viewlet.warehouse.catalog import Catalog
@@ -39,33 +38,32 @@ def reads_only_what_is_there(view: MatrixView, catalog: Catalog) -> bool:
     return True
 
 
-def sources_of(program: MatrixProgram, given: Mapping[str, Any], schemas: Schemas) -> dict[str, Source]:
-    """What each input comes from, under the tables' own spellings."""
-    names = [i.name for i in program.source.inputs]
+def refuse_names(names: Sequence[str], given: Collection[str]) -> None:
+    """Every input of a program must be given, and nothing else."""
+    hint = f"its inputs are {', '.join(names)}"
     if missing := [n for n in names if n not in given]:
-        raise UnknownName(f"the program's input {missing[0]} is not given", hint=f"its inputs are {', '.join(names)}")
+        raise UnknownName(f"the program's input {missing[0]} is not given", hint=hint)
     if unknown := [n for n in given if n not in names]:
-        raise UnknownName(f"the program has no input {unknown[0]}", hint=f"its inputs are {', '.join(names)}")
-    return {name: resolved(name, given[name], schemas) for name in names}
+        raise UnknownName(f"the program has no input {unknown[0]}", hint=hint)
 
 
 def resolved(name: str, source: Any, schemas: Schemas) -> Source:
     match source:
         case Wide(table, columns, row):
-            known, fields = _table(table, schemas)
+            known, fields = table_named(table, schemas)
             wanted = arguments.texts(f"the columns of {name}", columns)
-            found = tuple(_number(known, fields, c) for c in wanted)
+            found = tuple(f.name for f in number_columns(known, fields, wanted))
             return Wide(known, found, None if row is None else label_column(known, fields, row).name)
         case Long(table, row, column, value):
-            known, fields = _table(table, schemas)
+            known, fields = table_named(table, schemas)
             return Long(
                 known,
                 label_column(known, fields, row).name,
                 label_column(known, fields, column).name,
-                _number(known, fields, value),
+                number_columns(known, fields, [value])[0].name,
             )
         case Moments(table):
-            return replace(source, table=_table(table, schemas)[0])
+            return replace(source, table=table_named(table, schemas)[0])
         case Fixed():
             return source
         case _:
@@ -84,7 +82,7 @@ def _array(name: str, value: Any) -> Array:
     return checked(name, array, (array.shape[0], array.shape[1]), np.float64)
 
 
-def _table(table: str, schemas: Schemas) -> tuple[str, tuple[Field, ...]]:
+def table_named(table: str, schemas: Schemas) -> tuple[str, tuple[Field, ...]]:
     wanted = arguments.text("the table of a matrix", table).lower()
     known = next((n for n in schemas if n.lower() == wanted), None)
     if known is None:
@@ -100,11 +98,13 @@ def _column(table: str, fields: tuple[Field, ...], name: str) -> Field:
     return found
 
 
-def _number(table: str, fields: tuple[Field, ...], name: str) -> str:
-    found = _column(table, fields, name)
-    if not found.type.is_numeric and found.type.name != "boolean":
-        raise UnsupportedQuery(f"{table}.{found.name} is a {found.type}: a matrix takes numbers")
-    return found.name
+def number_columns(table: str, fields: tuple[Field, ...], names: Sequence[str]) -> list[Field]:
+    """The columns of some names, which hold numbers."""
+    found = [_column(table, fields, name) for name in names]
+    for column in found:
+        if not column.type.is_numeric and column.type.name != "boolean":
+            raise UnsupportedQuery(f"{table}.{column.name} is a {column.type}: a matrix takes numbers")
+    return found
 
 
 def label_column(table: str, fields: tuple[Field, ...], name: str) -> Field:
