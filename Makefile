@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-views bench-signal lock clean
+.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -81,6 +81,9 @@ bench-orderbook: $(READY) ## measure the six order-book queries beside first-ord
 
 bench-operators: $(READY) ## windows, min and max, distinct counts and other operators that are no sums, at ten million rows
 	$(BIN)/python -m benchmarks.operators --out docs/operators.md
+
+bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, and batches of rows
+	$(BIN)/python -m benchmarks.matrix
 
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,12 @@ def test_rows_without_a_key_come_from_one_table(tmp_path: Path, spark: Any) -> N
         assert db.table("d").rows() == [(14.0, 2.0)]
         db.delete("t", [(1, 1.0, 2.0), (2, 4.0, 3.0)])
         assert db.table("d").rows() == [(0.0, 0.0)]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_example_runs(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "08_regression.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "week  9: price  -3.5" in shown
+    assert "sure of: one, price, promoted, size" in shown
