@@ -456,3 +456,33 @@ def test_views_over_a_flow_are_fresh_in_the_commit_of_the_run(tmp_path: Path, sp
         assert db.check("total").num_rows == 0
         both = {r["epoch"]: (set(r["tables"]), set(r["views"])) for r in db.flow_trace("counts")}
         assert both[db.status()["epoch"]] == ({"counts_count"}, {"total"})
+
+
+@pytest.mark.spark
+def test_a_view_is_a_stage(tmp_path: Path, spark: Any) -> None:
+    made = counting()
+    made.view("heavy", "SELECT word, n FROM counts_count WHERE n > 1")
+    told = flow.Output("word STRING, n BIGINT, _change_type STRING", table="told")
+
+    @made.row_wise("heavy", {"told": told})
+    def tell(row: Row) -> list[Row]:
+        return [row]
+
+    with viewlet.connect(tmp_path / "w", spark=spark, durability=1000) as db:
+        db.sql("CREATE TABLE words (word STRING)")
+        db.create_flow(made)
+        for words in ("a", "ab", "bbc"):
+            db.insert("words", [(word,) for word in words])
+            db.run_flow("counts")
+        assert sorted(db.table("told").rows()) == sorted(db.table("heavy").rows()) == [("a", 2), ("b", 3)]
+        db.delete("words", [("b",), ("b",)])
+        db.run_flow("counts")
+        assert db.table("told").rows() == [("a", 2)]
+        db.create_flow(made, replace=True)
+        db.insert("words", [("c",)])
+        db.run_flow("counts")
+        assert sorted(db.table("told").rows()) == [("a", 2), ("c", 2)]
+        with pytest.raises(viewlet.InUse, match="counts read heavy"):
+            db.drop("heavy")
+        db.drop_flow("counts")
+        assert (db.tables, db.views) == (("words",), ())

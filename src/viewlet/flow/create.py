@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from viewlet.errors import FlowError, InUse
 from viewlet.flow.control import Control, chunk_bag, control_bag
 from viewlet.flow.definition import Flow
-from viewlet.flow.graph import Graph, resolve
+from viewlet.flow.graph import Graph, resolve, tables_of
 from viewlet.flow.stored import find_document, flow_document, load_graph
 from viewlet.store import Transaction
+from viewlet.views.define import define
 from viewlet.warehouse.alter import widen
 from viewlet.warehouse.ddl import make_table
+from viewlet.warehouse.fill import create, drop_views
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
+log = logging.getLogger("viewlet")
+
 
 def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
     """Make a flow, or put it in the place of another, whose states, queues and cursors it takes over."""
+    is_there = flow.name in warehouse.catalog.flows
+    if not (replace and is_there):
+        warehouse.catalog.refuse_taken(flow.name)
+    old = load_graph(warehouse, flow.name) if is_there else None
+    if flow.views:
+        _make_views(warehouse, flow)
     graph = resolve(flow, warehouse.catalog.schemas())
-    old = load_graph(warehouse, graph.name) if replace and graph.name in warehouse.catalog.flows else None
-    if old is None:
-        warehouse.catalog.refuse_taken(graph.name)
     document = flow_document(graph)
     with warehouse.store.begin() as transaction:
-        _place_tables(warehouse, transaction, old, graph)
+        _place_tables(warehouse, transaction, graph.name, graph.tables)
+        _drop_others(warehouse, transaction, graph)
         control = Control.of(graph) if old is None else _taken_over(warehouse, transaction, old, graph)
         control.save(graph.name, transaction)
         transaction.put(f"flow/{graph.name}", document)
         transaction.commit({"kind": "create flow", "name": graph.name})
 
 
-def _place_tables(warehouse: Warehouse, transaction: Transaction, old: Graph | None, graph: Graph) -> None:
-    """Make the tables of a flow; those that an earlier one wrote stay, with more columns if need be."""
-    there = {} if old is None else {t.name: t for t in old.tables}
-    for table in graph.tables:
+def _make_views(warehouse: Warehouse, flow: Flow) -> None:
+    """Make the views of a flow, and before them the tables that they may read; what a crash leaves is found again."""
+    with warehouse.store.begin() as transaction:
+        _place_tables(warehouse, transaction, flow.name, tables_of(flow))
+        transaction.commit({"kind": "create tables", "name": flow.name})
+    for name, query in flow.views.items():
+        there = warehouse.catalog.views.get(name)
+        if there is None or there.statement is None or query not in there.statement:
+            create(warehouse, define(warehouse, name, query), log.info, replace=there is not None)
+
+
+def _place_tables(warehouse: Warehouse, transaction: Transaction, flow: str, tables: Sequence[Table]) -> None:
+    """Make the tables of a flow; those that it wrote before stay, with more columns if need be."""
+    there = {t.name: t for t in warehouse.catalog.tables.values() if t.flow == flow}
+    for table in tables:
         if table.name in there:
             _widen(warehouse, transaction, there[table.name], table)
         else:
             make_table(warehouse.catalog, transaction, table)
-    for name in there.keys() - {t.name for t in graph.tables}:
-        _drop_table(warehouse, transaction, there[name])
+
+
+def _drop_others(warehouse: Warehouse, transaction: Transaction, graph: Graph) -> None:
+    """Drop the tables that a flow wrote before, and writes no more."""
+    written = {t.name for t in graph.tables}
+    for table in warehouse.catalog.tables.values():
+        if table.flow == graph.name and table.name not in written:
+            _refuse_read(warehouse, table.name, {graph.name})
+            _drop_table(transaction, table)
 
 
 def _widen(warehouse: Warehouse, transaction: Transaction, old: Table, new: Table) -> None:
@@ -98,11 +126,16 @@ def follow_rewrite(warehouse: Warehouse, transaction: Transaction, table: str) -
 def drop_flow(warehouse: Warehouse, name: str) -> None:
     """Drop a flow with its state and the tables that it writes, unless views or other flows read them."""
     known, document = find_document(warehouse, name)
+    views = [warehouse.catalog.view(view) for view in document["views"]]
     tables = [warehouse.catalog.table(table) for table in document["writes"]]
     control = Control.load(known, warehouse.store.snapshot())
     with warehouse.store.begin() as transaction:
+        for view in views:
+            _refuse_read(warehouse, view.name, {known, *document["views"]})
+        drop_views(warehouse.catalog, transaction, views)
         for table in tables:
-            _drop_table(warehouse, transaction, table)
+            _refuse_read(warehouse, table.name, {known, *document["views"]})
+            _drop_table(transaction, table)
         for flow, numbers in control.chunks.items():
             for number in numbers:
                 transaction.drop(chunk_bag(known, flow, number))
@@ -111,10 +144,13 @@ def drop_flow(warehouse: Warehouse, name: str) -> None:
         transaction.commit({"kind": "drop flow", "name": known})
 
 
-def _drop_table(warehouse: Warehouse, transaction: Transaction, table: Table) -> None:
-    readers = [*warehouse.catalog.readers(table.name), *warehouse.catalog.flows_reading(table.name, but=table.flow)]
-    if readers:
-        raise InUse(f"{', '.join(readers)} read {table.name}", hint="drop them first")
+def _refuse_read(warehouse: Warehouse, name: str, own: Collection[str]) -> None:
+    catalog = warehouse.catalog
+    if others := [r for r in (*catalog.readers(name), *catalog.flows_reading(name)) if r not in own]:
+        raise InUse(f"{', '.join(others)} read {name}", hint="drop them first")
+
+
+def _drop_table(transaction: Transaction, table: Table) -> None:
     transaction.remove(f"table/{table.name}")
     for bag, _, _ in table.bags():
         transaction.drop(bag)

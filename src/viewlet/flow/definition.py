@@ -119,6 +119,7 @@ class Flow:
         self.backpressure = backpressure
         self.sources: dict[str, SourceDefinition] = {}
         self.stages: dict[str, StageDefinition] = {}
+        self.views: dict[str, str] = {}
 
     def source(self, name: str, *, table: str | None = None, schema: Any = None) -> None:
         """A flow from outside: what changes in a table or view, or rows of a schema that `run_flow` is given.
@@ -132,6 +133,14 @@ class Flow:
             raise FlowError(f"source {name} of flow {self.name} has a table and a schema", hint="give one of them")
         found = name if schema is None and table is None else table
         self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), found, schema)
+
+    def view(self, name: str, query: str) -> None:
+        """A view as a stage: a query over tables, also those that the flow writes; what changes in it is a flow.
+
+        It is created, kept fresh and dropped with the flow.
+        """
+        self.source(name, table=name)
+        self.views[name] = query
 
     def stage(
         self,

@@ -94,6 +94,8 @@ class Graph:
     sources: Mapping[str, Source]
     stages: Mapping[str, Stage]
     backpressure: bool
+    views: tuple[str, ...] = ()
+    """The views that come and go with it."""
 
     @cached_property
     def scheduled(self) -> dict[str, Stage]:
@@ -149,9 +151,20 @@ def resolve(flow: Flow, schemas: Mapping[str, Fields]) -> Graph:
     sources = {name: Source(name, s.table, _source_fields(flow, name, schemas)) for name, s in flow.sources.items()}
     written = _written(flow, sources)
     stages = {name: _stage(flow, definition, written) for name, definition in flow.stages.items()}
-    graph = Graph(flow.name, sources, stages, flow.backpressure)
+    graph = Graph(flow.name, sources, stages, flow.backpressure, tuple(flow.views))
     _check_graph(graph, written)
     return graph
+
+
+def tables_of(flow: Flow) -> list[Table]:
+    """The tables that a flow writes, whatever it reads."""
+    found = []
+    for made in flow.stages.values():
+        fields = {name: read_schema(f"{flow.name}.{name}", how.schema).fields for name, how in made.outputs.items()}
+        outputs = [_output(flow.name, name, how, fields[name]).table for name, how in made.outputs.items()]
+        state = _state(flow.name, made, f"stage {made.name} of flow {flow.name}")
+        found += [table for table in (*outputs, None if state is None else state.table) if table is not None]
+    return found
 
 
 def _source_fields(flow: Flow, name: str, schemas: Mapping[str, Fields]) -> Fields:

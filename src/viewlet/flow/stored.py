@@ -33,6 +33,7 @@ def flow_document(graph: Graph) -> dict[str, Any]:
         "version": VERSION,
         "reads": [s.table for s in graph.sources.values() if s.table is not None],
         "writes": [t.name for t in graph.tables],
+        "views": list(graph.views),
         "stages": list(graph.stages),
         "code": base64.b64encode(code).decode(),
     }

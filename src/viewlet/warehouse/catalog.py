@@ -123,10 +123,10 @@ class Catalog:
         if name.lower() in map(str.lower, self.flows):
             raise NameTaken(f"there is a flow named {name} already", hint="drop it, or replace it")
 
-    def flows_reading(self, name: str, *, but: str = "") -> list[str]:
-        """The flows that read a table or view, all but one."""
+    def flows_reading(self, name: str) -> list[str]:
+        """The flows that read a table or view."""
         read = {flow: {table.lower() for table in document["reads"]} for flow, document in self.flows.items()}
-        return [flow for flow, tables in read.items() if name.lower() in tables and flow != but]
+        return [flow for flow, tables in read.items() if name.lower() in tables]
 
     def refuse_written(self, table: Table) -> None:
         """What a flow writes comes, goes and changes its columns with it."""
