@@ -30,17 +30,17 @@ def compare(db: viewlet.Database, expected: Interpreter) -> None:
         assert Counter(db.table(f"t_{name}").rows()) == as_bag(rows), name
 
 
-def drive(spec: Spec, increments: list[dict[str, list[Row]]]) -> None:
+def drive(spec: Spec, increments: list[dict[str, list[Row]]], runs: int = RUNS, **options: Any) -> None:
     """Run a flow and the interpreter on the same increments; the warehouse is opened anew in between."""
     expected = Interpreter(spec)
     with tempfile.TemporaryDirectory() as folder:
         with viewlet.connect(folder, durability=1000) as db:
             db.create_flow(build(spec))
         for rows in increments:
-            with viewlet.connect(folder, durability=1000) as db:
+            with viewlet.connect(folder, durability=1000, **options) as db:
                 epoch = db.status()["epoch"] + 1
-                db.run_flow("f", rows, runs=RUNS)
-                expected.run(rows, epoch, RUNS)
+                db.run_flow("f", rows, runs=runs)
+                expected.run(rows, epoch, runs)
                 compare(db, expected)
                 refuse_leftovers(db, expected)
 
@@ -59,9 +59,9 @@ def increments_of(spec: Spec) -> st.SearchStrategy[list[dict[str, list[Row]]]]:
     return st.lists(st.fixed_dictionaries(dict.fromkeys(spec.sources, ROWS)), min_size=2, max_size=4)
 
 
-def check_any(data: st.DataObject) -> None:
+def check_any(data: st.DataObject, **options: Any) -> None:
     spec = data.draw(specs())
-    drive(spec, data.draw(increments_of(spec)))
+    drive(spec, data.draw(increments_of(spec)), **options)
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -80,6 +80,12 @@ class Stage:
         return self.form in ("row", "rows")
 
     @property
+    def written_fields(self) -> dict[str, Fields]:
+        """The columns of what it writes: of its outputs, and of its state."""
+        fields = {o.flow: o.fields for o in self.outputs}
+        return fields if self.state is None else {**fields, STATE: self.state.table.fields}
+
+    @property
     def tables(self) -> list[Table]:
         """The tables that it writes."""
         kept = [o.table for o in self.outputs if o.table is not None]

@@ -7,7 +7,7 @@ full outer grouping then those that only the state has, in the order of their ke
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,11 @@ from viewlet.columns.arrays import Positions
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.order import Key, ascending, why_not_order
 from viewlet.columns.rows import Rows, group
+from viewlet.flow.control import Bags
 from viewlet.flow.graph import Stage, StageInput, StageState
 from viewlet.flow.python_rows import python_rows, types_of
 from viewlet.flow.routing import Routed, route
 from viewlet.plan.types import Field
-from viewlet.store import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,63 @@ class Groups:
     inputs: Mapping[str, Grouped]
     state: Grouped | None
 
+    def hashes(self) -> Hashes:
+        """The hashes of the keys in order, each once."""
+        ordered = np.sort(hash_rows(self.keys, self.count))
+        return ordered if (ordered[1:] != ordered[:-1]).all() else np.unique(ordered)
 
-def gather(stage: Stage, read: Mapping[str, Rows], snapshot: Snapshot) -> Groups:
+
+def gather(stage: Stage, read: Mapping[str, Rows], bags: Bags) -> Groups:
     """Route the rows that a run reads, and find the state of their groups."""
-    routed = {i.flow: _route(stage, i, read[i.flow]) for i in stage.inputs if i.flow in read}
-    length = sum(len(r.at) for r in routed.values())
-    keys = _joined(stage.key, [r.keys for r in routed.values()])
-    hashes = hash_rows(keys, length)
-    first, numbers = group(keys, length, hashes)
-    asked, count = _taken(keys, first), len(first)
     if stage.state is None:
-        return Groups(asked, count, _placed(stage, routed, read, numbers, count), None)
-    kept = _candidates(stage.state, _distinct(hashes[first]), snapshot)
-    both = _joined(stage.key, [asked, tuple(kept[name] for name in stage.state.route_by)])
-    found, own = group(both, count + len(kept))  # the keys of the inputs keep their numbers: they come first
-    everything = len(found) if stage.state.grouping == "full outer" else count
-    state = _state(stage.state, kept, own[count:], everything)
-    inputs = _placed(stage, routed, read, numbers, everything)
-    return Groups(_taken(both, found[:everything]), everything, inputs, state)
+        return route_all(stage, read, None)
+    everything = read_all(stage.state, bags) if reads_all(stage.state) else None
+    visited = everything if stage.state.grouping == "full outer" else None
+    groups = route_all(stage, read, visited)
+    kept = look_up(stage.state, groups.hashes(), bags) if everything is None else everything
+    return with_state(stage.state, groups, kept)
+
+
+def reads_all(state: StageState) -> bool:
+    """Whether a run reads all rows of its state: every group is visited, or there is but one."""
+    return state.grouping == "full outer" or not state.route_by
+
+
+def read_all(state: StageState, bags: Bags) -> Rows:
+    """All rows of a state, in the order of their keys."""
+    rows = bags.contents(state.table.name).consolidated().select(state.table.names).expanded()
+    return rows.take(np.lexsort(_by_contents(rows, state.route_by, state.table.fields)))
+
+
+def look_up(state: StageState, hashes: Hashes, bags: Bags) -> Rows:
+    """The rows of a state whose keys have some hashes."""
+    assert state.table.index is not None
+    _, found = bags.contents(state.table.index).lookup(state.route_by, hashes)
+    return found.select(state.table.names).consolidate().expanded()
+
+
+def route_all(stage: Stage, read: Mapping[str, Rows], visited: Rows | None) -> Groups:
+    """The groups of the rows that a run reads, and after them those of the state that it visits, without their state."""
+    routed = {i.flow: _route(stage, i, read[i.flow]) for i in stage.inputs if i.flow in read}
+    parts = [r.keys for r in routed.values()]
+    if visited is not None and stage.state is not None:
+        parts.append(tuple(visited[name] for name in stage.state.route_by))
+    length = sum(len(r.at) for r in routed.values()) + len(visited or ())
+    keys = _joined(stage.key, parts)
+    first, numbers = group(keys, length)
+    return Groups(_taken(keys, first), len(first), _placed(stage, routed, read, numbers, len(first)), None)
+
+
+def with_state(state: StageState, groups: Groups, kept: Rows) -> Groups:
+    """Groups with the rows that they kept; rows that only share a hash with a key are left out."""
+    names = [groups.keys, tuple(kept[name] for name in state.route_by)]
+    both = [pa.concat_arrays([part[at] for part in names]) for at in range(len(groups.keys))]
+    _, numbers = group(both, groups.count + len(kept))  # the groups keep their numbers: they come first
+    return replace(groups, state=_state(state, kept, numbers[groups.count :], groups.count))
 
 
 def _taken(keys: tuple[pa.Array, ...], at: Positions) -> tuple[pa.Array, ...]:
     return tuple(column.take(pa.array(at)) for column in keys)
-
-
-def _distinct(hashes: Hashes) -> Hashes:
-    """Hashes in order, each once."""
-    ordered = np.sort(hashes)
-    return ordered if (ordered[1:] != ordered[:-1]).all() else np.unique(ordered)
 
 
 def _route(stage: Stage, flow: StageInput, rows: Rows) -> Routed:
@@ -109,19 +138,8 @@ def _order(groups: Positions, count: int, keys: Sequence[Key]) -> Positions:
     return np.lexsort((*keys, groups))
 
 
-def _candidates(state: StageState, hashes: Hashes, snapshot: Snapshot) -> Rows:
-    """The state's rows whose keys have some hashes; all of them where each is visited, or has no key."""
-    table = state.table
-    if state.grouping == "full outer" or not state.route_by:
-        rows = snapshot.contents(table.name).consolidated().select(table.names).expanded()
-        return rows.take(np.lexsort(_by_contents(rows, state.route_by, table.fields)))
-    assert table.index is not None
-    _, found = snapshot.contents(table.index).lookup(state.route_by, hashes)
-    return found.select(table.names).consolidate().expanded()
-
-
 def _state(state: StageState, kept: Rows, groups: Positions, count: int) -> Grouped:
-    """The state's rows in their groups; those that only share a hash with a key are left out."""
+    """The state's rows in their groups, in order."""
     inside = np.flatnonzero(groups < count)
     rows, numbers = kept.take(inside), groups[inside]
     is_single = bool((np.bincount(numbers, minlength=1) < 2).all())  # a row for each group needs no order in it

@@ -40,6 +40,11 @@ class ProcessorStage:
     clock: Callable[[], float] = time.time
     __name__: str = field(default="", init=False)
 
+    @property
+    def keeps_time(self) -> bool:
+        """Whether all groups have one time."""
+        return self.time_mode != "none"
+
     def __call__(self, keys: pa.Table, inputs: dict[str, pa.Table], state: pa.Table) -> dict[str, list[Any]]:
         """One run."""
         names = list(zip(*(keys[name].to_pylist() for name in self.key), strict=True))

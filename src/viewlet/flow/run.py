@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, FlowUnfinished, UnknownName
+from viewlet.flow.cluster import can_share, translate_on_spark
 from viewlet.flow.control import Control
 from viewlet.flow.effects import Effects, read_inputs, replace_state
-from viewlet.flow.graph import Graph, Source
+from viewlet.flow.graph import Graph, Source, Stage
 from viewlet.flow.groups import gather
 from viewlet.flow.scheduler import Turn, next_turn
-from viewlet.flow.translate import translate_groups
+from viewlet.flow.translate import Translated, translate_groups
 from viewlet.flow.words import STATE
 from viewlet.source.intake import to_arrow
+from viewlet.store import Snapshot
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ log = logging.getLogger("viewlet")
 SOURCES = "sources"
 """What the trace calls a reading of the sources."""
 ROUNDS = 10_000
+_ROW_BY_ROW = 10
+"""How many times more a row costs where Python handles each, for the choice of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +129,25 @@ class Running:
         stage, decision, snapshot = turn.stage, turn.decision, self.warehouse.store.snapshot()
         control = self.control.stages[stage.name]
         read = read_inputs(self.graph.name, stage, decision, control, snapshot)
-        groups = gather(stage, read, snapshot)
-        written = translate_groups(f"stage {stage.name} of flow {self.graph.name}", stage, groups)
+        engine, done = self._translate(stage, read, snapshot)
         effects = Effects(self.graph, self.control, snapshot)
-        if stage.state is not None and groups.state is not None:
-            replace_state(effects.changes(stage.state.table), groups.state.rows, written.pop(STATE))
+        if stage.state is not None and done.old is not None:
+            replace_state(effects.changes(stage.state.table), done.old, done.written[STATE])
         control.runs, control.since, control.runnable_state = control.runs + 1, None, decision.state
-        effects.write_all(stage, written, control.runs)
+        effects.write_all(stage, done.written, control.runs)
         rows_in = {flow: len(rows) for flow, rows in read.items()}
-        effects.commit(self.warehouse, {"stage": stage.name, "read": rows_in, "why": turn.why}, started)
+        record = {"stage": stage.name, "read": rows_in, "why": turn.why, "translated_on": engine}
+        effects.commit(self.warehouse, record, started)
         self.counts[stage.name] += 1
+
+    def _translate(self, stage: Stage, read: dict[str, Rows], snapshot: Snapshot) -> tuple[str, Translated]:
+        """Call a stage's function for all groups, in process or on Spark; on which."""
+        where = f"stage {stage.name} of flow {self.graph.name}"
+        calls = _ROW_BY_ROW if stage.form == "group" else 1
+        _, choice = self.warehouse.choose(calls * sum(map(len, read.values())), 1)
+        if choice.engine == "spark" and can_share(stage):
+            return "spark", translate_on_spark(self.warehouse, where, stage, read, snapshot)
+        return "inproc", translate_groups(where, stage, gather(stage, read, snapshot))
 
 
 def run_flow(warehouse: Warehouse, graph: Graph, given: Mapping[str, Any], bounds: Bounds) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -12,10 +13,10 @@ from viewlet.columns.arrays import from_numpy
 from viewlet.columns.python_values import python_values
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, RejectedEpoch, shortened
-from viewlet.flow.graph import Fields, Stage
+from viewlet.flow.graph import Stage
 from viewlet.flow.groups import Grouped, Groups
 from viewlet.flow.python_rows import Row, python_rows, types_of
-from viewlet.flow.words import GROUP, STATE
+from viewlet.flow.words import GROUP
 from viewlet.plan.types import Field
 from viewlet.source.intake import to_arrow
 
@@ -23,15 +24,21 @@ Written = dict[str, Rows]
 """What a stage writes to each of its outputs, and to its state."""
 
 
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """What a run writes, and the rows of the state in whose place it puts some."""
+
+    written: Written
+    old: Rows | None
+
+
 class Collected:
     """What the calls of one run have given so far."""
 
     def __init__(self, where: str, stage: Stage) -> None:
         self.where, self.stage = where, stage
-        self.fields: dict[str, Fields] = {o.flow: o.fields for o in stage.outputs}
+        self.fields = stage.written_fields
         self.only = stage.outputs[0].flow if len(stage.outputs) == 1 and stage.state is None else None
-        if stage.state is not None:
-            self.fields[STATE] = stage.state.table.fields
         self.lists: dict[str, list[Any]] = {flow: [] for flow in self.fields}
         self.tables: dict[str, list[Any]] = {flow: [] for flow in self.fields}
 
@@ -90,13 +97,13 @@ class _Noting:
             error.add_note(f"raised in {self.where}{self.key}; nothing of the run was committed")
 
 
-def translate_groups(where: str, stage: Stage, groups: Groups) -> Written:
+def translate_groups(where: str, stage: Stage, groups: Groups) -> Translated:
     """Call a stage that is routed by keys."""
     collected = Collected(where, stage)
     call = _call_once if stage.form == "arrow" else _call_each
     with _Noting(where) as noting:
         call(stage, groups, collected, noting)
-    return collected.written()
+    return Translated(collected.written(), None if groups.state is None else groups.state.rows)
 
 
 def translate_rows(where: str, stage: Stage, rows: Rows) -> Written:

@@ -82,7 +82,7 @@ class SparkEngine:
     def _finish(self, frame: DataFrame, parts: int, step: PreparedStep, run: ProgramRun) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
         task = Task.finishing(self.root, parts, run.layout(step), step.map.sums)
-        with _tasks_errors():
+        with tasks_errors():
             done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
@@ -202,7 +202,7 @@ def _each_partition(frame: DataFrame, parts: int, task: Task, schema: str) -> Da
 
 
 @contextmanager
-def _tasks_errors() -> Iterator[None]:
+def tasks_errors() -> Iterator[None]:
     """An error that a task raised, as the error that it is."""
     from pyspark.errors import PythonException
 
@@ -220,7 +220,7 @@ def _tasks_errors() -> Iterator[None]:
 
 
 def _collected(frame: DataFrame) -> Rows:
-    with _tasks_errors():
+    with tasks_errors():
         table = frame.toArrow()
     pieces = [rows for data in table["data"].to_pylist() if len(rows := unpack(data))]
     return Rows.concat(pieces) if pieces else Rows({}, np.zeros(0, dtype=np.int64))

@@ -1,0 +1,68 @@
+"""On Spark, flows do what they do in process, and what the model says; state is looked up where it is."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from workloads.flows.crawl import crawl, crawl_queue
+from workloads.flows.people import PEOPLE, who_is_who
+
+import viewlet
+from tests.flow.test_model import check_any
+from tests.flow.test_programs import persons_of, queue_of
+from viewlet import flow
+
+pytestmark = pytest.mark.spark
+
+
+def test_the_crawl_queue_on_spark(tmp_path: Path, spark: Any) -> None:
+    rng = random.Random(5)
+    crawls = []
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark", durability=1000) as db:
+        db.create_flow(crawl_queue())
+        for _ in range(2):
+            crawls.append(crawl(rng, 30, 6, 4))
+            db.run_flow("crawl", {"pages": crawls[-1]})
+            assert dict(db.table("crawl_queue").rows()) == pytest.approx(queue_of(crawls))
+        runs = [run for run in db.flow_trace("crawl") if run["stage"] != "sources"]
+        assert {run["translated_on"] for run in runs} == {"spark"}
+
+
+def test_what_a_function_raises_on_spark_is_told(tmp_path: Path, spark: Any) -> None:
+    made = flow.Flow("fails")
+    made.source("rows", schema="k BIGINT")
+
+    @made.stage(inputs={"rows": "k"}, state=flow.State("k BIGINT", route_by="k"))
+    def divide(key: int, inputs: Any, state: Any) -> Any:
+        yield "state", (1 // key,)
+
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark", durability=1000) as db:
+        db.create_flow(made)
+        with pytest.raises(viewlet.FlowError, match=r"stage divide of flow fails failed: ZeroDivisionError.*key 0"):
+            db.run_flow("fails", {"rows": [(1,), (0,)]})
+        assert len(db.table("fails_divide")) == 0
+
+
+@pytest.mark.slow
+def test_people_on_spark(tmp_path: Path, spark: Any) -> None:
+    rng = random.Random(4)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark", durability=1000) as db:
+        db.create_table("people", PEOPLE, primary_key="id")
+        db.create_flow(who_is_who())
+        for _ in range(4):
+            keys = rng.sample(range(20), 8)
+            db.upsert("people", [(key, "n", f"m{rng.randrange(8)}", f"p{rng.randrange(8)}") for key in keys])
+            db.run_flow("who")
+            assert dict(db.table("persons").rows()) == persons_of(db.table("people").rows())
+
+
+@pytest.mark.slow
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_flows_on_spark_do_what_the_model_says(spark: Any, data: st.DataObject) -> None:
+    check_any(data, runs=5, spark=spark, engine="spark")
