@@ -484,5 +484,9 @@ def test_a_view_is_a_stage(tmp_path: Path, spark: Any) -> None:
         assert sorted(db.table("told").rows()) == [("a", 2), ("c", 2)]
         with pytest.raises(viewlet.InUse, match="counts read heavy"):
             db.drop("heavy")
+        with pytest.raises(viewlet.InUse, match="counts read heavy, whose change feed would begin anew"):
+            db.rebuild("heavy")
+        with pytest.raises(viewlet.InUse, match="counts read heavy"):
+            db.create_view("heavy", "SELECT word, n FROM counts_count", replace=True)
         db.drop_flow("counts")
         assert (db.tables, db.views) == (("words",), ())

@@ -50,8 +50,10 @@ def _make_views(warehouse: Warehouse, flow: Flow) -> None:
         transaction.commit({"kind": "create tables", "name": flow.name})
     for name, query in flow.views.items():
         there = warehouse.catalog.views.get(name)
-        if there is None or there.statement is None or query not in there.statement:
-            create(warehouse, define(warehouse, name, query), log.info, replace=there is not None)
+        if there is None:
+            create(warehouse, define(warehouse, name, query), log.info)
+        elif there.statement is None or query not in there.statement:
+            raise FlowError(f"view {name} of flow {flow.name} has another query", hint="give the new one another name")
 
 
 def _place_tables(warehouse: Warehouse, transaction: Transaction, flow: str, tables: Sequence[Table]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -46,7 +46,7 @@ class Collected:
         """What one call gave."""
         if given is None:
             return
-        if isinstance(given, Mapping):
+        if isinstance(given, dict):
             for flow, rows in given.items():
                 self._rows(self._known(flow), rows)
         elif self.only is not None:
@@ -58,16 +58,16 @@ class Collected:
                 self.lists[self._known(pair[0])].append(pair[1])
 
     def _rows(self, flow: str, rows: Any) -> None:
-        if isinstance(rows, pa.Table | pa.RecordBatch) or hasattr(rows, "__arrow_c_stream__"):
+        if hasattr(rows, "__arrow_c_stream__"):
             self.tables[flow].append(rows)
         else:
             self.lists[flow].extend(rows)
 
     def _known(self, flow: Any) -> str:
-        if flow not in self.fields:
+        if not isinstance(flow, str) or flow not in self.fields:
             there = ", ".join(self.fields) or "none"
             raise FlowError(f"{self.where} writes to {shortened(flow)}", hint=f"its outputs: {there}")
-        return str(flow)
+        return flow
 
     def written(self) -> Written:
         """The rows of each flow, of the types that were declared."""
@@ -87,14 +87,17 @@ class _Noting:
     """Says in which call an exception was raised; the exception stays what it is."""
 
     def __init__(self, where: str) -> None:
-        self.where, self.key = where, ""
+        self.where = where
+        self.at: tuple[str, Any] | None = None
+        """What is being processed: a key or a row."""
 
     def __enter__(self) -> _Noting:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is not None:
-            error.add_note(f"raised in {self.where}{self.key}; nothing of the run was committed")
+            place = "" if self.at is None else f", {self.at[0]} {shortened(self.at[1])}"
+            error.add_note(f"raised in {self.where}{place}; nothing of the run was committed")
 
 
 def translate_groups(where: str, stage: Stage, groups: Groups) -> Translated:
@@ -114,7 +117,7 @@ def translate_rows(where: str, stage: Stage, rows: Rows) -> Written:
             collected.take(stage.translate(rows.arrow()))
         else:
             for row in python_rows(where, stage.inputs[0].fields, rows):
-                noting.key = f", row {shortened(row)}"
+                noting.at = "row", row
                 collected.take(stage.translate(row))
     return collected.written()
 
@@ -127,7 +130,7 @@ def _call_each(stage: Stage, groups: Groups, collected: Collected, noting: _Noti
         table = stage.state.table
         state = _slices(table.name, table.fields, groups.state, groups.count)
     for number, key in enumerate(_python_keys(stage.key, groups)):
-        noting.key = f", key {shortened(key)}"
+        noting.at = "key", key
         given = {flow: rows(number) for flow, rows in inputs.items()}
         collected.take(stage.translate(key, given, None if state is None else state(number)))
 

@@ -84,14 +84,13 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
 
 def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
     """Put a narrower table in the place of one, and fill the views that read its other columns again."""
-    if flows := warehouse.catalog.flows_reading(table.name):
-        raise InUse(f"{', '.join(flows)} read {table.name}", hint="drop them first")
     for name in names:
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
         raise SqlError(f"table {table.name} would have no columns", hint="DROP TABLE drops all of it")
     tables = [(wider, _without(wider, names)) for wider in with_asides(table)]
     views = _narrowed(warehouse, [narrow for _, narrow in tables], f"{', '.join(names)} of {table.name}")
+    warehouse.catalog.refuse_followed([table.name, *(view.name for view in views)])
     drop_views(warehouse.catalog, transaction, views)
     for wider, narrow in tables:
         _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
@@ -129,7 +128,8 @@ def _refuse_checked(table: Table, name: str) -> None:
 
 def refuse_read(catalog: Catalog, found: Table | Maintained) -> None:
     """What views or flows read stays as it is."""
-    if readers := [*catalog.readers(found.name), *catalog.flows_reading(found.name)]:
+    catalog.refuse_followed([found.name])
+    if readers := catalog.readers(found.name):
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, and create them again")
 
 

@@ -128,6 +128,12 @@ class Catalog:
         read = {flow: {table.lower() for table in document["reads"]} for flow, document in self.flows.items()}
         return [flow for flow, tables in read.items() if name.lower() in tables]
 
+    def refuse_followed(self, names: Iterable[str]) -> None:
+        """What flows read keeps its change feed."""
+        for name in names:
+            if flows := self.flows_reading(name):
+                raise InUse(f"{', '.join(flows)} read {name}, whose change feed would begin anew", hint="drop the flow")
+
     def refuse_written(self, table: Table) -> None:
         """What a flow writes comes, goes and changes its columns with it."""
         if table.flow in self.flows:

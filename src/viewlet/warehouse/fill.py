@@ -32,6 +32,7 @@ def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replac
     if old is None:
         catalog.refuse_taken(view.name)
     readers = [] if old is None else _readers_after(catalog, old, view)
+    catalog.refuse_followed([v.name for v in (*readers, *([old] if old else []))])
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(catalog, transaction, [*readers, *([old] if old else [])])
@@ -43,6 +44,7 @@ def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replac
 
 def rebuild(warehouse: Warehouse, view: Maintained, progress: Progress) -> int:
     """Compute a view from its inputs, from nothing; the number of the epoch that did it."""
+    warehouse.catalog.refuse_followed([view.name])
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(warehouse.catalog, transaction, [view])
