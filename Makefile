@@ -35,9 +35,9 @@ test: check ## lint, type-check, and run the tests: what CI runs
 
 VERSION ?= 4.3.0
 OTHER_SPARKS := $(shell sed -n 's/^pyspark==\([^ ]*\) .*/\1/p' requirements-sparks.lock)
-BY_VERSION := versions analyse refusals fragments udf oracle found database ddl first aggregates \
-  distinct kernels_spark local_aggregates local_windows percentiles sessions sketches short_decimals types watermarks \
-  all_types caller_session collations failing notin numbers ordered
+BY_VERSION := versions analyse refusals fragments udf oracle found database sql_parse extremes user_aggregates \
+  distinct kernels_spark group_aggregates group_windows percentiles sessions sketches short_decimals \
+  types watermarks all_types caller_session collations failing not_in numbers ordered_aggregates
 test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0
 	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py)
 

@@ -6,7 +6,8 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -19,6 +20,53 @@ if TYPE_CHECKING:
 hypothesis_settings.register_profile("quick", deadline=None)
 hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis_settings.load_profile(os.environ.get("VIEWLET_TEST_PROFILE", "quick"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    unmarked = [item.nodeid for item in items if "spark" in getattr(item, "fixturenames", ()) and not _is_marked(item)]
+    if unmarked:
+        raise pytest.UsageError("these tests need Spark and lack the mark `spark`: " + ", ".join(unmarked))
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    with _jvm_as_marked(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with _jvm_as_marked(item):
+        return (yield)
+
+
+@contextmanager
+def _jvm_as_marked(item: pytest.Item) -> Iterator[None]:
+    """A test without the mark `spark` reaches no JVM: it cannot start one, and fails if it talks to one that is there."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not _is_marked(item):
+            patch.setenv("JAVA_HOME", "/this test lacks the mark spark")
+            if "py4j.java_gateway" in sys.modules:
+                patch.setattr("py4j.java_gateway.GatewayClient.send_command", _refuse(item))
+        yield
+
+
+def _refuse(item: pytest.Item) -> Callable[..., str]:
+    from py4j.java_gateway import GatewayClient
+    from py4j.protocol import MEMORY_COMMAND_NAME
+
+    send = GatewayClient.send_command
+
+    def refuse(client: GatewayClient, command: str, *args: Any, **kwargs: Any) -> str:
+        if command.startswith(MEMORY_COMMAND_NAME):  # what an earlier test left is collected
+            return send(client, command, *args, **kwargs)
+        raise AssertionError(f"{item.nodeid} needs Spark and lacks the mark `spark`")
+
+    return refuse
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,7 @@ def test_memory_lasts_from_commit_to_commit(db: viewlet.Database) -> None:
     assert seen() == 1  # what a rejected epoch may have spoilt is forgotten
 
 
+@pytest.mark.spark
 def test_sql_views_read_it_and_it_reads_them(db: viewlet.Database, spark: Any) -> None:
     db.sql("CREATE MATERIALIZED VIEW twice AS SELECT length * 2 AS length FROM longest")
     db.sql("CREATE MATERIALIZED VIEW shouted AS SELECT upper(name) AS name FROM people")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import viewlet
-from tests.test_ordered import row
+from tests.test_ordered_aggregates import row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

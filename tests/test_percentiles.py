@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
-from tests.test_first import histories, made_of
+from tests.test_extremes import histories, made_of
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.order import ascending, sort
 from viewlet.columns.rows import Rows

@@ -97,6 +97,7 @@ def test_sessions_are_those_of_all_rows(by_key: bool, hashes: int | None, histor
             assert found == gathered(list(there.elements()), by_key)
 
 
+@pytest.mark.spark
 def test_only_what_a_change_meets_is_read(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand sessions of one group, of which an epoch reads those that it touches."""
     read: list[int] = []

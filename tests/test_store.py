@@ -20,6 +20,7 @@ from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError, WarehouseBusy
 from viewlet.store import Layout, Limits, Store, TableContents, open_contents, write_run, write_runs
+from viewlet.store.log.background import Flusher
 
 TYPES = {"k": pa.int64(), "v": pa.string()}
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
@@ -449,6 +450,21 @@ def test_grouped_durability(tmp_path: Path) -> None:
             commit(store, "m", make(k=[i], v=["a"]), MAP)
     with Store.open(tmp_path / "w") as store:
         assert store.epoch == 100
+
+
+def test_the_flusher_ends_when_it_is_stopped_just_before_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    flusher = Flusher(lambda: None, 0)
+    clear = flusher._dirty.clear
+
+    def clear_after_a_stop() -> None:
+        flusher._stopped.set()
+        flusher._dirty.set()
+        clear()
+
+    monkeypatch.setattr(flusher._dirty, "clear", clear_after_a_stop)
+    flusher.wake()
+    flusher._thread.join(10)
+    assert not flusher._thread.is_alive()
 
 
 def test_readers_in_threads_see_whole_epochs(tmp_path: Path) -> None:

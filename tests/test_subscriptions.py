@@ -69,9 +69,11 @@ def test_a_callback_may_change_the_warehouse(tmp_path: Path) -> None:
 
 def test_a_callback_that_raises_ends_and_can_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[int] = []
+    committed = threading.Event()
 
     def fail_at_two(changes: pa.Table) -> None:
         if changes["id"][0].as_py() == 2:
+            committed.wait(60)  # so that more is to be told when it fails
             raise ValueError("two")
         seen.append(changes["id"][0].as_py())
 
@@ -79,6 +81,7 @@ def test_a_callback_that_raises_ends_and_can_go_on(tmp_path: Path, caplog: pytes
         db.create_table("t", "id INT")
         subscription = db.subscribe("t", fail_at_two)
         numbers = [db.insert("t", [(i,)]) for i in range(4)]
+        committed.set()
         subscription.wait(60)
         assert seen == [0, 1]
         assert (repr(subscription.error), subscription.is_active, subscription.epoch) == (

@@ -47,12 +47,13 @@ class Subscription:
         self._hub.call(lambda: None).result(timeout)
 
     def tell(self, relation: Relation) -> None:
-        """Tell the callback what it does not know yet, epoch by epoch."""
+        """Tell the callback what it does not know yet, epoch by epoch; one that has ended stays where it was."""
         for epoch, changes in relation.changes_by_epoch(self.epoch) if self.is_active else ():
             if self.is_active:
                 self._callback(changes)
                 self.epoch = epoch
-        self.epoch = max(self.epoch, relation.epoch)
+        if self.is_active:
+            self.epoch = max(self.epoch, relation.epoch)
 
     def end(self, told: Future[None]) -> None:
         """Look at how a call went: an error ends the subscription."""

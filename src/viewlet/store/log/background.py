@@ -109,7 +109,8 @@ class Flusher:
         self._thread.join()
 
     def _loop(self) -> None:
-        while self._dirty.wait() and not self._stopped.wait(self._seconds):
+        # The first look sees a stop that came just before `clear`, which undoes its waking.
+        while not self._stopped.is_set() and self._dirty.wait() and not self._stopped.wait(self._seconds):
             self._dirty.clear()
             try:
                 self._sync()

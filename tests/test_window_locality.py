@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
-from tests.test_first import histories, made_of
+from tests.test_extremes import histories, made_of
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.terms import regroup_groups as regroup
@@ -147,6 +147,7 @@ def made_up(rng: random.Random, orders: list[int | None]) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 9))])
 def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """There is no NULL to order by at first, then there is."""
