@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -41,14 +41,32 @@ BY_VERSION := versions analyse refusals fragments udf oracle found database sql_
 test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0
 	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py)
 
-.venv-spark-%/.ready: requirements.lock requirements-build.lock requirements-sparks.lock pyproject.toml tools/spark-venv tools/need-java
+LOCKS := requirements.lock requirements-build.lock pyproject.toml tools/other-venv tools/need-java
+.venv-spark-%/.ready: $(LOCKS) requirements-sparks.lock
 	@bash tools/need-java
-	@bash tools/spark-venv $* .venv-spark-$* $(PYTHON)
+	@bash tools/other-venv <(grep '^pyspark==$* ' requirements-sparks.lock) .venv-spark-$* $(PYTHON)
 	@touch $@
 
-test-all: check ## the same with the slow tests, many more examples, and on the other versions of Spark
+test-lowest: .venv-lowest/.ready ## the tests with the lowest supported PySpark, PyArrow, NumPy and pandas
+	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and not spark"
+	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and spark" $(BY_VERSION:%=tests/test_%.py)
+
+.venv-lowest/.ready: $(LOCKS) requirements-lowest.lock
+	@bash tools/need-java
+	@bash tools/other-venv requirements-lowest.lock .venv-lowest $(PYTHON)
+	@touch $@
+
+test-wheel: ## the wheel in empty environments, with the lowest and the newest supported versions
+	@bash tools/need-java
+	for versions in lowest newest; do \
+	  bash tools/wheel-venv requirements-$$versions.lock .venv-wheel $(PYTHON); \
+	  .venv-wheel/bin/python -I tests/installed.py; \
+	done
+
+test-all: check ## the same with the slow tests, many more examples, and on all supported versions
 	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 	for version in $(OTHER_SPARKS); do $(MAKE) test-spark VERSION=$$version; done
+	$(MAKE) test-lowest test-wheel
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .
@@ -94,6 +112,8 @@ bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spar
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock
 	$(COMPILE) requirements.in -o requirements.lock
+	$(COMPILE) --resolution lowest-direct pyproject.toml -o requirements-lowest.lock
+	$(COMPILE) pyproject.toml -o requirements-newest.lock
 
 clean: ## remove the environments, caches and the demo's warehouse
-	rm -rf .venv .venv-spark-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,15 @@ import pyarrow as pa
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def _concat_columns(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    columns = [pa.concat_arrays([b.column(i) for b in batches]) for i in range(batches[0].num_columns)]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+concat_batches: Callable[[Sequence[pa.RecordBatch]], pa.RecordBatch] = getattr(pa, "concat_batches", _concat_columns)
+"""Batches of one schema as one; PyArrow does it itself since 19."""
 
 
 def valid_mask(array: pa.Array) -> Mask:

@@ -79,12 +79,11 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.types.is_large_string(kind) or str(kind) == "string_view"  # which PyArrow has since 16
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-    return any(fits(kind) for fits in tests)
+    return pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or str(kind) == "binary_view"
 
 
 _WIDER = (

@@ -92,6 +92,8 @@ def _decoded(array: pa.Array) -> pa.Array:
     """The values themselves of an array that refers to a dictionary or counts repetitions."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if "fixed_size_binary" in str(array.type):
+        array = array.take(pa.array(np.arange(len(array))))  # a copy, since PyArrow before 17 crashes casting a slice
     if pa.types.is_dictionary(array.type):
         return array.dictionary_decode()
     return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrays import Positions, concat_batches, from_numpy, valid_mask, values_of
 from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
@@ -262,7 +262,7 @@ class Contents:
         batches = [batch.take(from_numpy(pair[1], pa.int64())) for batch, pair in pairs]
         if len(pairs) == 1:
             return which[0], to_rows(batches[0], self.layout)
-        return np.concatenate(which), to_rows(pa.concat_batches(batches), self.layout)
+        return np.concatenate(which), to_rows(concat_batches(batches), self.layout)
 
     def scan(self) -> Rows:
         """All rows of all runs; one row may come several times, with weights that add up."""

@@ -1,0 +1,49 @@
+"""An installed Viewlet works: its command line, and a small warehouse with Spark.
+
+`make test-wheel` runs this with `python -I`, so that nothing is found but what the wheel brought.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+from importlib.metadata import version
+from pathlib import Path
+
+import viewlet
+
+SCRIPT = """
+CREATE TABLE orders (id BIGINT, cust BIGINT, total DECIMAL(12,2), PRIMARY KEY (id));
+CREATE MATERIALIZED VIEW spend AS SELECT cust, sum(total) AS total, max(id) AS latest FROM orders GROUP BY cust;
+INSERT INTO orders VALUES (1, 7, 80.00), (2, 7, 40.00), (3, 9, 15.50);
+"""
+
+
+def run(*arguments: object) -> str:
+    """What the installed command prints."""
+    command = Path(sys.executable).parent / "viewlet"
+    return subprocess.run([command, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def main(folder: Path) -> None:
+    package = Path(viewlet.__file__).parent
+    assert package.parent.name == "site-packages", package
+    assert (package / "py.typed").exists()
+    assert viewlet.__version__ == version("viewlet")
+    assert viewlet.__version__ in run("--version")
+    script, warehouse = folder / "shop.sql", folder / "warehouse"
+    script.write_text(SCRIPT)
+    run("run", script, "--warehouse", warehouse)
+    with viewlet.connect(warehouse) as db:
+        with db.epoch() as e:
+            e.upsert("orders", [(3, 9, "150.50")])
+            e.delete("orders", [(2,)])
+        assert sorted(db.table("spend")) == [(7, Decimal("80.00"), 1), (9, Decimal("150.50"), 3)]
+        assert db.check().num_rows == 0
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        main(Path(made))
