@@ -59,10 +59,10 @@ def result(db: viewlet.Database, name: str) -> Result:
     return found
 
 
-def follow_epochs(path: Path, recipe: Recipe, seed: int, epochs: int) -> None:
+def follow_epochs(path: Path, recipe: Recipe, seed: int, epochs: int, **options: Any) -> None:
     """Random epochs; after the second, the warehouse is closed and opened again before each."""
     random, readings = np.random.default_rng(seed), Readings()
-    db = viewlet.connect(path)
+    db = viewlet.connect(path, **options)
     db.create_table("readings", TABLE, primary_key=("sensor", "at"))
     for epoch in range(epochs):
         before, readings = readings, next_readings(random, readings, epoch * 100)
@@ -74,7 +74,7 @@ def follow_epochs(path: Path, recipe: Recipe, seed: int, epochs: int) -> None:
         assert db.check("out").num_rows == 0, told
         if epoch >= 2:
             db.close()
-            db = viewlet.connect(path)
+            db = viewlet.connect(path, **options)
     feed: dict[Any, int] = {}
     for row in db.table("out").changes(since=0).to_pylist():
         key = repr([v for k, v in row.items() if not k.startswith("_")])
@@ -97,6 +97,38 @@ def follow_epochs(path: Path, recipe: Recipe, seed: int, epochs: int) -> None:
 )
 def test_epochs_and_restarts(tmp_path: Path, steps: tuple[str, ...]) -> None:
     follow_epochs(tmp_path / "w", Recipe(steps), 1, 6)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("sample last 35", "own filter", "complex"),
+        pytest.param(("where", "sample linear None", "iir band", "moving mean"), marks=pytest.mark.slow),
+    ],
+)
+def test_epochs_on_spark(tmp_path: Path, spark: Any, steps: tuple[str, ...]) -> None:
+    follow_epochs(tmp_path / "w", Recipe(steps), 2, 3, spark=spark, engine="spark")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_errors_of_tasks_are_told_as_in_process(tmp_path: Path, spark: Any) -> None:
+    def strict(x: Any) -> Any:
+        if (x > 100).any():
+            raise ValueError("beyond the scale")
+        return x
+
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.create_table("readings", TABLE)
+        db.create_signal("strict", source(db).select(strict))
+        with pytest.raises(viewlet.EvaluationError, match="view strict: ValueError: beyond the scale"):
+            db.insert("readings", [(1, 1, 5.0), (1, 2, 500.0)])
+        with pytest.raises(viewlet.RejectedEpoch, match="several readings of sensor = 1 at 3"):
+            db.insert("readings", [(1, 3, 5.0), (1, 3, 6.0)])
+        db.insert("readings", [(1, 3, 5.0), (2, 3, 6.0)])
+        assert result(db, "strict") == {(1, 3): 5.0, (2, 3): 6.0}
+        assert db.history("strict")[-1]["engine"] == "spark"
 
 
 @pytest.mark.slow

@@ -73,6 +73,15 @@ class Columns:
         columns[self.block] = pa.array(series.times // self.span)
         return Rows(columns, weights)
 
+    def blocks(self, rows: Rows) -> Rows:
+        """Which blocks rows are in: a row for each, as often as it has rows."""
+        return rows.select((*self.keys, self.block)).consolidate()
+
+    def nothing(self) -> Rows:
+        """No rows."""
+        types = {f.name: arrow_type(f.type) for f in self.fields}
+        return Rows.empty({**types, self.block: pa.int64()})
+
     def times(self, rows: Rows) -> Ints:
         return values_of(rows[self.time.name], "i8")
 

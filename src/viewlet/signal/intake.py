@@ -5,7 +5,7 @@ A row without a time, or with a value that is NULL, NaN or infinite, is no readi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,7 @@ class Keyed:
     groups: Ints
 
     @staticmethod
-    def of(columns: Columns, parts: list[Rows]) -> Keyed:
+    def of(columns: Columns, parts: Sequence[Rows]) -> Keyed:
         """The groups of some readings, which have the same columns of keys."""
         rows = Rows.concat([part.select(columns.keys) for part in parts])
         first, groups = group([rows[name] for name in columns.keys], len(rows), rows.hashes())

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.runner import SparkEngine
+from viewlet.engine.engine import Engine
 from viewlet.errors import EvaluationError
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json as fields_from_json
 from viewlet.program.codec import to_json as fields_to_json
 from viewlet.signal import codec
-from viewlet.signal.columns import Columns
-from viewlet.signal.evaluate import evaluate
 from viewlet.signal.evict import evict
 from viewlet.signal.explain import explain
-from viewlet.signal.intake import Keyed, merged, readings
-from viewlet.signal.kept import Schema, Stored
-from viewlet.signal.nodes import Node, Source
-from viewlet.signal.online import Online
+from viewlet.signal.intake import Keyed, readings
+from viewlet.signal.kept import Schema
+from viewlet.signal.made import Made, fill, rerun, rows_of
+from viewlet.signal.nodes import Node
+from viewlet.signal.on_spark import TaskBags, on_spark
 from viewlet.signal.ragged import Ragged, Spans
-from viewlet.signal.refresh import refresh, unchanged
-from viewlet.signal.series import Series
+from viewlet.signal.refresh import unchanged
 from viewlet.store import Layout, Transaction
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
@@ -82,76 +82,48 @@ class SignalView(Maintained):
         }
 
     def fill(self, run: Refresh) -> dict[str, Any]:
-        with self._named():
-            given = {source: run.rows(source.table) for source in self.schema.readings}
-            taken = {s: readings(s, columns, given[s]) for s, columns in self.schema.readings.items()}
-            run.progress(f"{self.name}: {sum(map(len, taken.values())):,} readings")
-            keys, online, series = self._evaluated(taken)
-        for source, rows in taken.items():
-            self._keep_readings(run, source, rows)
-        self._emit(run, self.schema.result.rows(keys, series, np.ones(len(series.times), dtype=np.int64)))
-        if self.schema.scans:
-            checkpoints = self.schema.checkpoint_rows(keys, online.checkpoints, 1)
-            run.keep(self.schema.checkpoints, checkpoints, self.schema.checkpoints_layout)
-        return {"technique": "from all readings", "groups": len(keys)}
-
-    def _evaluated(self, taken: Mapping[Source, Rows]) -> tuple[Rows, Online, Series]:
-        """All groups, evaluated from scratch."""
-        keyed = Keyed.of(self.schema.result, list(taken.values()))
-        online, at = Online(self.node, self.tolerance), 0
-        for source, rows in taken.items():
-            groups, at = keyed.groups[at : at + len(rows)], at + len(rows)
-            online.readings[source] = merged(source, keyed.keys, self.schema.readings[source], rows, groups)
-        found = evaluate(self.node, Spans.everything(np.arange(len(keyed.keys))), online)
-        return keyed.keys, online, Series(found.segments, found.times, found.values)
-
-    def _keep_readings(self, run: Refresh, source: Source, rows: Rows) -> None:
-        columns = self.schema.readings[source]
-        run.keep(self.schema.readings_of(source), rows, columns.layout)
-        run.keep(self.schema.reading_blocks_of(source), _blocks(columns, rows), columns.blocks_layout)
-
-    def _emit(self, run: Refresh, rows: Rows) -> None:
-        """Add to the result, whose rows have a block beside what users see."""
-        run.deltas.add_unnetted(self.name, rows, self.layout)
-        run.keep(self.schema.blocks, _blocks(self.schema.result, rows), self.schema.result.blocks_layout)
+        taken = [readings(s, columns, run.rows(s.table)) for s, columns in self.schema.readings.items()]
+        run.progress(f"{self.name}: {sum(map(len, taken)):,} readings")
+        self._keep_readings(run, taken)
+        made = self._made(run, partial(fill, self.schema, self.tolerance), taken)
+        return {"technique": "from all readings", "groups": made.groups}
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        taken: dict[Source, Rows] = {}
+        taken = []
         for source, columns in self.schema.readings.items():
             delta = run.delta(source.table)
-            if delta is not None and len(rows := readings(source, columns, delta)):
-                taken[source] = rows
-                self._keep_readings(run, source, rows)
-        if not taken:
+            taken.append(columns.nothing() if delta is None else readings(source, columns, delta))
+        if not any(map(len, taken)):
             return {"technique": "nothing", "groups": 0}
-        keyed = Keyed.of(self.schema.result, list(taken.values()))
-        times = np.concatenate([self.schema.readings[source].times(rows) for source, rows in taken.items()])
-        stored = Stored(self.schema, self.tolerance, keyed.keys, run)
-        with self._named():
-            difference = refresh(self.node, keyed.groups, times, stored, self.tolerance)
-        changes = [(difference.gone, -1), (difference.come, 1)]
-        parts = [self._rows(keyed.keys, difference.spans, samples, weight) for samples, weight in changes]
-        self._emit(run, Rows.concat(parts))
-        if self.schema.scans and len(changed := stored.changed_checkpoints()):
-            run.keep(self.schema.checkpoints, changed, self.schema.checkpoints_layout)
-        return {"technique": "rerun around changes", "groups": len(keyed.keys), "read": stored.samples_read}
+        self._keep_readings(run, taken)
+        bags = TaskBags.of(run.engine.root, self.schema, run) if _is_spark(run.engine) else run
+        changed = [rows.select((*self.schema.result.keys, self.schema.time.name)) for rows in taken]
+        made = self._made(run, partial(rerun, self.schema, self.tolerance, bags), changed)
+        return {"technique": "rerun around changes", "groups": made.groups, "read": made.read}
 
-    def _rows(self, keys: Rows, spans: Spans, samples: Ragged, weight: int) -> Rows:
-        series = Series(spans.groups[samples.segments], samples.times, samples.values)
-        return self.schema.result.rows(keys, series, np.full(len(series.times), weight, dtype=np.int64))
+    def _keep_readings(self, run: Refresh, taken: Sequence[Rows]) -> None:
+        for (source, columns), rows in zip(self.schema.readings.items(), taken, strict=True):
+            run.keep(self.schema.readings_of(source), rows, columns.layout)
+            run.keep(self.schema.reading_blocks_of(source), columns.blocks(rows), columns.blocks_layout)
+
+    def _made(self, run: Refresh, work: Callable[[Sequence[Rows]], Made], given: Sequence[Rows]) -> Made:
+        """Does the work on the engine of the run, and keeps what it makes; rows have a block beside what users see."""
+        schema = self.schema
+        with self._named():
+            made = on_spark(run.engine, work, given, schema.result.keys) if _is_spark(run.engine) else work(given)
+        run.deltas.add_unnetted(self.name, made.result, self.layout)
+        run.keep(schema.blocks, schema.result.blocks(made.result), schema.result.blocks_layout)
+        if made.checkpoints is not None:
+            run.keep(schema.checkpoints, made.checkpoints, schema.checkpoints_layout)
+        return made
 
     def recompute(self, warehouse: Warehouse) -> Rows:
-        with self._named():
-            keys, _, series = self._evaluated(self._current(warehouse))
-        rows = self.schema.result.rows(keys, series, np.ones(len(series.times), dtype=np.int64))
-        return rows.select(self.schema.result.names)
-
-    def _current(self, warehouse: Warehouse) -> dict[Source, Rows]:
-        snapshot, found = warehouse.store.snapshot(), {}
+        snapshot, taken = warehouse.store.snapshot(), []
         for source, columns in self.schema.readings.items():
             rows = visible(warehouse.catalog.find(source.table), snapshot.contents(source.table).consolidated())
-            found[source] = readings(source, columns, rows)
-        return found
+            taken.append(readings(source, columns, rows))
+        with self._named():
+            return fill(self.schema, self.tolerance, taken).result.select(self.schema.result.names)
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         """Rounding is compared with the greatest number of a group: where a signal crosses zero, it is all there is."""
@@ -162,8 +134,8 @@ class SignalView(Maintained):
         samples = [Ragged.sorted(at, count, columns.times(rows), columns.values(rows)) for rows, at in parts]
         same_found, same_expected = unchanged(samples[1], samples[0], CLOSE)
         everything = Spans.everything(np.arange(count))
-        missing = self._rows(keyed.keys, everything, samples[0].filter(~same_expected), 1)
-        wrong = self._rows(keyed.keys, everything, samples[1].filter(~same_found), -1)
+        missing = rows_of(self.schema, keyed.keys, everything, samples[0].filter(~same_expected), 1)
+        wrong = rows_of(self.schema, keyed.keys, everything, samples[1].filter(~same_found), -1)
         return Rows.concat([missing, wrong]).select(columns.names)
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
@@ -190,9 +162,8 @@ class _Named:
             error.view = self.name
 
 
-def _blocks(columns: Columns, rows: Rows) -> Rows:
-    """Which blocks rows are in: a row for each, as often as it has rows."""
-    return rows.select((*columns.keys, columns.block)).consolidate()
+def _is_spark(engine: Engine) -> TypeGuard[SparkEngine]:
+    return engine.name == "spark"
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> SignalView:

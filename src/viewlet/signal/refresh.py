@@ -57,7 +57,7 @@ def together(groups: Ints, times: Ints, distance: int) -> Spans:
     new = np.ones(len(times), dtype=np.bool_)
     new[1:] = (np.diff(groups) != 0) | (np.diff(times) > distance)
     begin = np.flatnonzero(new)
-    ends = np.concatenate([begin[1:], [len(times)]]) - 1
+    ends = np.append(begin[1:], len(times))[: len(begin)] - 1
     return Spans(groups[begin], times[begin], times[ends] + 1)
 
 

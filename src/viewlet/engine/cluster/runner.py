@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -33,7 +33,7 @@ from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.terms.compile_term import compile_term
 from viewlet.engine.terms.regroup_groups import touched_groups
-from viewlet.errors import CorruptFile, EvaluationError, SparkMissing
+from viewlet.errors import CorruptFile, EvaluationError, RejectedEpoch, SparkMissing
 from viewlet.program.chain import chain, maps_read
 from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, SparkRowwise, Term
 from viewlet.store import RunRef
@@ -83,7 +83,7 @@ class SparkEngine:
         """Add up the contributions to a map, write its runs, and take the delta back."""
         task = Task.finishing(self.root, parts, run.layout(step), step.map.sums)
         with tasks_errors():
-            done = _each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
+            done = each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
         if deltas:
@@ -122,7 +122,7 @@ class _Pipeline:
         pieces = self._start(first, segments[0].where if segments else last)
         if pieces is None:
             return None
-        frame = self.spark.createDataFrame(_piece_table(pieces), PIECES)
+        frame = self.spark.createDataFrame(piece_table(pieces), PIECES)
         if _runs_in_tasks(first):
             segments = [Segment((first,), Target()), *segments]
         targets = [*(s.where for s in segments[1:]), last]
@@ -130,7 +130,7 @@ class _Pipeline:
             task = Task.running(
                 self.root, self.parts, segment.steps, self._lookups(segment.steps), target, self.run.initial
             )
-            frame = _each_partition(frame, self.parts, task, PIECES)
+            frame = each_partition(frame, self.parts, task, PIECES)
         return frame
 
     def _start(self, first: Term | Rows, target: Target) -> list[Piece] | None:
@@ -196,7 +196,9 @@ def _target(step: PreparedStep) -> Target:
     return Target(step.layout.key, keyed=True)
 
 
-def _each_partition(frame: DataFrame, parts: int, task: Task, schema: str) -> DataFrame:
+def each_partition(
+    frame: DataFrame, parts: int, task: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
+) -> DataFrame:
     """Exchange the pieces, and run the task on each partition."""
     return frame.repartitionById(parts, "part").mapInArrow(task, schema)
 
@@ -211,6 +213,8 @@ def tasks_errors() -> Iterator[None]:
     except PythonException as error:
         if found := re.search(r"EvaluationError: (.+)", str(error)):
             raise EvaluationError(found[1].strip()) from None
+        if found := re.search(r"RejectedEpoch: (.+)", str(error)):
+            raise RejectedEpoch(found[1].strip()) from None
         if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
             raise CorruptFile(found[1].strip()) from None
         if "No module named" in str(error):
@@ -226,6 +230,6 @@ def _collected(frame: DataFrame) -> Rows:
     return Rows.concat(pieces) if pieces else Rows({}, np.zeros(0, dtype=np.int64))
 
 
-def _piece_table(pieces: Sequence[Piece]) -> pa.Table:
+def piece_table(pieces: Sequence[Piece]) -> pa.Table:
     parts, data = [p for p, _ in pieces], [d for _, d in pieces]
     return pa.table({"part": pa.array(parts, pa.int32()), "data": pa.array(data, pa.binary())})
