@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ Row = dict[str, Any]
 def db(tmp_path: Path) -> Iterator[viewlet.Database]:
     with viewlet.connect(tmp_path / "w", durability=1000) as opened:
         yield opened
+
+
+def one(key: Any, inputs: Any, state: Any) -> None:
+    pass
 
 
 def counting(**more: Any) -> flow.Flow:
@@ -262,15 +267,55 @@ def test_a_stage_whose_outputs_wait_is_held_back(db: viewlet.Database, backpress
     assert any("held back: prepare" in why for why in reasons) is backpressure
 
 
+MEETING = threading.Barrier(2)
+
+
+def meet(key: Any, inputs: Any, state: Any) -> None:
+    MEETING.wait(timeout=30)
+
+
+def test_independent_stages_run_at_once(db: viewlet.Database) -> None:
+    made = flow.Flow("meeting")
+    made.source("rows", schema="n BIGINT")
+    for name in ("here", "there"):
+        made.stage(inputs={"rows": ()}, name=name)(meet)
+    db.create_flow(made)
+    assert db.run_flow("meeting", {"rows": [(1,)]}, at_once=2) == {"here": 1, "there": 1}
+
+
+@pytest.mark.parametrize("state", [{1, 2}, b"bytes"])
+def test_what_a_runnable_function_remembers_must_be_json(db: viewlet.Database, state: Any) -> None:
+    made = flow.Flow("memory")
+    made.source("rows", schema="n BIGINT")
+    decide = flow.Decision.of(["rows"], state=state)
+    made.stage(inputs={"rows": ()}, runnable=lambda waiting, _: decide if waiting["rows"].length else None, name="s")(
+        one
+    )
+    db.create_flow(made)
+    with pytest.raises(viewlet.FlowError, match="the state of the runnable function of stage s cannot be kept"):
+        db.run_flow("memory", {"rows": [(1,)]})
+
+
+def test_what_a_runnable_function_remembers_is_the_same_whether_or_not_it_was_stored(db: viewlet.Database) -> None:
+    made = flow.Flow("memory")
+    made.source("rows", schema="n BIGINT")
+
+    def remember(waiting: Any, state: Any) -> flow.Decision | None:
+        assert state is None or state == [1, [2, 3]]
+        return flow.Decision.of(["rows"], state=(1, (2, 3))) if waiting["rows"].length else None
+
+    made.stage(inputs={"rows": ()}, runnable=remember, name="s")(one)
+    db.create_flow(made)
+    for n in range(3):
+        db.run_flow("memory", {"rows": [(n,)]}, runs=0)
+    assert db.run_flow("memory") == {"s": 3}
+
+
 def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:
     made = flow.Flow("broken")
     made.source("rows", schema="k BIGINT, v STRING")
     change(made)
     return made
-
-
-def one(key: Any, inputs: Any, state: Any) -> None:
-    pass
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def kill_often(path: Path, times: int, seed: int) -> None:
 
 
 def test_flows_survive_kills(tmp_path: Path) -> None:
-    kill_often(tmp_path / "w", 3, seed=1)
+    kill_often(tmp_path / "w", 2, seed=1)
 
 
 @pytest.mark.slow

@@ -30,7 +30,9 @@ def compare(db: viewlet.Database, expected: Interpreter) -> None:
         assert Counter(db.table(f"t_{name}").rows()) == as_bag(rows), name
 
 
-def drive(spec: Spec, increments: list[dict[str, list[Row]]], runs: int = RUNS, **options: Any) -> None:
+def drive(
+    spec: Spec, increments: list[dict[str, list[Row]]], runs: int = RUNS, at_once: int = 1, **options: Any
+) -> None:
     """Run a flow and the interpreter on the same increments; the warehouse is opened anew in between."""
     expected = Interpreter(spec)
     with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +41,7 @@ def drive(spec: Spec, increments: list[dict[str, list[Row]]], runs: int = RUNS, 
         for rows in increments:
             with viewlet.connect(folder, durability=1000, **options) as db:
                 epoch = db.status()["epoch"] + 1
-                db.run_flow("f", rows, runs=runs)
+                db.run_flow("f", rows, runs=runs, at_once=at_once)
                 expected.run(rows, epoch, runs)
                 compare(db, expected)
                 refuse_leftovers(db, expected)
@@ -64,14 +66,20 @@ def check_any(data: st.DataObject, **options: Any) -> None:
     drive(spec, data.draw(increments_of(spec)), **options)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_flows_do_what_the_model_says(data: st.DataObject) -> None:
     check_any(data)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.data())
+def test_stages_at_once_do_the_same(data: st.DataObject) -> None:
+    check_any(data, at_once=3)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_many_flows_do_what_the_model_says(data: st.DataObject) -> None:
-    check_any(data)
+    check_any(data, at_once=data.draw(st.sampled_from([1, 3])))

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
+from viewlet.errors import FlowError
 from viewlet.flow.connector import Connector
 from viewlet.flow.graph import Graph
 from viewlet.store import Contents, Layout, Transaction
@@ -27,6 +28,16 @@ class Bags(Protocol):
     def has(self, bag: str) -> bool: ...
 
     def contents(self, bag: str) -> Contents: ...
+
+
+def as_json(what: str, value: Any) -> Any:
+    """A value as it is after it was stored, so that functions see the same whether or not it was in between."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise FlowError(
+            f"{what} cannot be kept: {error}", hint="numbers, texts, truth values, None, lists, and dicts of texts"
+        ) from error
 
 
 def control_bag(flow: str) -> str:
@@ -80,14 +91,13 @@ class Control:
             known = self.stages[name].connectors
             self.stages[name].connectors = {i.flow: known.get(i.flow, Connector()) for i in stage.inputs}
 
-    def unreferenced(self, graph: Graph) -> dict[str, list[int]]:
-        """The chunks of each flow that all consumers have removed."""
-        found = {}
+    def forget_removed(self, graph: Graph, transaction: Transaction) -> None:
+        """Drop the chunks that all consumers have removed."""
         for flow, numbers in self.chunks.items():
             needed = {n for s in graph.consumers(flow) for n in self.stages[s.name].connectors[flow].chunks()}
-            if gone := [n for n in numbers if n not in needed]:
-                found[flow] = gone
-        return found
+            for number in (n for n in numbers if n not in needed):
+                transaction.drop(chunk_bag(graph.name, flow, number))
+            self.chunks[flow] = [n for n in numbers if n in needed]
 
     def documents(self) -> dict[str, str]:
         """What is stored, by part."""

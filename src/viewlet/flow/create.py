@@ -100,10 +100,7 @@ def _taken_over(warehouse: Warehouse, transaction: Transaction, old: Graph, grap
                 hint="run the flow first, or give what it writes another name",
             )
     control.fit(graph)
-    for flow, numbers in control.unreferenced(graph).items():
-        for number in numbers:
-            transaction.drop(chunk_bag(graph.name, flow, number))
-        control.chunks[flow] = [n for n in control.chunks[flow] if n not in numbers]
+    control.forget_removed(graph, transaction)
     return control
 
 
@@ -115,13 +112,12 @@ def _columns(graph: Graph) -> dict[str, object]:
 def follow_rewrite(warehouse: Warehouse, transaction: Transaction, table: str) -> None:
     """Let the flows that read a table go on after it is written anew, where its change feed begins again."""
     for name in warehouse.catalog.flows_reading(table):
-        control = Control.load(name, transaction)
-        sources = load_graph(warehouse, name).sources.values()
-        for source in (s for s in sources if str(s.table).lower() == table.lower()):
-            cursor = control.cursors[source.name]
+        control, sources = Control.load(name, transaction), warehouse.catalog.flows[name]["sources"]
+        for source in (s for s, read in sources.items() if str(read).lower() == table.lower()):
+            cursor = control.cursors[source]
             if cursor is not None and warehouse.store.changed_since(table, cursor):
                 raise InUse(f"flow {name} has yet to read changes of {table}", hint=f'db.run_flow("{name}")')
-            control.cursors[source.name] = None if cursor is None else warehouse.store.epoch + 1
+            control.cursors[source] = None if cursor is None else warehouse.store.epoch + 1
         control.save(name, transaction)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import truth_of
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows, group
-from viewlet.flow.connector import Increment
-from viewlet.flow.control import Bags, Control, StageControl, chunk_bag
+from viewlet.flow.connector import Piece
+from viewlet.flow.control import Bags, Control, StageControl, as_json, chunk_bag
 from viewlet.flow.framing import Frame, split
 from viewlet.flow.graph import CHANGE_TYPE, Fields, Graph, Stage
 from viewlet.flow.python_rows import python_rows, types_of
@@ -75,15 +75,12 @@ class Effects:
         placed = rows.select([f.name for f in fields]).with_columns({position: pa.array(np.arange(len(rows)))})
         self._chunks.append((chunk_bag(self._graph.name, flow, number), placed, layout))
         for stage in self._graph.consumers(flow):
-            framing = next(i.framing for i in stage.inputs if i.flow == flow)
+            frames = [Frame(key, 0, len(rows), is_closed=True)]
             connector = control.stages[stage.name].connectors[flow]
-            if framing is None:
-                connector.add(number, [Frame(key, 0, len(rows), is_closed=True)])
-            else:
-                frames, connector.framing_state = split(
-                    python_rows(flow, fields, rows), framing, connector.framing_state
-                )
-                connector.add(number, frames)
+            if (framing := next(i.framing for i in stage.inputs if i.flow == flow)) is not None:
+                frames, state = split(python_rows(flow, fields, rows), framing, connector.framing_state)
+                connector.framing_state = as_json(f"the state of framing {flow} for stage {stage.name}", state)
+            connector.add(number, frames)
 
     def commit(self, warehouse: Warehouse, record: Mapping[str, Any], started: float) -> int:
         """Commit everything that the run wrote, with the flow's cursors and the views that read its tables."""
@@ -91,7 +88,7 @@ class Effects:
         def also(transaction: Transaction) -> dict[str, Any]:
             for bag, rows, layout in self._chunks:
                 transaction.append(bag, rows, layout)
-            self._forget(transaction)
+            self._control.forget_removed(self._graph, transaction)
             self._control.save(self._graph.name, transaction)
             ms = round((time.perf_counter() - started) * 1e3, 3)
             return {**record, "kind": "flow", "name": self._graph.name, "written": self.rows, "ms": ms}
@@ -99,14 +96,6 @@ class Effects:
         changed = deltas_of(list(self._tables.values()))
         with blaming_changes(warehouse, changed):
             return commit_epoch(warehouse, changed, also)
-
-    def _forget(self, transaction: Transaction) -> None:
-        """Drop the chunks that all consumers have removed."""
-        for flow, numbers in self._control.unreferenced(self._graph).items():
-            for number in numbers:
-                transaction.drop(chunk_bag(self._graph.name, flow, number))
-            kept = self._control.chunks[flow]
-            self._control.chunks[flow] = [number for number in kept if number not in numbers]
 
 
 def _chunk_layout(fields: Fields) -> tuple[str, Layout]:
@@ -116,38 +105,41 @@ def _chunk_layout(fields: Fields) -> tuple[str, Layout]:
     return position, Layout(columns=(*names, position), key=(position,), form="table")
 
 
-def _read_increment(graph: str, flow: str, fields: Fields, increment: Increment, bags: Bags) -> Rows:
-    """The rows of an increment, in the order in which they were written."""
-    position, _ = _chunk_layout(fields)
-    parts = [Rows.empty(types_of(fields))]
-    for chunk, start, stop in increment.pieces:
-        rows = bags.contents(chunk_bag(graph, flow, chunk)).scan()
-        order = np.argsort(rows[position].to_numpy(), kind="stable")
-        parts.append(rows.take(order[start:stop]).select([f.name for f in fields]))
-    return Rows.concat(parts)
+def pieces_of(decision: Decision, control: StageControl) -> dict[str, list[Piece]]:
+    """Where the increments are that a run reads."""
+    return {flow: control.connectors[flow].complete[decision.skip.get(flow, 0)].pieces for flow in decision.read}
 
 
-def read_inputs(graph: str, stage: Stage, decision: Decision, control: StageControl, bags: Bags) -> dict[str, Rows]:
-    """The increments that a run reads; they are marked as read, and removed where it is done with them."""
+def read_pieces(graph: str, stage: Stage, pieces: Mapping[str, Sequence[Piece]], bags: Bags) -> dict[str, Rows]:
+    """The rows of increments, in the order in which they were written."""
+    read = {}
+    for reading in (i for i in stage.inputs if i.flow in pieces):
+        position, _ = _chunk_layout(reading.fields)
+        parts = [Rows.empty(types_of(reading.fields))]
+        for chunk, start, stop in pieces[reading.flow]:
+            rows = bags.contents(chunk_bag(graph, reading.flow, chunk)).scan()
+            order = np.argsort(rows[position].to_numpy(), kind="stable")
+            parts.append(rows.take(order[start:stop]).select([f.name for f in reading.fields]))
+        read[reading.flow] = Rows.concat(parts)
+    return read
+
+
+def take_inputs(decision: Decision, control: StageControl) -> None:
+    """Mark the increments that a run has read, and remove those that it is done with."""
     for name, count in decision.skip.items():
         del control.connectors[name].complete[:count]
-    read = {}
-    for reading in (i for i in stage.inputs if i.flow in decision.read):
-        first = control.connectors[reading.flow].complete[0]
-        first.is_read = True
-        read[reading.flow] = _read_increment(graph, reading.flow, reading.fields, first, bags)
+    for name in decision.read:
+        control.connectors[name].complete[0].is_read = True
     for name in decision.remove:
         control.connectors[name].complete.pop(0)
-    return read
 
 
 def change_table(changes: TableChanges, rows: Rows) -> None:
     """Apply the rows of a flow to the table that it is kept as: with a key, the last row of each key decides."""
-    table = changes.table
+    table, latest = changes.table, _last(rows, changes.table)
     if CHANGE_TYPE.name not in rows.names:
-        (changes.upsert if table.primary_key else changes.insert)(_last(rows, table))
+        (changes.upsert if table.primary_key else changes.insert)(latest)
         return
-    latest = _last(rows, table)
     gone = truth_of(pc.is_in(latest[CHANGE_TYPE.name], _GONE))
     kept = latest.select(table.names)
     if table.primary_key:

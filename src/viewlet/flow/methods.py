@@ -41,19 +41,21 @@ class FlowMethods:
         runs: int | None = None,
         rounds: int = 10_000,
         seconds: float | None = None,
+        at_once: int = 1,
     ) -> dict[str, int]:
         """Run a flow until nothing is left to do; how often each stage ran. Each run of a stage is an epoch.
 
         `inputs`: rows for sources that have no table, an increment each. `runs`: stop after so many, and go on the
         next time. `rounds`: how often a stage of a cycle may run; `seconds`: how long all may take. Beyond these it is
-        `FlowUnfinished`; what was committed stays.
+        `FlowUnfinished`; what was committed stays. `at_once`: translate so many independent stages at once, in threads;
+        the order of runs and their results stay the same.
         """
         from viewlet.flow.run import Bounds, run_flow
         from viewlet.flow.stored import load_graph
 
         with self._warehouse.writing():
             graph = load_graph(self._warehouse, name)
-            return run_flow(self._warehouse, graph, inputs or {}, Bounds(runs, rounds, seconds))
+            return run_flow(self._warehouse, graph, inputs or {}, Bounds(runs, rounds, seconds, at_once))
 
     @property
     def flows(self) -> tuple[str, ...]:

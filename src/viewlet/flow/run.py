@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, FlowUnfinished, UnknownName
+from viewlet.flow.ahead import Ahead, Done, Pieces
 from viewlet.flow.cluster import can_share, translate_on_spark
-from viewlet.flow.control import Control
-from viewlet.flow.effects import Effects, read_inputs, replace_state
+from viewlet.flow.control import Control, as_json
+from viewlet.flow.effects import Effects, pieces_of, read_pieces, replace_state, take_inputs
 from viewlet.flow.graph import Graph, Source, Stage
 from viewlet.flow.groups import gather
-from viewlet.flow.scheduler import Turn, next_turn
-from viewlet.flow.translate import Translated, translate_groups
+from viewlet.flow.scheduler import Turn, next_turns
+from viewlet.flow.translate import translate_groups
 from viewlet.flow.words import STATE
 from viewlet.source.intake import to_arrow
-from viewlet.store import Snapshot
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Bounds:
     """So many runs of any stage that is part of a cycle; more are an error."""
     seconds: float | None = None
     """So long; more is an error."""
+    at_once: int = 1
+    """So many stages are translated at once, in threads."""
 
 
 @dataclass
@@ -64,15 +66,28 @@ class Running:
 
     def go(self, given: Mapping[str, Any]) -> dict[str, int]:
         """Read what is new and run until nothing is runnable; how often each stage ran."""
-        self._read_sources(given)
-        while not self._is_enough():
-            turn = next_turn(self.graph, self.control)
-            if turn is not None:
-                self._refuse_endless(turn)
-                self._run(turn)
-            elif not self._read_sources({}):
-                break
+        ahead = Ahead(self.threads, self._translate)
+        try:
+            self._read_sources(given)
+            while not self._is_enough():
+                turns = next_turns(self.graph, self.control)
+                if turns:
+                    self._refuse_endless(turns[0])
+                    ahead.begin(turns[1:], self._pieces)
+                    self._run(turns[0], ahead)
+                elif not self._read_sources({}):
+                    break
+        finally:
+            ahead.close()
         return dict(self.counts)
+
+    @property
+    def threads(self) -> int:
+        """How many stages are translated at once: in process, for a job of Spark's has all cores already."""
+        return 1 if self.warehouse.engine == "spark" else self.bounds.at_once
+
+    def _pieces(self, turn: Turn) -> Pieces:
+        return pieces_of(turn.decision, self.control.stages[turn.stage.name])
 
     def _is_enough(self) -> bool:
         return self.bounds.runs is not None and self.counts.total() >= self.bounds.runs
@@ -123,31 +138,36 @@ class Running:
             )
         return [(epoch, Rows.of(changes.select(names))) for epoch, changes in relation.changes_by_epoch(cursor)]
 
-    def _run(self, turn: Turn) -> None:
+    def _run(self, turn: Turn, ahead: Ahead) -> None:
         """Run a stage once."""
         started = time.perf_counter()
-        stage, decision, snapshot = turn.stage, turn.decision, self.warehouse.store.snapshot()
-        control = self.control.stages[stage.name]
-        read = read_inputs(self.graph.name, stage, decision, control, snapshot)
-        engine, done = self._translate(stage, read, snapshot)
-        effects = Effects(self.graph, self.control, snapshot)
-        if stage.state is not None and done.old is not None:
-            replace_state(effects.changes(stage.state.table), done.old, done.written[STATE])
-        control.runs, control.since, control.runnable_state = control.runs + 1, None, decision.state
-        effects.write_all(stage, done.written, control.runs)
-        rows_in = {flow: len(rows) for flow, rows in read.items()}
-        record = {"stage": stage.name, "read": rows_in, "why": turn.why, "translated_on": engine}
+        stage, decision, control = turn.stage, turn.decision, self.control.stages[turn.stage.name]
+        done = ahead.take(stage, self._pieces(turn))
+        old, written = done.translated.old, done.translated.written
+        effects = Effects(self.graph, self.control, self.warehouse.store.snapshot())
+        if stage.state is not None and old is not None:
+            replace_state(effects.changes(stage.state.table), old, written[STATE])
+        take_inputs(decision, control)
+        control.runs, control.since = control.runs + 1, None
+        control.runnable_state = as_json(f"the state of the runnable function of stage {stage.name}", decision.state)
+        effects.write_all(stage, written, control.runs)
+        record = {"stage": stage.name, "read": done.read, "why": turn.why, "translated_on": done.engine}
         effects.commit(self.warehouse, record, started)
         self.counts[stage.name] += 1
 
-    def _translate(self, stage: Stage, read: dict[str, Rows], snapshot: Snapshot) -> tuple[str, Translated]:
-        """Call a stage's function for all groups, in process or on Spark; on which."""
-        where = f"stage {stage.name} of flow {self.graph.name}"
-        calls = _ROW_BY_ROW if stage.form == "group" else 1
-        _, choice = self.warehouse.choose(calls * sum(map(len, read.values())), 1)
-        if choice.engine == "spark" and can_share(stage):
-            return "spark", translate_on_spark(self.warehouse, where, stage, read, snapshot)
-        return "inproc", translate_groups(where, stage, gather(stage, read, snapshot))
+    def _translate(self, stage: Stage, pieces: Pieces) -> Done:
+        """Call a stage's function for all groups of some increments, in process or on Spark."""
+        where, snapshot = f"stage {stage.name} of flow {self.graph.name}", self.warehouse.store.snapshot()
+        read = read_pieces(self.graph.name, stage, pieces, snapshot)
+        counts = {flow: len(rows) for flow, rows in read.items()}
+        if self._suits_spark(stage, sum(counts.values())):
+            return Done("spark", counts, translate_on_spark(self.warehouse, where, stage, read, snapshot))
+        return Done("inproc", counts, translate_groups(where, stage, gather(stage, read, snapshot)))
+
+    def _suits_spark(self, stage: Stage, rows: int) -> bool:
+        if self.threads > 1 or not can_share(stage):
+            return False
+        return self.warehouse.choose(rows * (_ROW_BY_ROW if stage.form == "group" else 1), 1)[1].engine == "spark"
 
 
 def run_flow(warehouse: Warehouse, graph: Graph, given: Mapping[str, Any], bounds: Bounds) -> dict[str, int]:

@@ -26,8 +26,8 @@ class Turn:
     why: str
 
 
-def next_turn(graph: Graph, control: Control) -> Turn | None:
-    """Choose among the stages that are runnable; None if there are none."""
+def next_turns(graph: Graph, control: Control) -> list[Turn]:
+    """The runnable stages in the order of their turns: the first runs next, the others would, if it changed nothing."""
     answers = {name: decide(graph.name, stage, control.stages[name]) for name, stage in graph.scheduled.items()}
     runnable = {name: decision for name, decision in answers.items() if decision is not None}
     control.turn += 1
@@ -35,10 +35,8 @@ def next_turn(graph: Graph, control: Control) -> Turn | None:
         known.since = None if name not in runnable else control.turn if known.since is None else known.since
     blocked = [name for name in runnable if graph.backpressure and is_blocked(graph, control, graph.stages[name])]
     candidates = [name for name in runnable if name not in blocked] or list(runnable)
-    if not candidates:
-        return None
-    name = min(candidates, key=lambda n: (control.stages[n].runs, control.stages[n].since))
-    return Turn(graph.stages[name], runnable[name], _reason(name, control, candidates, blocked))
+    ordered = sorted(candidates, key=lambda n: (control.stages[n].runs, control.stages[n].since))
+    return [Turn(graph.stages[n], runnable[n], _reason(n, control, ordered, blocked)) for n in ordered]
 
 
 def _reason(name: str, control: Control, candidates: Sequence[str], blocked: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def flow_document(graph: Graph) -> dict[str, Any]:
         ) from error
     return {
         "version": VERSION,
-        "reads": [s.table for s in graph.sources.values() if s.table is not None],
+        "sources": {name: source.table for name, source in graph.sources.items()},
         "writes": [t.name for t in graph.tables],
         "views": list(graph.views),
         "stages": list(graph.stages),

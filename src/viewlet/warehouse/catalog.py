@@ -125,8 +125,8 @@ class Catalog:
 
     def flows_reading(self, name: str) -> list[str]:
         """The flows that read a table or view."""
-        read = {flow: {table.lower() for table in document["reads"]} for flow, document in self.flows.items()}
-        return [flow for flow, tables in read.items() if name.lower() in tables]
+        read = {flow: document["sources"].values() for flow, document in self.flows.items()}
+        return [flow for flow, tables in read.items() if name.lower() in (str(t).lower() for t in tables if t)]
 
     def refuse_followed(self, names: Iterable[str]) -> None:
         """What flows read keeps its change feed."""
