@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.matrix.recipes import INPUTS, START
-from viewlet.matrix import Border, ColumnChange, LowRank, Replace, RowChange
+from viewlet.matrix import Border, ColumnChange, Entries, LowRank, Replace, RowChange
 
 Arrays = dict[str, Any]
 SMALLEST = 3
@@ -30,7 +30,7 @@ def change_entries(random: np.random.Generator, arrays: Arrays) -> tuple[dict[st
     """Other entries of one or two inputs: rows, columns, low ranks or everything."""
     updates, after = {}, dict(arrays)
     for name in random.choice(list(INPUTS), size=random.integers(1, 3), replace=False):
-        kind = random.integers(4)
+        kind = random.integers(len(KINDS))
         updates[str(name)], after[str(name)] = KINDS[kind](random, arrays[str(name)].copy())
     return updates, after
 
@@ -57,7 +57,19 @@ def replace(random: np.random.Generator, a: Any) -> tuple[Any, Any]:
     return Replace(b), b
 
 
-KINDS = [change_rows, change_columns, add_low_rank, replace]
+def change_places(random: np.random.Generator, a: Any) -> tuple[Any, Any]:
+    """Single entries; now and then a whole row and a whole column beside them."""
+    places = [(int(random.integers(len(a))), int(random.integers(a.shape[1]))) for _ in range(random.integers(0, 4))]
+    if random.random() < 0.5:
+        row, column = places[0] if places else (0, 0)
+        places += [(row, j) for j in range(a.shape[1])] + [(i, column) for i in range(len(a))]
+    at = np.array(list(dict.fromkeys(places)), dtype=np.intp).reshape(-1, 2)
+    values = random.normal(size=len(at))
+    a[at[:, 0], at[:, 1]] = values
+    return Entries(at[:, 0], at[:, 1], values), a
+
+
+KINDS = [change_rows, change_columns, add_low_rank, replace, change_places]
 
 
 def moves(random: np.random.Generator, size: int) -> tuple[int, list[int]]:
@@ -113,4 +125,26 @@ def resize_k(random: np.random.Generator, arrays: Arrays) -> tuple[dict[str, Any
     return updates, {**arrays, "S": after, "B": np.vstack([np.delete(arrays["B"], gone, axis=0), below])}
 
 
-STEPS = [change_entries, change_entries, resize_n, resize_m, resize_k]
+def fill_gaps(random: np.random.Generator, arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Rows of X and y come and go, where the last ones move into the gaps; entries of what stays or comes change."""
+    added, gone = moves(random, len(arrays["X"]))
+    staying = [i for i in range(len(arrays["X"]) + added) if i not in gone]
+    updates, after = {}, dict(arrays)
+    for name in ("X", "y"):
+        a = np.vstack([arrays[name], np.zeros((added, arrays[name].shape[1]))])
+        rows = random.choice(staying, size=min(3, len(staying)), replace=False)
+        columns = random.integers(a.shape[1], size=len(rows))
+        a[rows, columns] = random.normal(size=len(rows))
+        updates[name] = Entries(rows, columns, a[rows, columns], (added, 0), (gone, ()))
+        after[name] = filled(a, gone)
+    return updates, after
+
+
+def filled(a: Any, gone: list[int]) -> Any:
+    """What is left when the last rows move into the gaps, the lowest first."""
+    size = len(a) - len(gone)
+    last = iter(i for i in range(size, len(a)) if i not in gone)
+    return a[[next(last) if i in gone else i for i in range(size)]]
+
+
+STEPS = [change_entries, change_entries, resize_n, resize_m, resize_k, fill_gaps]

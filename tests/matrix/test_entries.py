@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.matrix.streams import filled
 from viewlet import matrix
 from viewlet.errors import RejectedEpoch
 from viewlet.matrix import Entries, Factored, Maintained
@@ -27,17 +28,6 @@ def several(X: Any, S: Any) -> dict[str, Any]:
 PROGRAM = matrix.program(several, X=("n", "m"), S=("k", "k"))
 
 
-def filled(array: Any, gone: list[int], axis: int) -> Any:
-    """What is left when the last rows move into the gaps, one gap after the other, the lowest first."""
-    array = np.moveaxis(array, axis, 0)
-    places = [i for i in range(len(array)) if i not in gone]
-    size = len(places)
-    at, movers = list(range(size)), [p for p in places if p >= size]
-    for gap in [g for g in sorted(gone) if g < size]:
-        at[gap] = movers.pop(0)
-    return np.moveaxis(array[at], 0, axis)
-
-
 def scattered(random: np.random.Generator, a: Any, added: tuple[int, int], gone: Any) -> tuple[Entries, Any]:
     """Some entries, rows and columns at once; the array is changed in the plainest way."""
     wide = np.zeros([size + more for size, more in zip(a.shape, added, strict=True)])
@@ -53,7 +43,7 @@ def scattered(random: np.random.Generator, a: Any, added: tuple[int, int], gone:
     for (row, column), value in zip(places, values, strict=True):
         wide[row, column] = value
     at = np.array(places, dtype=np.intp).reshape(-1, 2)
-    after = filled(filled(wide, gone[0], 0), gone[1], 1)
+    after = filled(filled(wide, gone[0]).T, gone[1]).T
     return Entries(at[:, 0], at[:, 1], values, added, gone), after
 
 

@@ -62,7 +62,17 @@ def _results(program: Program, axes: Mapping[str, AxisKind], outputs: Sequence[s
     shown = tuple(str(name) for name in names)
     if is_wide and (len(wanted) != 1 or len(shown) != 2 or axes[shown[1]].fixed is None):
         raise ShapeError("a wide table shows one matrix whose columns stay", hint="show it long")
-    return Results(wanted, shown, _label_columns(shown, is_wide), is_wide)
+    results = Results(wanted, shown, _label_columns(shown, is_wide), is_wide)
+    _refuse_same_names([f.name for f in results.fields(axes)])
+    return results
+
+
+def _refuse_same_names(columns: list[str]) -> None:
+    names = [column.lower() for column in columns]
+    if twice := [column for column, name in zip(columns, names, strict=True) if names.count(name) > 1]:
+        raise ShapeError(
+            f"two columns of the table would be called {twice[0]}", hint="give the size or the output another name"
+        )
 
 
 def _shown_shape(shape: Shape) -> Shape:

@@ -40,8 +40,12 @@ SINCE = Layout(columns=("number", "name", "entry"), key=("number", "name"))
 LABELS = Layout(columns=("place", "label"), key=("place",))
 BLOCK = 1 << 20
 """Entries of a block of rows."""
-MOST = 1 << 30
-"""Bytes of factors after which matrices are written anew, however large they are."""
+LEAST, MOST = 1 << 20, 1 << 30
+"""Bytes of factors up to which matrices stay as they were written, and beyond which they are written anew."""
+RUN = 1 << 27
+"""Bytes that are written as one run."""
+Block = tuple[str, int, bytes]
+"""Some rows of a matrix: its name, which they are, and their entries."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,23 @@ class Bags:
 
 def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
     """All statements as they are, and no factors yet."""
-    keep(bags.matrices, _blocks("", [state.describe().encode()]), MATRICES)
+    gathered: list[Block] = []
+    for block in _all_blocks(state):
+        gathered.append(block)
+        if sum(len(part) for _, _, part in gathered) > RUN:
+            keep(bags.matrices, _block_rows(gathered), MATRICES)
+            gathered = []
+    keep(bags.matrices, _block_rows(gathered), MATRICES)
+    keep(bags.since, _entries(0, {}), SINCE)
+
+
+def _all_blocks(state: Maintained) -> Iterator[Block]:
+    """How the program is kept, and each statement in blocks of rows."""
+    yield "", 0, state.describe().encode()
     for name, array in state.statements().items():
         step = _rows_of_a_block(array.shape[1])
-        parts = [array[start : start + step].tobytes() for start in range(0, len(array), step)]
-        for first in range(0, len(parts), 16):  # runs of some hundred megabytes at most
-            keep(bags.matrices, _blocks(name, parts[first : first + 16], first), MATRICES)
-    keep(bags.since, _entries(0, {}), SINCE)
+        for block, start in enumerate(range(0, len(array), step)):
+            yield name, block, array[start : start + step].tobytes()
 
 
 def write_entry(keep: Keep, bags: Bags, number: int, entry: Entry) -> None:
@@ -102,7 +116,7 @@ def write_labels(
 def is_full(contained: Contained, bags: Bags) -> bool:
     """Whether the matrices had better be written anew."""
     since = contained(bags.since).bytes
-    return since > min(contained(bags.matrices).bytes, MOST)
+    return since > min(max(contained(bags.matrices).bytes, LEAST), MOST)
 
 
 def read_axes(contained: Contained, bags: Bags) -> dict[str, Axis]:
@@ -161,13 +175,13 @@ def _read_blocks(contents: Contents, name: str, count: int) -> Iterator[bytes]:
         yield from (found[block].as_py() for block in wanted)
 
 
-def _blocks(name: str, parts: Sequence[bytes], first: int = 0) -> Rows:
+def _block_rows(blocks: Sequence[Block]) -> Rows:
     columns = {
-        "matrix": pa.array([name] * len(parts), pa.string()),
-        "block": pa.array(range(first, first + len(parts)), pa.int64()),
-        "entries": pa.array(parts, pa.binary()),
+        "matrix": pa.array([name for name, _, _ in blocks], pa.string()),
+        "block": pa.array([block for _, block, _ in blocks], pa.int64()),
+        "entries": pa.array([part for _, _, part in blocks], pa.binary()),
     }
-    return Rows(columns, np.ones(len(parts), dtype=np.int64))
+    return Rows(columns, np.ones(len(blocks), dtype=np.int64))
 
 
 def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:

@@ -18,7 +18,7 @@ from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.factors import Array
 from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
-from viewlet.matrix.tables.records import Difference, place_of, twice
+from viewlet.matrix.tables.records import Difference, missing, place_of, twice
 from viewlet.matrix.updates import Entries
 
 
@@ -54,7 +54,7 @@ class Inputs:
     def plan(self, differences: Mapping[str, Difference], order: Mapping[str, Axis] | None = None) -> InputStep:
         """What some changes come to; nothing is done yet. Labels that come are in the order of some axes, if given."""
         for name, difference in differences.items():
-            self._refuse_second(self.inputs[name], difference)
+            self._refuse_strangers(self.inputs[name], difference)
         mentions = self._mentioned(differences)
         moves = {axis: self._move(axis, differences, mentions[axis], order or {}) for axis in self.axes}
         updates = {name: self._entries(self.inputs[name], differences.get(name), moves) for name in self.inputs}
@@ -92,12 +92,15 @@ class Inputs:
     def _extent(self, given: Input) -> tuple[int, int]:
         return len(self.axes[given.axes[0]]), len(self.axes[given.axes[1]])
 
-    def _refuse_second(self, given: Input, difference: Difference) -> None:
-        """A record that is new must not be there already."""
+    def _refuse_strangers(self, given: Input, difference: Difference) -> None:
+        """A record that is new must not be there yet, and one that goes or is replaced must be."""
+        assert isinstance(given.source, Wide | Long)
         for key in difference.new:
             if self._is_there(given, key):
-                assert isinstance(given.source, Wide | Long)
                 raise twice(given.name, given.source, key)
+        for key in (*difference.replaced, *difference.gone):
+            if not self._is_there(given, key):
+                raise missing(given.name, given.source, key)
 
     def _is_there(self, given: Input, key: Any) -> bool:
         rows, columns = (self.axes[axis].places for axis in given.axes)

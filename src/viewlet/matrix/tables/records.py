@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns.arrays import values_of
+from viewlet.columns.arrays import valid_mask, values_of
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
 from viewlet.matrix.factors import Array
@@ -35,22 +35,34 @@ class Difference:
 
 
 def difference(name: str, source: Wide | Long, delta: Rows) -> Difference:
-    """The net change of a table, as that of the records of an input."""
+    """The net change of a table, as that of the records of an input.
+
+    Rows are told apart by their keys alone: where there is one row for each key, a change of some takes away at most one
+    row under a key, and puts in at most one.
+    """
     keys, columns = _columns_of(source)
-    rows = delta.select(dict.fromkeys((*keys, *columns))).consolidate()
-    came = rows.filter(rows.weights > 0)
+    came, went = delta.filter(delta.weights > 0), delta.filter(delta.weights < 0)
     found: dict[Key, int] = {}
     for at, (key, weight) in enumerate(zip(_keys(source, came, keys), came.weights.tolist(), strict=True)):
         if key in found or weight > 1:
             raise twice(name, source, key)
         found[key] = at
-    lost = dict.fromkeys(_keys(source, rows.filter(rows.weights < 0), keys))
+    lost = {key: at for at, key in enumerate(_keys(source, went, keys))}
+    replaced = {key: at for key, at in found.items() if key in lost}
+    values = _values(source, came, columns)
     return Difference(
         {key: at for key, at in found.items() if key not in lost},
-        {key: at for key, at in found.items() if key in lost},
+        _without_equal(replaced, lost, values, _numbers(went, columns)) if replaced else {},
         [key for key in lost if key not in found],
-        _values(source, came, columns),
+        values,
     )
+
+
+def _without_equal(replaced: dict[Key, int], lost: dict[Key, int], now: Array, before: Array) -> dict[Key, int]:
+    """Those whose entries are not what they were."""
+    new, old = ([at[key] for key in replaced] for at in (replaced, lost))
+    differs = (now[new] != before[old]).any(axis=1)
+    return {key: at for (key, at), other in zip(replaced.items(), differs.tolist(), strict=True) if other}
 
 
 def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
@@ -59,6 +71,14 @@ def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
     return RejectedEpoch(
         f"{source.table} has two {what} for {place_of(source, key)}, and {name} takes one",
         hint="make a view that groups them, and read that",
+    )
+
+
+def missing(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
+    """A record that is taken away, and was not there."""
+    return RejectedEpoch(
+        f"{source.table} loses what it has for {place_of(source, key)}, of which {name} knows nothing",
+        hint="a TRUSTED table must only lose rows that it has",
     )
 
 
@@ -94,17 +114,31 @@ def _keys(source: Wide | Long, rows: Rows, keys: Sequence[str]) -> list[Key]:
 
 
 def _values(source: Wide | Long, rows: Rows, columns: Sequence[str]) -> Array:
-    """The entries as doubles, a row for each record; all are numbers."""
+    """The entries as doubles, a row for each record; all are finite numbers."""
+    found = _numbers(rows, columns)
+    bad = ~np.isfinite(found)
+    for at, column in enumerate(columns):
+        if rows[column].null_count:
+            bad[:, at] |= ~valid_mask(rows[column])
+    if bad.any():
+        row, at = np.argwhere(bad)[0].tolist()
+        raise _no_number(source, rows.take(np.array([row])), columns[at])
+    return found
+
+
+def _numbers(rows: Rows, columns: Sequence[str]) -> Array:
     found = np.empty((len(rows), len(columns)))
     for at, column in enumerate(columns):
         array = rows[column]
-        found[:, at] = values_of(pc.cast(array, pa.float64(), safe=False), "f8")
-        bad = np.flatnonzero(~np.isfinite(found[:, at]) | np.asarray(array.is_null()))
-        if len(bad):
-            key = _keys(source, rows.take(bad[:1]), _columns_of(source)[0])[0]
-            value = array[int(bad[0])].as_py()
-            raise RejectedEpoch(
-                f"{source.table}.{column} is {'NULL' if value is None else value} where {place_of(source, key)}",
-                hint="a matrix takes finite numbers; make a view that leaves such rows out, or fills them",
-            )
+        doubles = array if pa.types.is_float64(array.type) else pc.cast(array, pa.float64(), safe=False)
+        found[:, at] = values_of(doubles, "f8")
     return found
+
+
+def _no_number(source: Wide | Long, row: Rows, column: str) -> RejectedEpoch:
+    key = _keys(source, row, _columns_of(source)[0])[0]
+    value = row[column][0].as_py()
+    return RejectedEpoch(
+        f"{source.table}.{column} is {'NULL' if value is None else value} where {place_of(source, key)}",
+        hint="a matrix takes finite numbers; make a view that leaves such rows out, or fills them",
+    )
