@@ -5,6 +5,7 @@ from viewlet.columns.python_values import Months
 from viewlet.database import Database, connect
 from viewlet.errors import (
     CorruptFile,
+    EndlessLoop,
     EvaluationError,
     FlowError,
     FlowUnfinished,
@@ -34,6 +35,7 @@ __all__ = [
     "ColumnAggregate",
     "CorruptFile",
     "Database",
+    "EndlessLoop",
     "Epoch",
     "EvaluationError",
     "FlowError",

@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
+from viewlet.compile import Facts
 from viewlet.loops.define import LoopCompiler
+from viewlet.loops.queries import LoopQueries
 from viewlet.loops.run import PreparedLoop, run_loop
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field, parse_type
@@ -41,8 +43,8 @@ def compiled(spark: Any, view: str, text: str) -> PreparedLoop:
     """A loop over the tables of SCHEMAS."""
     loop = read_loop(text)
     assert loop is not None
-    found = LoopCompiler(view, loop, Sessions(spark, tuple), FIELDS).compile()
-    return PreparedLoop(view, found, loop.last_round)
+    found = LoopCompiler(LoopQueries(view, loop, Sessions(spark, tuple), FIELDS), Facts()).compile()
+    return PreparedLoop(view, found, loop)
 
 
 class LoopStore:

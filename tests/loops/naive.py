@@ -42,7 +42,13 @@ class Naive:
         return self.db.execute(f"SELECT * FROM {plain}" if plain.startswith("(") else plain).fetchall()
 
     def result(self) -> Counter[Row]:
-        found = self.rounds() if self.loop.states[0].merge == "all" else self.fixpoint()
+        match self.loop.states[0].merge:
+            case "all":
+                found = self.rounds()
+            case "last":
+                found = self.last_round()
+            case _:
+                found = {name: list(rows) for name, rows in self.fixpoint().items()}
         for state in self.loop.states:
             self.put(state.name, self.columns[state.name], found[state.name])
         return Counter(self.query(self.loop.result))
@@ -60,6 +66,15 @@ class Naive:
             for name, rows in last.items():
                 found[name] += rows
         raise AssertionError("the loop does not end")
+
+    def last_round(self) -> dict[str, list[Row]]:
+        """The rows of the last round of REPEAT."""
+        (state,), limit = self.loop.states, self.loop.limit
+        rows = self.query(state.initial)
+        for _ in range(limit.rounds if limit else 0):
+            self.put(state.name, self.columns[state.name], rows)
+            rows = self.query(state.step)
+        return {state.name: rows}
 
     def fixpoint(self) -> dict[str, set[Row]]:
         """The least states that hold their first rows and what the steps make of them."""

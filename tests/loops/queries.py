@@ -34,6 +34,13 @@ QUERIES = {
         SELECT a, c FROM s UNION
         SELECT r.b, (t.n + 1) % 4 FROM t JOIN r ON t.x = r.a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.a = r.b))
         SELECT x, max(n) AS n FROM t GROUP BY x""",
+    "steps": """REPEAT x = SELECT a AS v, c AS n FROM s
+        STEP SELECT r.b AS v, max(x.n) + 1 AS n FROM x JOIN r ON r.a = x.v GROUP BY r.b LIMIT 3""",
+    "ebb": """REPEAT x = SELECT a AS v, 10 AS n FROM s
+        STEP SELECT r.a AS v, coalesce(min(x.n), 0) - 1 AS n FROM r LEFT JOIN x ON x.v = r.b GROUP BY r.a
+             UNION ALL SELECT c, 1 FROM s WHERE c IS NOT NULL LIMIT 4 RETURN SELECT v, n FROM x WHERE n < 9""",
+    "share": """REPEAT x = SELECT a AS v, 1 AS n FROM s
+        STEP SELECT x.v, x.n + t.n - (SELECT count(*) FROM r) AS n FROM x, (SELECT sum(n) AS n FROM x) AS t LIMIT 2""",
     "generations": """WITH RECURSIVE g(x, y, n) AS (
         SELECT a, b, 1 FROM r UNION
         SELECT p.b, q.b, g.n % 3 + 1 FROM g JOIN r p ON p.a = g.x JOIN r q ON q.a = g.y) SELECT * FROM g""",

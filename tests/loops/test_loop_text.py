@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from viewlet.errors import SqlError
-from viewlet.loops.syntax import Limit, State
+from viewlet.loops.recursion import mentioned
+from viewlet.loops.syntax import Limit, State, Until
 from viewlet.loops.text import read_loop
 
 
@@ -86,8 +87,51 @@ def test_other_queries_are_no_loops(text: str) -> None:
             "WITH RECURSIVE t AS (SELECT 1 AS x UNION SELECT x FROM t), u AS (SELECT x FROM t UNION SELECT x FROM u) SELECT 1",
             "`u` reads the result of the recursive `t`",
         ),
+        ("INITIALIZE t AS (SELECT 1) ITERATE UNTIL FIXPOINT RETURN SELECT 1", "expected SET"),
+        ("INITIALIZE t AS (SELECT 1) ITERATE SET t = SELECT 1 UNTIL 1 = 1 ON u BY k RETURN SELECT 1", "no SET changes `u`"),
+        ("INITIALIZE t AS (SELECT 1) ITERATE SET t = SELECT 1; SET t = SELECT 2 UNTIL FIXPOINT RETURN SELECT 1", "has a query already"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(text: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         read_loop(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT a, t FROM u", set()),
+        ("SELECT t.a FROM u, t WHERE 1 = 1", {"t"}),
+        ("SELECT * FROM u JOIN T ON u.t = T.a", {"t"}),
+        ("SELECT * FROM u WHERE a IN (SELECT a FROM `t`)", {"t"}),
+        ("SELECT t(a), b AS t FROM u ORDER BY a, t", set()),
+        ("FROM t SELECT 1", {"t"}),
+    ],
+)
+def test_what_a_query_reads(query: str, found: set[str]) -> None:
+    assert mentioned(query, {"t"}) == found
+
+
+def test_statements_of_iterate_read_what_was_set_before_them() -> None:
+    loop = read_loop(
+        "INITIALIZE g AS (SELECT src, dst, 1.0 AS score FROM graph), n AS (SELECT src, count(*) AS c FROM graph GROUP BY src) "
+        "ITERATE SET score = SELECT dst, sum(g.score / n.c) AS score FROM g JOIN n USING (src) GROUP BY dst; "
+        "LET m = SELECT max(score) AS top FROM score; "
+        "SET g = SELECT g.src, g.dst, score.score FROM g JOIN score ON g.src = score.dst, m "
+        "UNTIL max(abs(new.score - old.score)) < 0.01 ON g BY (src, dst) MAX 20 RETURN SELECT * FROM g"
+    )
+    assert loop is not None
+    assert loop.converges
+    assert [s.name for s in loop.states] == ["g"]  # `score` is always set before it is read
+    assert loop.until == Until("max(abs(new.score - old.score)) < 0.01", "g", ("src", "dst"))
+    assert loop.limit == Limit(20, is_error=False)
+    assert loop.states[0].step.startswith("WITH `n` AS (")
+    assert "`score` AS (" in loop.states[0].step
+
+
+def test_repeat() -> None:
+    loop = read_loop("REPEAT x = SELECT 1 AS a STEP SELECT a + 1 AS a FROM x LIMIT 7")
+    assert loop is not None
+    assert loop.states == (State("x", (), "SELECT 1 AS a", "SELECT a + 1 AS a FROM x", "last"),)
+    assert loop.limit == Limit(7, is_error=False)
+    assert loop.result == "SELECT * FROM `x`"

@@ -257,10 +257,16 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "loops.md"
 
 
 def test_the_page_about_loops_runs(tmp_path: Path, spark: Any) -> None:
-    (block,) = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(sql|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = []
     with viewlet.connect(tmp_path / "page", spark=spark) as db:
-        for _, statement in split(block):
-            found = db.sql(statement)
-        assert sorted(found.to_pylist(), key=lambda row: row["v"]) == [
-            {"v": 0, "cost": 0}, {"v": 1, "cost": 4}, {"v": 2, "cost": 1}, {"v": 3, "cost": 9},
-        ]  # fmt: skip
+        for kind, block in blocks:
+            if kind == "python":
+                exec(block, {"db": db})
+            else:
+                found.append([db.sql(text) for _, text in split(block)][-1].to_pylist())
+        dist, two_steps, rank = ({row["v"]: row for row in rows} for rows in found)
+        assert {v: row["cost"] for v, row in dist.items()} == {0: 0, 1: 4, 2: 1, 3: 9}
+        assert {v: row["ways"] for v, row in two_steps.items()} == {3: 1}
+        assert {v: row["r"] for v, row in rank.items()} == pytest.approx(dict(db.table("ranks").rows()), abs=1e-4)
+        assert {v for (v,) in db.table("reached").rows()} == {1, 2, 3}

@@ -1,7 +1,8 @@
-"""A loop computed from scratch by Spark, round by round, as its text says: what `check` compares with.
+"""A loop computed by Spark, round by round, as its text says: what `check` compares with.
 
 Nothing of the compiled programs is used. Each round is the user's own query over tables of the rows so far; only how a
-round's rows are merged with the earlier ones is done here, row by row.
+round's rows are merged with the earlier ones is done here, row by row. A loop that goes on from its last result is
+right if one more round from there changes nothing beyond its condition.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.define import CompiledState, cast_query
+from viewlet.loops.compiled import CompiledState, CompiledUntil
+from viewlet.loops.queries import cast_query, pairs_query
 from viewlet.loops.rounds import endless
 from viewlet.loops.syntax import LoopText, State
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
+from viewlet.store import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +44,12 @@ def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
         warehouse.reading.show(spark, loop.mentions)
         pairs = zip(loop.text.states, loop.compiled.states, strict=True)
         rerun = Rerun(spark, loop.name, loop.text, [CollectedState(text, compiled) for text, compiled in pairs])
-        rerun.run()
+        if loop.text.converges and not loop.text.restarts:
+            rerun.run_on(warehouse.store.snapshot(), loop.compiled.until)
+        elif loop.text.converges:
+            rerun.settle(loop.compiled.until)
+        else:
+            rerun.run()
         return rerun.answer(loop.fields)
 
 
@@ -58,7 +66,13 @@ class CollectedState:
     @property
     def fields(self) -> Fields:
         """Its columns, without the round."""
-        return self.compiled.program.columns[:-1]
+        columns = self.compiled.program.columns
+        return columns if self.compiled.goes_on else columns[:-1]
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Take rows in the place of those that are there."""
+        self.changed = list(rows)
+        self.rows = {f"{at}": row for at, row in enumerate(self.changed)}
 
     def merge(self, rows: Iterable[Row]) -> None:
         """Take in what a round gives."""
@@ -70,8 +84,8 @@ class CollectedState:
                 new = {key: row for key, row in new.items() if key not in self.rows}
             case "key":
                 new = {key: row for key, row in self._best(rows).items() if self._is_news(key, row)}
-            case "replace":
-                raise AssertionError(f"what {self.text.name} comes to depends on where its rounds begin")
+            case "last" | "replace":
+                return self.replace(rows)
         self.rows |= new
         self.changed = list(new.values())
 
@@ -141,12 +155,49 @@ class Rerun:
             self.sizes[number] = sum(len(state.changed) for state in self.states)
             if number > self.text.last_round:
                 changed = {s.text.name: _as_rows(s.changed, s.fields) for s in self.states if s.changed}
-                raise endless(self.view, number, self.sizes, changed)
+                raise endless(self.view, self.sizes, changed, "MAX RECURSION LEVEL n allows more rounds")
             if self.text.limit is not None and number == self.text.limit.rounds and not self.text.limit.is_error:
                 return
             made = [self._step(state) for state in self.states]
             for state, rows in zip(self.states, made, strict=True):
                 state.merge(rows)
+
+    def run_on(self, snapshot: Snapshot, until: CompiledUntil | None) -> None:
+        """One more round from what is stored; where its condition holds, what is stored stays."""
+        for state in self.states:
+            program = state.compiled.program
+            stored = snapshot.contents(program.view).consolidated().select(program.stored)
+            state.replace(values_of_rows(stored.expanded()))
+        made = [self._step(state) for state in self.states]
+        if until is None or not self._is_done(until, made):
+            self._replace(made)
+
+    def settle(self, until: CompiledUntil | None) -> None:
+        """Rounds from the first rows on, until they settle, or as many as there may be."""
+        self._replace([self._rows(state, state.text.first) if state.text.initial else [] for state in self.states])
+        for _ in range(self.text.last_round):
+            made = [self._step(state) for state in self.states]
+            before = [sorted(map(_written, state.changed)) for state in self.states]
+            is_same = [sorted(map(_written, rows)) for rows in made] == before
+            is_done = is_same or (until is not None and self._is_done(until, made))
+            self._replace(made)
+            if is_done:
+                return
+
+    def _replace(self, made: Sequence[list[Row]]) -> None:
+        for state, rows in zip(self.states, made, strict=True):
+            state.replace(rows)
+
+    def _is_done(self, until: CompiledUntil, made: Sequence[list[Row]]) -> bool:
+        """Whether the condition holds for what a round changed."""
+        at = next(i for i, state in enumerate(self.states) if state.text.name == until.state)
+        new, old = ({_written(row) for row in rows} for rows in (made[at], self.states[at].changed))
+        for name, rows, others in (("new", made[at], old), ("old", self.states[at].changed, new)):
+            table = _as_rows([row for row in rows if _written(row) not in others], self.states[at].fields).arrow()
+            from_arrow(self.spark, table, self.states[at].fields).createOrReplaceTempView(name)
+        assert self.text.until is not None
+        answers = self.spark.sql(pairs_query(f"({self.text.until.condition}) AS done", until.key)).collect()
+        return new == old or all(row.done for row in answers)
 
     def answer(self, fields: Fields) -> Rows:
         """What the query over the states gives."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewlet.loops.define import CompiledState
+from viewlet.loops.compiled import CompiledState
 from viewlet.loops.syntax import State
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Program

@@ -71,10 +71,16 @@ class Histories:
     bags: Mapping[str, str]
     """For the name of each state, what brings the rows of a round."""
     of_one_round: bool
-    """Whether a step sees the last round alone (UNION ALL), or everything up to it."""
+    """Whether a step sees the last round alone (UNION ALL, REPEAT), or everything up to it."""
+    rounds: int | None = None
+    """How many rounds there are, if that is known beforehand: then what reads no state is there in each of them."""
     taken: frozenset[str] = frozenset()
     """Names of columns that are in use."""
     _names: int = 0
+
+    def step(self, plan: Plan) -> History | None:
+        """A whole step over histories; None if it reads no state, and rounds would never end."""
+        return self.of(plan) or (None if self.rounds is None else self._in_every_round(plan))
 
     def of(self, plan: Plan) -> History | None:
         """The plan over histories; None if it reads no state, and so is the same in every round."""
@@ -138,6 +144,8 @@ class Histories:
                 return replace(left, plan=replace(plan, left=left.plan, columns=_with_round(plan, left)))
             case None, History() if plan.kind in ("inner", "right"):
                 return replace(right, plan=replace(plan, right=right.plan, columns=(*plan.columns, right.round)))
+            case None, History() if self.rounds is not None and plan.kind != "full":
+                return self._within_round(plan, self._in_every_round(plan.left), right)
             case History(), History() if self.of_one_round and plan.kind != "full":
                 return self._within_round(plan, left, right)
             case History(), History() if plan.kind == "inner":
@@ -163,7 +171,9 @@ class Histories:
         if not any(found):
             return None
         if self.of_one_round and not all(found):
-            self._refuse(plan, "a part of it reads no state, and would give its rows again in every round")
+            if self.rounds is None:
+                self._refuse(plan, "a part of it reads no state, and would give its rows again in every round")
+            found = [h or self._in_every_round(part) for part, h in zip(plan.inputs, found, strict=True)]
         at = self._fresh()
         parts = tuple(
             _extended(part, part.columns, at, Literal(0, BIGINT))
@@ -173,6 +183,12 @@ class Histories:
         )
         references = max(h.references for h in found if h is not None)
         return History(Union(parts, (*plan.columns, at)), at, references)
+
+    def _in_every_round(self, plan: Plan) -> History:
+        """The rows of a plan, once for each round."""
+        at = self._fresh()
+        numbers = Values(tuple((number,) for number in range(1, (self.rounds or 0) + 1)), (at,))
+        return History(Join(plan, numbers, "inner", None, (*plan.columns, at)), at, references=0)
 
     def _unless_invariant(self, plan: Plan, why: str) -> History | None:
         """An operator that must be the same in every round."""

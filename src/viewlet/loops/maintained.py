@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops.check import recompute
-from viewlet.loops.define import CompiledLoop, CompiledState, define_loop
+from viewlet.loops.compiled import CompiledLoop, from_document, to_document
+from viewlet.loops.define import define_loop
 from viewlet.loops.explain import explain, outline
-from viewlet.loops.merging import Choice
 from viewlet.loops.run import Outcome, PreparedLoop, TooMuch, run_loop
 from viewlet.loops.syntax import LoopText
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
-from viewlet.program.codec import VERSION, from_json, to_json
+from viewlet.program.codec import VERSION
 from viewlet.store import Layout
 from viewlet.warehouse.maintained import Maintained
 
@@ -52,7 +52,7 @@ class Loop(Maintained):
 
     @cached_property
     def ready(self) -> PreparedLoop:
-        return PreparedLoop(self.name, self.compiled, self.text.last_round)
+        return PreparedLoop(self.name, self.compiled, self.text)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -76,7 +76,8 @@ class Loop(Maintained):
 
     @cached_property
     def bags(self) -> tuple[str, ...]:
-        return tuple(m.name for p in self.compiled.programs for m in p.maps if m.stored)
+        own = [m.name for m in self.compiled.result.maps if m.stored]
+        return (*(bag for state in self.compiled.states for bag in state.bags), *own)
 
     @property
     def steps(self) -> int:
@@ -91,6 +92,8 @@ class Loop(Maintained):
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
         """Go on from the histories; where that would handle most of them, or fails on rows that go, begin again."""
+        if self.text.restarts:
+            return self._emitted(run, self._from_nothing(run), "from nothing, as RESTART says")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
         try:
             outcome = run_loop(self.ready, run.transaction, changes, run.progress, most=self._worth_going_on(run))
@@ -135,31 +138,9 @@ class Loop(Maintained):
         return {
             "version": VERSION,
             "definition": self.definition,
-            "states": [_state_document(state) for state in self.compiled.states],
-            "result": to_json(self.compiled.result),
-            "settings": dict(self.compiled.settings),
-            "spark": self.compiled.spark,
-            "mentions": list(self.compiled.mentions),
-            "changing": list(self.compiled.changing),
+            "compiled": to_document(self.compiled),
             "created": self.created,
         }
-
-
-def _state_document(state: CompiledState) -> dict[str, Any]:
-    choice = state.choice and [state.choice.column, state.choice.is_greatest]
-    return {
-        "name": state.name,
-        "feed": state.feed,
-        "program": to_json(state.program),
-        "reads_all": state.reads_all,
-        "choice": choice,
-    }
-
-
-def _read_state(document: Mapping[str, Any]) -> CompiledState:
-    choice = Choice(*document["choice"]) if document["choice"] else None
-    program = from_json(document["program"])
-    return CompiledState(document["name"], document["feed"], program, document["reads_all"], choice)
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
@@ -168,14 +149,7 @@ def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
         raise StoreError(
             f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
         )
-    compiled = CompiledLoop(
-        tuple(map(_read_state, document["states"])),
-        from_json(document["result"]),
-        document["settings"],
-        document["spark"],
-        tuple(document["mentions"]),
-        tuple(document["changing"]),
-    )
+    compiled = from_document(document["compiled"])
     return Loop(name, document["definition"], compiled, document["position"], document["created"])
 
 

@@ -2,6 +2,7 @@
 
     UNION ALL    every row                  UNION    each row in its first round
     USING KEY    of each key and round the best row, if it is better than those of all rounds before
+    REPEAT       every row; the last round is the result
 
 For min(cost) a better row is one of a lesser cost, for max of a greater one. Where neither decides, the newest row
 does, if it is another one. Of several that are as good in one round, it is the least for min, the greatest for max.
@@ -137,6 +138,11 @@ def current_by_key(rows: Plan, key: Sequence[str]) -> Plan:
     """By key, the row of the last round that has one."""
     keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
     return _first_rows(rows, keys, (Order(column(rows.columns[-1]), descending=True),))
+
+
+def of_round(rows: Plan, number: int) -> Plan:
+    """The rows of one round."""
+    return Filter(rows, Call("eq", (column(rows.columns[-1]), Literal(number, BIGINT)), BOOLEAN))
 
 
 def _from_best_to_worst(values: Sequence[Field], choice: Choice | None) -> tuple[Order, ...]:

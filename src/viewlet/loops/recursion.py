@@ -98,16 +98,25 @@ def in_parentheses(reader: Reader) -> str:
     return reader.text[start : reader.words[reader.at - 1].start].strip()
 
 
+_ENDS_FROM = ("SELECT", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "LIMIT", "WINDOW", "UNION", "EXCEPT", "INTERSECT")
+
+
 def mentioned(query: str, names: Collection[str]) -> set[str]:
-    """The names, in small letters, that a query reads as tables."""
+    """The names, in small letters, that a query reads as tables: in a FROM, at its beginning or after JOIN or a comma."""
+    found: set[str] = set()
+    inside = [False]  # whether each open parenthesis, and what is around all, is in its FROM
     words = read_words(query)
-    before = (Word("sign", "(", 0, 0, 0), *words)
-    return {
-        name
-        for last, word, following in zip(before, words, words[1:], strict=False)
-        if last.key in ("FROM", "JOIN", "TABLE", ",", "LATERAL") and following.key not in (".", "(")
-        if word.kind in ("name", "quoted") and (name := unquoted(word).lower()) in names
-    }
+    for last, word, following in zip((Word("sign", "", 0, 0, 0), *words), words, words[1:], strict=False):
+        if word.key == "(":
+            inside.append(False)
+        elif word.key == ")" and len(inside) > 1:
+            inside.pop()
+        elif word.key in ("FROM", "JOIN", "TABLE", *_ENDS_FROM):
+            inside[-1] = word.key not in _ENDS_FROM
+        is_name = word.kind in ("name", "quoted") and following.key not in (".", "(")
+        if is_name and inside[-1] and last.key in ("FROM", "JOIN", "TABLE", "LATERAL", ","):
+            found.add(unquoted(word).lower())
+    return found & set(names)
 
 
 def _reached(name: str, reads: Mapping[str, set[str]]) -> set[str]:

@@ -18,6 +18,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
+from viewlet.loops.compiled import CompiledState
 from viewlet.loops.working import WorkingMaps
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
@@ -70,25 +71,34 @@ class TooMuch(Exception):
 
 @dataclass(frozen=True)
 class PreparedState:
-    """A state whose step can be run: the history is the program's result, `feed` is what it reads a round's rows as."""
+    """A state whose step can be run."""
 
-    name: str
+    compiled: CompiledState
     ready: PreparedProgram
-    feed: str
+    initial: PreparedProgram | None
 
     @property
-    def history(self) -> str:
+    def name(self) -> str:
+        return self.compiled.name
+
+    @property
+    def feed(self) -> str:
+        return self.compiled.feed
+
+    @property
+    def bag(self) -> str:
+        """What holds the state, or its history."""
         return self.ready.program.view
 
     def visible(self, rows: Rows) -> Rows:
-        """Rows of the history, under the names of the state's columns, the round as the last."""
+        """Rows of the bag, under the names of the state's columns; of a history, the round is the last."""
         program = self.ready.program
         return rows.select(program.stored).rename([f.name for f in program.columns])
 
 
 @dataclass
-class Rounds:
-    """Brings the histories of some states, which may read each other, up to date."""
+class Steps:
+    """The steps of a loop's states, which may read each other, and what running them came to so far."""
 
     view: str
     states: Sequence[PreparedState]
@@ -100,29 +110,17 @@ class Rounds:
     """The rows beyond which it is cheaper to begin again."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
-    handled: int = 0
-    """Rows that were fed to the steps so far."""
+    _handled: int = 0
 
-    def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
-        """Handle the changes of what the loop reads; what they change in each history."""
-        waiting = self._run_all(dict(changes), initial)
-        changed = [waiting]
-        while waiting:
-            first = min(int(_rounds(rows).min()) for rows in waiting.values())
-            now = {name: rows.filter(_rounds(rows) == first) for name, rows in waiting.items()}
-            self._count(first, now)
-            made = self._run_all({s.feed: now[s.name] for s in self.states if len(now.get(s.name, ()))}, initial=False)
-            later = {name: rows.filter(_rounds(rows) != first) for name, rows in waiting.items()}
-            waiting = _added((later, made))
-            changed.append(made)
-        return _added(changed)
-
-    def _run_all(self, changes: dict[str, Rows], initial: bool) -> dict[str, Rows]:
-        """Run every step on some changes; what changes in each history."""
+    def run_all(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
+        """Run every step on the changes of some bags; what changes in each state's program."""
         self.maps.begin_round()
-        self.handled += sum(map(len, changes.values()))
-        if self.most is not None and self.handled > self.most:
+        self._handled += sum(map(len, changes.values()))
+        if self.most is not None and self._handled > self.most:
             raise TooMuch
+        for state in self.states:
+            if state.compiled.keeps_feed and state.feed in changes:
+                self.maps.add(state.feed, changes[state.feed])
         made: dict[str, Rows] = {}
         for state in self.states:
             found = Round(self.maps, dict(changes), initial).run(state.ready)
@@ -130,14 +128,40 @@ class Rounds:
                 made[state.name] = state.visible(found)
         return made
 
-    def _count(self, number: int, now: Mapping[str, Rows]) -> None:
-        """Note how much a round changes; refuse one that must not be."""
+    def feeds(self, rows: Mapping[str, Rows]) -> dict[str, Rows]:
+        """Rows of states as what steps read them as."""
+        return {s.feed: rows[s.name] for s in self.states if len(rows.get(s.name, ()))}
+
+    def count(self, number: int, now: Mapping[str, Rows]) -> None:
+        """Note how much a round changes."""
         self.sizes[number] = size = sum(map(len, now.values()))
         self.progress(f"view {self.view}: round {number}, {size:,} rows change")
+
+
+class Rounds(Steps):
+    """Brings the histories of states up to date."""
+
+    def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
+        """Handle the changes of what the loop reads; what they change in each history."""
+        waiting = self.run_all(changes, initial=initial)
+        changed = [waiting]
+        while waiting:
+            first = min(int(_rounds(rows).min()) for rows in waiting.values())
+            now = {name: rows.filter(_rounds(rows) == first) for name, rows in waiting.items()}
+            later = {name: rows.filter(_rounds(rows) != first) for name, rows in waiting.items()}
+            self.count(first, now)
+            self._refuse_endless(first, now)
+            made = self.run_all(self.feeds(now))
+            waiting = added((later, made))
+            changed.append(made)
+        return added(changed)
+
+    def _refuse_endless(self, number: int, now: Mapping[str, Rows]) -> None:
         largest = max(int(np.abs(rows.weights).max(initial=0)) for rows in now.values())
         brings = any((rows.weights > 0).any() for rows in now.values())
         if brings and (number > self.last or largest > _MOST):
-            raise endless(self.view, number, self.sizes, now)
+            hint = "a cycle of UNION ALL never ends: use UNION, USING KEY or a condition"
+            raise endless(self.view, self.sizes, now, f"{hint}; MAX RECURSION LEVEL n allows more rounds")
 
 
 def _rounds(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -145,8 +169,8 @@ def _rounds(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return values_of(rows[rows.names[-1]], "i8")
 
 
-def _added(changes: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
-    """Changes of histories, added up."""
+def added(changes: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
+    """Changes of states, added up."""
     parts: dict[str, list[Rows]] = {}
     for some in changes:
         for name, rows in some.items():
@@ -155,8 +179,9 @@ def _added(changes: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
     return {name: rows for name, rows in netted.items() if len(rows)}
 
 
-def endless(view: str, number: int, sizes: Mapping[int, int], now: Mapping[str, Rows]) -> EndlessLoop:
+def endless(view: str, sizes: Mapping[int, int], now: Mapping[str, Rows], hint: str) -> EndlessLoop:
     """The error that names the rows that keep changing, and how the change shrank or failed to."""
+    number = max(sizes)
     name, rows = max(now.items(), key=lambda item: len(item[1]))
     shown = rows.take(np.arange(min(_SHOWN, len(rows)))).arrow().to_pylist()
     listed = ", ".join(f"({', '.join(shortened(v) for v in row.values())})" for row in shown)
@@ -164,7 +189,7 @@ def endless(view: str, number: int, sizes: Mapping[int, int], now: Mapping[str, 
     error = EndlessLoop(
         f"view {view}: the loop does not end: round {number} still changes {len(rows):,} rows of {name}, "
         f"such as {listed}; the last rounds changed {', '.join(f'{n:,}' for n in last.values())}",
-        hint="a cycle of UNION ALL never ends: use UNION, USING KEY or a condition; MAX RECURSION LEVEL n allows more rounds",
+        hint=hint,
     )
     error.sizes, error.rows = last, shown
     return error

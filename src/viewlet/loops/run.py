@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.loops.define import CompiledLoop
+from viewlet.loops.compiled import CompiledLoop
+from viewlet.loops.converge import Convergence, PreparedUntil
 from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
+from viewlet.loops.syntax import LoopText
 from viewlet.loops.working import WorkingMaps
-from viewlet.store import Transaction
+from viewlet.store import Layout, Transaction
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,22 @@ class PreparedLoop:
 
     view: str
     compiled: CompiledLoop
-    last: int
-    """The last round that may bring rows."""
+    text: LoopText
 
     @cached_property
     def states(self) -> tuple[PreparedState, ...]:
-        return tuple(PreparedState(s.name, prepare(s.program), s.feed) for s in self.compiled.states)
+        return tuple(
+            PreparedState(s, prepare(s.program), None if s.initial is None else prepare(s.initial))
+            for s in self.compiled.states
+        )
 
     @cached_property
     def result(self) -> PreparedProgram:
         return prepare(self.compiled.result)
+
+    @cached_property
+    def until(self) -> PreparedUntil | None:
+        return None if self.compiled.until is None else PreparedUntil(self.compiled.until)
 
 
 @dataclass(frozen=True)
@@ -57,17 +66,56 @@ def run_loop(
 
     Where more than `most` rows would have to be handled, nothing is done: `TooMuch`.
     """
+    maps = _opened(loop, transaction, initial=initial)
+    steps: Rounds | Convergence
+    common = loop.view, loop.states, maps, loop.text.last_round, progress, most
+    if loop.text.converges:
+        is_error = loop.text.limit is None
+        unread = {} if initial else _unread(loop, transaction)
+        steps = Convergence(*common, until=loop.until, is_error=is_error, unread=unread)
+    else:
+        steps = Rounds(*common)
+    found = steps.run(changes, initial=initial)
+    maps.begin_round()
+    states = {s.bag: found[s.name] for s in loop.states if s.name in found}
+    Round(maps, {**changes, **states}, initial).run(loop.result)
+    delta = maps.added(loop.view)
+    maps.store(without=loop.view)
+    if isinstance(steps, Convergence):
+        _store_unread(loop, transaction, steps.unread)
+    return Outcome(delta, steps.sizes)
+
+
+def _opened(loop: PreparedLoop, transaction: Transaction, *, initial: bool) -> WorkingMaps:
+    """The maps of a loop, for its rounds to add to."""
     maps = WorkingMaps(transaction, anew=initial)
     for ready in (*(s.ready for s in loop.states), loop.result):
         maps.open(ready)
-    rounds = Rounds(loop.view, loop.states, maps, loop.last, progress, most)
-    found = rounds.run(changes, initial=initial)
-    maps.begin_round()
-    histories = {s.history: found[s.name] for s in loop.states if s.name in found}
-    Round(maps, {**changes, **histories}, initial).run(loop.result)
-    delta = maps.added(loop.view)
-    maps.store(without=loop.view)
-    return Outcome(delta, rounds.sizes)
+    for state in loop.states:
+        if state.compiled.keeps_feed:
+            maps.open_bag(state.feed, _layout(state), state.ready.program.columns)
+    return maps
+
+
+def _layout(state: PreparedState) -> Layout:
+    names = tuple(f.name for f in state.ready.program.columns)
+    return Layout(columns=names, key=names)
+
+
+def _unread(loop: PreparedLoop, transaction: Transaction) -> dict[str, Rows]:
+    """What the rounds of the last epoch left unread."""
+    found = {s.name: transaction.contents(s.compiled.unread).consolidated() for s in loop.states}
+    return {name: rows for name, rows in found.items() if len(rows)}
+
+
+def _store_unread(loop: PreparedLoop, transaction: Transaction, unread: Mapping[str, Rows]) -> None:
+    for state in loop.states:
+        bag, layout = state.compiled.unread, _layout(state)
+        types = {f.name: arrow_type(f.type) for f in state.ready.program.columns}
+        now = unread.get(state.name, Rows.empty(types))
+        if transaction.has(bag):
+            now = Rows.concat([now, transaction.contents(bag).consolidated().negated()])
+        transaction.append(bag, now, layout)
 
 
 __all__ = ["Outcome", "PreparedLoop", "TooMuch", "run_loop"]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Merge = Literal["all", "distinct", "key", "replace"]
+Merge = Literal["all", "distinct", "key", "last", "replace"]
 """What a round's rows do to the earlier ones: they are added (UNION ALL); added where they are new (UNION); each takes
-the place of the one with its key, if it is better (USING KEY); together they take the place of all (SET)."""
+the place of the one with its key, if it is better (USING KEY); together they take the place of all, in so many rounds
+from the first rows on (REPEAT), or in rounds that go on from the last result until they settle (SET)."""
 
-MOST_ROUNDS = 10_000
-"""A loop that says no limit is given up after so many rounds."""
+MOST_ROUNDS, MOST_SETTLING = 10_000, 1_000
+"""A loop that says no limit is given up after so many rounds; one that has to settle, after fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Until:
     condition: str
     state: str
     key: tuple[str, ...]
+    held: str | None = None
+    """The changes for which this holds are not handed on, until they add up to one for which it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,15 @@ class LoopText:
     """The query that makes the view's rows of the states."""
     limit: Limit | None = None
     until: Until | None = None
+    restarts: bool = False
+    """Whether every epoch begins with the first rows, because the result depends on them."""
 
     @property
     def last_round(self) -> int:
-        """The last round that may bring rows without an error."""
-        return MOST_ROUNDS if self.limit is None or not self.limit.is_error else self.limit.rounds
+        """The last round that may bring rows; where the query itself leaves out those of later rounds, any."""
+        if self.limit is None:
+            return MOST_SETTLING if self.converges else MOST_ROUNDS
+        return self.limit.rounds if self.limit.is_error or self.converges else MOST_ROUNDS
 
     @property
     def is_sparks_own(self) -> bool:
@@ -77,5 +84,5 @@ class LoopText:
 
     @property
     def converges(self) -> bool:
-        """Whether rounds replace states, and the loop goes on from its last result when something changes."""
-        return all(state.merge == "replace" for state in self.states)
+        """Whether the loop goes on from its last result when something changes."""
+        return self.states[0].merge == "replace"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from viewlet.loops.iteration import read_iteration
 from viewlet.loops.recursion import read_recursion
 from viewlet.loops.syntax import LoopText
 
 
 def read_loop(text: str) -> LoopText | None:
     """The loop that a query is; None if it is an ordinary one."""
-    return read_recursion(text)
+    return read_recursion(text) or read_iteration(text)

@@ -6,7 +6,7 @@ the last round: then each map gets all that the rounds added, as one change. So 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram
+from viewlet.plan.types import Field
 from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
 from viewlet.store.runs.map_run import build
 from viewlet.store.runs.runs import Run
@@ -76,16 +77,22 @@ class WorkingMaps:
         """What maps hold now is what they held when the round began."""
         self._began = {}
 
+    def aside(self) -> WorkingMaps:
+        """Maps that begin empty, and of which nothing is stored."""
+        return WorkingMaps(self._transaction, anew=True)
+
     def open(self, ready: PreparedProgram) -> None:
-        """Let rounds add to the maps of a program; a new one begins empty."""
-        for step in ready.steps:
-            name = step.map.name
-            if step.map.stored and name not in self._maps:
-                if self._anew or not self._transaction.has(name):
-                    types = {f.name: arrow_type(f.type) for f in step.map.columns}
-                    self._maps[name] = WorkingMap(make_contents(step.layout, (), types))
-                else:
-                    self._maps[name] = WorkingMap(self._transaction.contents(name))
+        """Let rounds add to the maps of a program."""
+        for step in (s for s in ready.steps if s.map.stored):
+            self.open_bag(step.map.name, step.layout, step.map.columns)
+
+    def open_bag(self, bag: str, layout: Layout, columns: Sequence[Field]) -> None:
+        """Let rounds add to a bag; a new one begins empty."""
+        if self._anew or not self._transaction.has(bag):
+            types = {f.name: arrow_type(f.type) for f in columns}
+            self._maps[bag] = WorkingMap(make_contents(layout, (), types))
+        else:
+            self._maps[bag] = WorkingMap(self._transaction.contents(bag))
 
     def add(self, bag: str, rows: Rows) -> Rows:
         """Add rows to a map; what they come to."""

@@ -93,17 +93,23 @@ def _comment_end(text: str, start: int, line: int) -> int:
     raise SqlError(f"line {line}: the comment that starts here has no end", hint="close it with */")
 
 
+_LOOP = ("INITIALIZE", "ITERATE", "RETURN")
+"""The words of a loop, in their order: between the last two, `;` ends no statement of the script."""
+
+
 def split(script: str) -> list[tuple[int, str]]:
     """The statements of a script, which `;` separates, each with the line it starts on."""
     found: list[tuple[int, str]] = []
     first: Word | None = None
-    depth = 0
+    depth, loop = 0, [*_LOOP]
     for word in _words(script):
         depth += (word.key in ("(", "[")) - (word.key in (")", "]"))
-        if word.kind == "end" or (word.key == ";" and depth <= 0):
+        if loop and word.key == loop[0] and depth <= 0:
+            del loop[0]
+        if word.kind == "end" or (word.key == ";" and depth <= 0 and len(loop) != 1):
             if first is not None:
                 found.append((first.line, script[first.start : word.start].rstrip()))
-            first, depth = None, 0
+            first, depth, loop = None, 0, [*_LOOP]
         elif first is None:
             first = word
     return found

@@ -48,7 +48,16 @@ def _view(reader: Reader, or_replace: bool) -> CreateView:
             reader.string("the comment")
         else:
             reader.fail("AS and a query")
-    return CreateView(name, read_query(reader), or_replace, if_not_exists, policy)
+    return CreateView(name, _definition(reader), or_replace, if_not_exists, policy)
+
+
+def _definition(reader: Reader) -> str:
+    """The query of a view, or the loop, whose statements may end in semicolons."""
+    if not reader.sees("INITIALIZE"):
+        return reader.rest() if reader.sees("REPEAT") else read_query(reader)
+    start = reader.word.start
+    reader.until("RETURN")
+    return reader.text[start : reader.word.start] + reader.rest()
 
 
 def _policy(reader: Reader) -> Policy:

@@ -114,7 +114,7 @@ class Catalog:
         """A new name must be free."""
         if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
-        if re.search(r"\.(index|clock|dropped|m\d+|state_\w+|flow_\w+\.\d+)$", name, re.IGNORECASE):
+        if re.search(r"\.(index|clock|dropped|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$", name, re.IGNORECASE):
             raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind = "table" if known in self.tables else self.views[known].kind

@@ -1,0 +1,27 @@
+"""Recursive and iterative queries that are kept fresh; and some that are ready to use."""
+
+from viewlet.loops.library import (
+    bill_of_materials,
+    connected_components,
+    factorize,
+    k_core,
+    k_means,
+    label_propagation,
+    pagerank,
+    reachable,
+    shortest_paths,
+    transitive_closure,
+)
+
+__all__ = [
+    "bill_of_materials",
+    "connected_components",
+    "factorize",
+    "k_core",
+    "k_means",
+    "label_propagation",
+    "pagerank",
+    "reachable",
+    "shortest_paths",
+    "transitive_closure",
+]

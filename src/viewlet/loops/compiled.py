@@ -1,0 +1,130 @@
+"""A loop as programs: what is stored of it, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from viewlet.loops.merging import Choice
+from viewlet.plan.nodes import Plan
+from viewlet.program.chain import maps_read
+from viewlet.program.codec import from_json, to_json
+from viewlet.program.program import Program
+
+
+@dataclass(frozen=True)
+class CompiledState:
+    """A state of a loop, and the program of a round.
+
+    The program's result is the state's history; where rounds go on from the last result, it is the state itself.
+    """
+
+    name: str
+    feed: str
+    """What the program reads the rows of a round as."""
+    program: Program
+    reads_all: bool = False
+    """Whether a step brings rows of several rounds together; else it sees those of the last one alone."""
+    choice: Choice | None = None
+    """How one row of a key is chosen; None where there is no key, or the newest row is."""
+    goes_on: bool = False
+    """Whether rounds go on from the last result, and there is no history."""
+    initial: Program | None = None
+    """What gives the first rows then."""
+
+    @property
+    def unread(self) -> str:
+        """The bag of what the last round changed and no round has read, where rounds go on from there."""
+        return f"{self.program.view}_unread"
+
+    @property
+    def keeps_feed(self) -> bool:
+        """Whether the step has to look at all rows that it has read, beside what it keeps of them in maps."""
+        terms = (term for step in self.program.steps for term in step.terms)
+        return any(self.feed == name for term in terms for name, _ in maps_read(term))
+
+    @property
+    def bags(self) -> tuple[str, ...]:
+        """All bags that it keeps."""
+        own = [m.name for m in self.program.maps if m.stored]
+        return (*own, *([self.unread] if self.goes_on else []), *([self.feed] if self.keeps_feed else []))
+
+
+@dataclass(frozen=True)
+class CompiledUntil:
+    """When rounds may end, as functions of the rows that a round changed: as they are (input 0) and were (input 1)."""
+
+    state: str
+    key: tuple[str, ...]
+    is_done: Plan
+    is_held: Plan | None
+    """The keys of the changes that are not handed on."""
+
+
+@dataclass(frozen=True)
+class CompiledLoop:
+    """A loop that can be run."""
+
+    states: tuple[CompiledState, ...]
+    result: Program
+    settings: Mapping[str, str]
+    """The settings of Spark under which the definition was made."""
+    spark: str
+    """The version of Spark that it was made with."""
+    mentions: tuple[str, ...] = ()
+    """The tables and views that its text may read."""
+    changing: tuple[str, ...] = ()
+    """Spark's classes of the functions in it that mean something else in some version."""
+    until: CompiledUntil | None = None
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs that an epoch runs, in their order."""
+        return (*(state.program for state in self.states), self.result)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tables and views whose change matters."""
+        own = {name for state in self.states for name in (state.feed, state.program.view)}
+        first = [state.initial for state in self.states if state.initial is not None]
+        return tuple(dict.fromkeys(bag for p in (*self.programs, *first) for bag in p.reads if bag not in own))
+
+
+def to_document(loop: CompiledLoop) -> dict[str, Any]:
+    """A loop as JSON."""
+    return {f.name: _to_json(getattr(loop, f.name)) for f in fields(loop)}
+
+
+def from_document(document: Mapping[str, Any]) -> CompiledLoop:
+    """The loop that `to_document` wrote down."""
+    found = {name: _from_json(value) for name, value in document.items()}
+    return CompiledLoop(**found)
+
+
+_OWN = {kind.__name__: kind for kind in (CompiledState, CompiledUntil, Choice)}
+
+
+def _to_json(value: Any) -> Any:
+    """Our own values by the names of their fields; programs and plans as they write themselves down."""
+    match value:
+        case CompiledState() | CompiledUntil() | Choice():
+            parts = {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}
+            return {"loops": type(value).__name__, **parts}
+        case tuple():
+            return {"tuple": [_to_json(v) for v in value]}
+        case Mapping():
+            return {"mapping": dict(value)}
+        case _:
+            return to_json(value)
+
+
+def _from_json(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return from_json(value)
+    if "loops" in value:
+        kind, parts = _OWN[value["loops"]], {k: _from_json(v) for k, v in value.items() if k != "loops"}
+        return kind(**parts)
+    if "tuple" in value:
+        return tuple(map(_from_json, value["tuple"]))
+    return value["mapping"] if "mapping" in value else from_json(value)

@@ -1,0 +1,116 @@
+"""Rounds that go on from the last result until they settle.
+
+    X ← F(X, inputs)        ΔX is what a round changes; the step, run on ΔX, gives what the next one changes
+
+The step's program keeps F(X) for the X that it has read. When rounds end, F(X) is the result, and F(X) − X, which no
+round has read, waits: the next epoch begins with it and with the changes of the inputs. So an epoch is equal to
+running the loop on from the last result. Where F is a contraction, its one fixpoint does not depend on the start, and
+every epoch ends as close to it as the condition asks. Else the result depends on where it began, as k-means does.
+
+Changes that are held back wait in the same way, row by row, until they add up to more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from viewlet.columns.arrays import truth_of
+from viewlet.columns.rows import Rows
+from viewlet.engine.groups import compile_plan
+from viewlet.loops.compiled import CompiledUntil
+from viewlet.loops.rounds import Round, Steps, added, endless
+
+Waiting = dict[str, Rows]
+"""Changes of states that no round has read."""
+
+
+class PreparedUntil:
+    """The conditions after UNTIL, over what a round changed."""
+
+    def __init__(self, until: CompiledUntil) -> None:
+        self.state, self.key = until.state, until.key
+        self._is_done = compile_plan(until.is_done, keyed=False)
+        self._held = None if until.is_held is None else compile_plan(until.is_held, keyed=False)
+
+    @property
+    def holds_back(self) -> bool:
+        return self._held is not None
+
+    def is_done(self, waiting: Waiting) -> bool:
+        """Whether the condition holds; it does where nothing changes."""
+        if self.state not in waiting:
+            return True
+        (answers,) = self._is_done(_pairs(waiting[self.state])).columns.values()
+        return bool(truth_of(answers.fill_null(False)).all())
+
+    def split(self, waiting: Waiting) -> tuple[Waiting, Waiting]:
+        """The changes that are handed on, and those that are held back."""
+        if self._held is None or self.state not in waiting:
+            return waiting, {}
+        rows = waiting[self.state]
+        held = self._held(_pairs(rows)).rename(self.key)
+        quiet = np.isin(rows.hashes(self.key), held.hashes())
+        others = {name: found for name, found in waiting.items() if name != self.state}
+        moving, still = rows.filter(~quiet), rows.filter(quiet)
+        return {**others, **({self.state: moving} if len(moving) else {})}, {self.state: still} if len(still) else {}
+
+
+def _pairs(rows: Rows) -> tuple[Rows, Rows]:
+    """The rows that changed, as they are and as they were."""
+    new, old = rows.filter(rows.weights > 0), rows.filter(rows.weights < 0)
+    return new, old.negated()
+
+
+@dataclass
+class Convergence(Steps):
+    """Runs the steps of states until they settle."""
+
+    until: PreparedUntil | None = None
+    is_error: bool = True
+    """Whether it is an error if they do not settle in as many rounds as there may be."""
+    unread: Waiting = field(default_factory=dict)
+    """What no round has read: that of the epochs before, then that of this one."""
+
+    def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
+        """Go on with the changes of what the loop reads; what changes in each state."""
+        holds_back = self.until is not None and self.until.holds_back
+        first = self._first_rows(changes) if initial else {} if holds_back else self.unread
+        made = self.run_all({**changes, **self.feeds(first)}, initial=initial)
+        begun = {name: rows.negated() for name, rows in first.items()} if initial else self.unread if holds_back else {}
+        waiting, changed = added((made, begun)), [made]
+        while True:
+            moving, still = (waiting, {}) if self.until is None else self.until.split(waiting)
+            if not moving or self._ends(moving, waiting):
+                self.unread = waiting
+                return added(changed)
+            made = self.run_all(self.feeds(moving))
+            waiting = added((still, made))
+            changed.append(made)
+
+    def _first_rows(self, changes: Mapping[str, Rows]) -> Waiting:
+        """What states hold before the first round; how that is found is not kept."""
+        found: Waiting = {}
+        for state in self.states:
+            if state.initial is not None:
+                maps = self.maps.aside()
+                maps.open(state.initial)
+                rows = Round(maps, dict(changes), initial=True).run(state.initial)
+                if rows is not None:
+                    program = state.initial.program
+                    found[state.name] = rows.select(program.stored).rename([f.name for f in program.columns])
+        return found
+
+    def _ends(self, moving: Waiting, waiting: Waiting) -> bool:
+        """Whether rounds end here, though there are changes."""
+        number = len(self.sizes) + 1
+        self.count(number, moving)
+        if self.until is not None and self.until.is_done(waiting):
+            return True
+        if number < self.last:
+            return False
+        if self.is_error:
+            raise endless(self.view, self.sizes, moving, "UNTIL a condition that can be met, or MAX n to stop there")
+        return True

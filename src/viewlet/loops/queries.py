@@ -1,0 +1,107 @@
+"""The queries of a loop, as Spark understands them: with the states as tables, whose columns are found out first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from viewlet.errors import UnsupportedQuery
+from viewlet.loops.syntax import LoopText, State
+from viewlet.plan.types import Field, ddl
+from viewlet.plan.words import quoted
+from viewlet.spark.session.leaves import mentions
+
+if TYPE_CHECKING:
+    from viewlet.spark.analyse import Analysis
+    from viewlet.spark.sessions import Sessions, Settings
+
+Fields = tuple[Field, ...]
+Schemas = Mapping[str, Fields]
+_TRIES = 4
+"""So often the types of states may grow before they have to be told."""
+
+
+@dataclass
+class LoopQueries:
+    """Analyses queries over the states of a loop and the tables of a warehouse."""
+
+    view: str
+    loop: LoopText
+    sessions: Sessions
+    schemas: Schemas
+    settings: Settings | None = None
+    fields: dict[str, Fields] = field(default_factory=dict)
+    """The columns of the states, once they are known."""
+    changing: set[str] = field(default_factory=set)
+    """The functions met so far that mean something else in some version of Spark."""
+
+    def __post_init__(self) -> None:
+        for state in sorted(self.loop.states, key=lambda s: s.initial is None):
+            self.fields[state.name] = self._first_columns(state)
+        self._widen()
+
+    def analysed(self, query: str, more: Schemas | None = None) -> Analysis:
+        """What a query means."""
+        known = {**self._tables(), **self.fields, **(more or {})}
+        with self.sessions.analysed(query, known, self.settings) as analysis:
+            self.changing |= set(analysis.changing)
+            return analysis
+
+    def mentions(self) -> tuple[str, ...]:
+        """The tables and views that the queries may read."""
+        queries = [q for s in self.loop.states for q in (s.first, s.step)]
+        text = "\n".join([*queries, self.loop.result])
+        return tuple(name for name in self._tables() if mentions(text, name))
+
+    def _tables(self) -> Schemas:
+        """The tables and views that no state of the same name hides."""
+        hidden = {state.name.lower() for state in self.loop.states}
+        return {name: fields for name, fields in self.schemas.items() if name.lower() not in hidden}
+
+    def _first_columns(self, state: State) -> Fields:
+        """The columns of a state's first rows, by the names that it gives them."""
+        found = self.analysed(_renamed(state.first, state.columns) if state.columns else state.first).columns
+        unknown = next((k for k in state.key if k.lower() not in {f.name.lower() for f in found}), None)
+        if unknown is not None:
+            raise UnsupportedQuery(
+                f"view {self.view}: the key of `{state.name}` has `{unknown}`, which is none of its columns",
+                hint=f"they are {', '.join(f.name for f in found)}",
+            )
+        return _nullable(found)
+
+    def _widen(self) -> None:
+        """Let the columns of states have the types of the union of their first rows and their steps."""
+        for _ in range(_TRIES):
+            wider = {s.name: self._columns_of_both(s) for s in self.loop.states}
+            if wider == self.fields:
+                return
+            self.fields = wider
+        raise UnsupportedQuery(
+            f"view {self.view}: the types of {', '.join(self.fields)} grow with every round",
+            hint="CAST the columns of the step to the types that they shall have",
+        )
+
+    def _columns_of_both(self, state: State) -> Fields:
+        first = _renamed(state.first, [f.name for f in self.fields[state.name]])
+        return _nullable(self.analysed(f"{first} UNION ALL ({state.step})").columns)
+
+
+def _nullable(fields: Iterable[Field]) -> Fields:
+    return tuple(replace(f, nullable=True) for f in fields)
+
+
+def _renamed(query: str, columns: Sequence[str]) -> str:
+    return f"SELECT * FROM ({query}) AS t({', '.join(map(quoted, columns))})"
+
+
+def cast_query(query: str, fields: Fields) -> str:
+    """A query whose columns have given names and types."""
+    casts = ", ".join(f"CAST({quoted(f.name)} AS {ddl(f.type)}) AS {quoted(f.name)}" for f in fields)
+    return f"SELECT {casts} FROM ({_renamed(query, [f.name for f in fields])})"
+
+
+def pairs_query(results: str, key: Sequence[str]) -> str:
+    """A query over the rows that a round changed, as `new` and as `old`."""
+    same = " AND ".join(f"new.{quoted(k)} <=> old.{quoted(k)}" for k in key)
+    return f"SELECT {results} FROM new FULL JOIN old ON {same}"
