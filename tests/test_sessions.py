@@ -20,7 +20,7 @@ from tests.local_epoch import LocalEpoch
 from viewlet.columns import rows as columns_rows
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.engine.terms import gather_sessions as gather
+from viewlet.engine.terms import sessionize as gather
 from viewlet.plan.types import BIGINT, TIMESTAMP, Field
 from viewlet.program.terms import Sessionize
 from viewlet.store.contents import Contents

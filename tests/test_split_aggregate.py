@@ -68,7 +68,7 @@ def test_explain_says_what_is_kept_apart(tmp_path: Path) -> None:
     db.sql("CREATE TABLE t (id INT, g INT, x INT, s STRING, d DOUBLE)")
     for name in ("mixed", "all_ways", "whole"):
         db.create_view(name, VIEWS[name])
-    assert "max: only the first rows of a group are read, in order; sums are kept beside it" in db.explain("mixed")
-    assert "sums and different values are kept beside it" in db.explain("all_ways")
+    assert "max: only the first rows of a group are read, in order; sums are kept separately" in db.explain("mixed")
+    assert "sums and different values are kept separately" in db.explain("all_ways")
     assert "is not a sum" in db.explain("whole")
     db.close()

@@ -271,7 +271,7 @@ def test_filters_and_projections_above_a_limit_follow_it() -> None:
     program = compiled(plan)
     (leading,) = [t for t in terms_of(program) if isinstance(t, TopK)]
     assert (leading.needed, leading.kept) == (7, 78)
-    assert show_term(leading) == "leading[d DESC, x, s](Δt, 7 + 71)"
+    assert show_term(leading) == "top-k[d DESC, x, s](Δt, 7 + 71)"
     notes = [note for _, note in operators(program.notes)]
     assert [n.tier for n in notes] == ["ring", "ring", "recompute", ""]
     assert "first 7 rows with 71 in reserve" in notes[2].reason

@@ -261,9 +261,7 @@ def test_what_is_kept_and_why(db: viewlet.Database) -> None:
         for name in ("v_squares", "v_highest", "v_chained"):
             db.create_view(f"{table}_{name}", VIEWS[name][0].format(table))
     assert "(states with an inverse: the delta alone changes them)" in db.explain("t_v_squares")
-    assert "highest has no inverse, and rows may be taken away: the touched group is replayed" in db.explain(
-        "t_v_highest"
-    )
+    assert "highest has no inverse, and rows may be deleted: the touched group is replayed" in db.explain("t_v_highest")
     assert "its input only grows: the state of highest is kept, and no rows" in db.explain("grown_v_highest")
     assert "chained has no merge: the touched group is replayed from its rows" in db.explain("grown_v_chained")
     for at in range(4):

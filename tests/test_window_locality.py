@@ -1,4 +1,4 @@
-"""Rows near changes: the store's stretches against all rows, and windows that read no more than these."""
+"""Rows near changes: the store's affected ranges against all rows, and windows that read no more than these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUT = Layout(("k", "v"), ("k",))
 
 
 def bag(which: Any, rows: Rows) -> list[tuple[Any, ...]]:
-    """Places of rows with the stretches they belong to, each as often as it occurs."""
+    """Places of rows with the affected range that each is in, each as often as it occurs."""
     net = Rows({"which": pa.array(which, pa.int64()), **rows.columns}, rows.weights).consolidate()
     columns = [net["which"].to_pylist(), net["k"].to_pylist(), place_of(net["v"]).tolist()]
     return sorted(
@@ -50,7 +50,7 @@ REACH = st.none() | st.integers(0, 3)
 
 
 @given(histories(), st.data(), REACH, REACH, st.integers(0, 3))
-def test_stretches_hold_what_changes_reach(
+def test_affected_ranges_hold_what_changes_reach(
     history: Any, data: st.DataObject, before: int | None, after: int | None, count: int
 ) -> None:
     kind, batches = history
@@ -66,9 +66,9 @@ def test_stretches_hold_what_changes_reach(
         {"k": pa.array([k for k, _ in given_], pa.int64()), "v": pa.array([v for _, v in given_], kind)},
         np.ones(len(given_), dtype=np.int64),
     )
-    stretches = contents.stretches(("k",), "v", changes, before, after)
-    assert stretches is not None
-    at, found = contents.inside(("k",), "v", stretches)
+    affected = contents.affected_ranges(("k",), "v", changes, before, after)
+    assert affected is not None
+    at, found = contents.inside(("k",), "v", affected)
     inside = [(k, v) for _, k, v in bag(at, found)]
     places = zip((k for k, _ in given_), place_of(changes["v"]).tolist(), strict=True)
     spans = [(k, reached(groups[k], v, before, True), reached(groups[k], v, after, False)) for k, v in places]
@@ -79,15 +79,15 @@ def test_stretches_hold_what_changes_reach(
         if any(k == g and (low is None or v >= low) and (high is None or v <= high) for g, low, high in spans)
     )
     assert sorted(inside) == expected
-    _check_beside(contents, stretches, groups, changes, count)
+    _check_beside(contents, affected, groups, changes, count)
 
 
-def _check_beside(contents: Any, stretches: Any, groups: dict[int, list[Any]], changes: Rows, count: int) -> None:
-    keys = changes["k"].take(pa.array(stretches.example))
+def _check_beside(contents: Any, affected: Any, groups: dict[int, list[Any]], changes: Rows, count: int) -> None:
+    keys = changes["k"].take(pa.array(affected.example))
     for is_before in (True, False):
-        found = bag(*contents.beside(("k",), "v", stretches, count, before=is_before))
-        counts = contents.count_outside(("k",), "v", stretches, [keys], before=is_before)
-        edges = stretches.low if is_before else stretches.high
+        found = bag(*contents.beside(("k",), "v", affected, count, before=is_before))
+        counts = contents.count_outside(("k",), "v", affected, [keys], before=is_before)
+        edges = affected.low if is_before else affected.high
         for i, (k, edge) in enumerate(zip(keys.to_pylist(), edges.tolist(), strict=True)):
             outside = [v for v in groups[k] if (v < edge if is_before else v > edge)]
             assert counts[i] == len(outside)

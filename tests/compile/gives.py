@@ -185,11 +185,11 @@ def _matching(found: Matching | None) -> str:
     lines += [
         f"  of the {side}: {_conditions(own)}" for side, own in (("left", found.left), ("right", found.right)) if own
     ]
-    if found.beyond is not None:
-        turned = found.turned().beyond
-        assert turned is not None
+    if found.inequality is not None:
+        swapped = found.swapped().inequality
+        assert swapped is not None
         lines.append(
-            f"  furthest: {show_expr(found.beyond.furthest())}; seen from the right: {show_expr(turned.furthest())}"
+            f"  extreme: {show_expr(found.inequality.extreme())}; seen from the right: {show_expr(swapped.extreme())}"
         )
     return "\n".join(lines)
 

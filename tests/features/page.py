@@ -34,7 +34,7 @@ def tier(*programs: Program) -> str:
     notes = [note for program in programs for _, note in operators(program.notes)]
     worst = max((n.tier for n in notes if n.tier), key=TIERS.index, default="ring")
     found = dict.fromkeys(n.reason for n in notes if n.tier == worst and n.reason)
-    reasons = [_short(r) for r in found if r != "within the operator below"]
+    reasons = [_short(r) for r in found if r != "evaluated within the operator below"]
     return f"{worst}: {_safe('; '.join(reasons))}" if reasons else worst
 
 
@@ -67,18 +67,20 @@ def _action(term: Term) -> str:
             where = "Spark" if term.native is not None else "process"
             match [i.read for i in term.inputs]:
                 case [Nearby()]:
-                    return f"what sees a change anew (in {where})"
+                    return f"recompute the rows that see a change (in {where})"
                 case [Extremes() | Leading()]:
-                    return f"the first rows of touched groups anew (in {where})"
+                    return f"recompute touched groups from their first rows (in {where})"
                 case [Ranked()]:
-                    return f"rows that stand for touched groups anew (in {where})"
-            return f"touched groups anew (in {where})" if term.is_keyed else f"all rows anew (in {where})"
+                    return f"recompute touched groups from rows by rank (in {where})"
+            return (
+                f"recompute touched groups (in {where})" if term.is_keyed else f"recompute from all rows (in {where})"
+            )
         case Sessionize():
-            return "the sessions that it meets"
+            return "recompute the sessions that it meets"
         case TopK():
-            return "the first rows and a reserve"
+            return "update the first rows and the reserve"
         case SparkRowwise():
-            return "changed rows through Spark"
+            return "run the changed rows on Spark"
     return ""
 
 

@@ -159,8 +159,8 @@ class Rows:
         """
         if len(self) == 0 or (len(self) == 1 and self.weights[0]):
             return self
-        told_apart = tuple(n for n in self.columns if n not in sums)
-        first, groups = group([self.columns[n] for n in told_apart], len(self), self.hashes(told_apart))
+        keys = tuple(n for n in self.columns if n not in sums)
+        first, groups = group([self.columns[n] for n in keys], len(self), self.hashes(keys))
         totals = add_up(self.weights, groups, len(first))
         kept = totals != 0
         added = {name: add_up(values_of(self.columns[name], "i8"), groups, len(first)) for name in sums}

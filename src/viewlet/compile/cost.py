@@ -49,14 +49,14 @@ class Costs:
         return float(sum(self.facts.rows.get(t, ROWS) for t in atom.tables))
 
     def _key(self, atom: Atom, fields: dict[Expr, Field]) -> frozenset[str] | None:
-        """The leaf's columns that tell its rows apart, if all of them are there."""
+        """The leaf's columns that are unique, if all of them are there."""
         if atom.sums is not None:
             return frozenset(atom.sums.keys)
-        wanted = self._told_apart_by(atom.label)
+        wanted = self._unique_columns(atom.label)
         held = {f.name for e, f in fields.items() if isinstance(e, Column)}
         return frozenset(wanted) if wanted and wanted <= held else None
 
-    def _told_apart_by(self, plan: Plan) -> set[str]:
+    def _unique_columns(self, plan: Plan) -> set[str]:
         """The keys of an aggregate, or the primary key of the one table that is read; nothing if that is not known."""
         match plan, leaves(plan):
             case Aggregate(keys=keys, results=results), _:

@@ -1,4 +1,4 @@
-"""Which maps can let go of groups that a table's watermark has passed.
+"""Which maps can evict groups that a table's watermark has passed.
 
 The law: where a key is e(t), with t the time of a row and e a function that never goes back, rows from the watermark w
 on have keys of e(w) at least. So no row reaches a group with a smaller key any more, and what is kept for it, other than
@@ -19,14 +19,14 @@ from viewlet.program.terms import Sessionize
 
 
 def with_evictions(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> Program:
-    """A program that knows which of its maps let go of closed groups, or why they keep them."""
+    """A program that knows which of its maps evict closed groups, or why none can."""
     marked = [leaf for leaf in leaves(plan) if isinstance(leaf, Scan) and leaf.name in facts.watermarks]
     if not marked:
         return program
     found = evictions_of(plan, program, abilities, facts)
     if isinstance(found, str):
         return replace(program, keeps=found)
-    return replace(program, closing=found)
+    return replace(program, evictions=found)
 
 
 def evictions_of(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> tuple[Eviction, ...] | str:
@@ -71,7 +71,7 @@ def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, 
 
 
 def _ends(program: Program) -> dict[str, str]:
-    """The maps of rows gathered into sessions, and the column where each session ends."""
+    """The maps of sessionized rows, and the column where each session ends."""
     return {t.target: t.columns[-1].name for step in program.steps for t in step.terms if isinstance(t, Sessionize)}
 
 

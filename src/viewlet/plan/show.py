@@ -119,7 +119,7 @@ def show_node(plan: Plan) -> str:
             bounds = ("" if limit is None else f" {limit}") + (f" OFFSET {offset}" if offset else "")
             return f"Top{bounds} ORDER BY {_orders(order)}"
         case SparkOperator(_, text, reason, columns):
-            return f"Sealed {text} [{_names(columns)}]: {reason}"
+            return f"Spark {text} [{_names(columns)}]: {reason}"
         case _:
             assert_never(plan)
 

@@ -90,8 +90,8 @@ class Program:
     """What the compiler weighed, for people."""
     grows: bool = False
     """Whether the view only grows, because all that it reads does."""
-    closing: tuple[Eviction, ...] = ()
-    """The maps that let go of groups which a watermark has passed."""
+    evictions: tuple[Eviction, ...] = ()
+    """The maps that evict groups which a watermark has passed."""
     keeps: str = ""
     """Why all groups stay, although there is a watermark."""
 

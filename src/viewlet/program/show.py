@@ -45,7 +45,7 @@ def show_term(term: Term) -> str:
         case Project(rows, results):
             return f"π({_results(results)})({show_term(rows)})"
         case Expand(rows, projections):
-            return f"spread×{len(projections)}({show_term(rows)})"
+            return f"expand×{len(projections)}({show_term(rows)})"
         case Unnest(rows, generator, outer):
             return f"{'outer ' if outer else ''}{show_expr(generator)} of ({show_term(rows)})"
         case SparkRowwise(rows, _, label):
@@ -61,17 +61,17 @@ def show_term(term: Term) -> str:
             added = ", ".join(f"{s.function}({', '.join(filter(None, (s.column, s.second))) or '*'})" for s in sums)
             return f"Sum[{', '.join(keys)}]({added or '1'} · {show_term(_inside(rows))})"
         case FinalizeSums(name, keys):
-            return f"answer[{', '.join(keys)}](Δ{name})"
+            return f"finalize[{', '.join(keys)}](Δ{name})"
         case Fold(name, keys, parts):
             absorbed = ", ".join(show_expr(p.call) for p in parts)
             return f"fold[{', '.join(keys)}]({absorbed} · Δ{name})"
         case Regroup():
             return _regroup(term)
         case Sessionize(name, keys, (start, end)):
-            return f"gather[{', '.join(keys)}]({start} – {end} · Δ{name}, what it meets of {term.target})"
+            return f"sessionize[{', '.join(keys)}]({start} – {end} · Δ{name}, what it meets of {term.target})"
         case TopK():
             by = ", ".join(map(show_order, term.limit.order))
-            return f"leading[{by}](Δ{term.map}, {term.needed} + {term.kept - term.needed})"
+            return f"top-k[{by}](Δ{term.map}, {term.needed} + {term.kept - term.needed})"
 
 
 def _inside(rows: Term) -> Term:
@@ -91,7 +91,7 @@ def _looked_up(term: Probe) -> str:
     read = f"{term.map}{'′' if term.version == 'new' else ''}"
     if isinstance(term.read, Range) and term.read.adds:
         return f"Sum {read}"
-    return read if term.sums is None else f"answer({read})"
+    return read if term.sums is None else f"finalize({read})"
 
 
 def show_lookup(read: Lookup) -> str:
@@ -121,9 +121,9 @@ def _regroup(term: Regroup) -> str:
         case (Grouped(read=Extremes() | Leading()),):
             where = f"the first of {where}"
         case (Grouped(read=Ranked()),):
-            where = f"some that stand for {where}"
+            where = f"rows by rank of {where}"
         case (Grouped(read=Nearby()),):
-            where = f"what sees a change of {inputs}"
+            where = f"the rows that see a change of {inputs}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"
 
 

@@ -3,11 +3,11 @@
 A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
 changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
 
-    Change → (Select | Compute | Spread | Unnest | Native | Probe | Reach | Negate)* → Total | Combine
+    Change → (Filter | Project | Expand | Unnest | SparkRowwise | Probe | Negate)* → GroupSums | Combine
 
-`FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the rows
-that this means for a result which is not a sum; so do `TopK`, for an order in place of keys, and `Sessionize`, for
-times that meet. A look-up says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
+`FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the delta of
+a result that is not a sum. `TopK` does so for an order in place of keys, `Sessionize` for spans of time that meet.
+A look-up says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
 the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 """
 

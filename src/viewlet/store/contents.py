@@ -189,60 +189,62 @@ class Contents:
             return _NOWHERE, self.nothing()
         return np.concatenate([which for which, _ in parts]), Rows.concat([rows for _, rows in parts])
 
-    def stretches(
+    def affected_ranges(
         self, columns: Names, order: str, changes: Rows, before: int | None, after: int | None
     ) -> AffectedRanges | None:
-        """How far changes reach in the order of a column: so many rows before each and after it, or all (None).
+        """How far changes reach in the order of a column: a number of rows before each and after it, or all (None).
 
-        None if that cannot be told, as groups share a hash.
+        None if groups share a hash, so that it cannot be computed.
         """
         indexes = self._ranges(columns, order, changes.hashes(columns))
         return around(indexes, columns, order, changes, before, after)
 
-    def pieces(self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]) -> AffectedRanges | None:
-        """How far spans reach in groups that fall into pieces: each with all pieces that it meets.
+    def sessions_met(
+        self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]
+    ) -> AffectedRanges | None:
+        """How far spans reach in groups of sessions: each with all sessions that it meets.
 
-        The rows are in the order of the first of `own`. None if it cannot be told, as groups share a hash.
+        The rows are in the order of the first of `own`. None if groups share a hash, so that it cannot be computed.
         """
         indexes = self._ranges(columns, own[0], spans.hashes(columns))
         return sessions_met(indexes, columns, ends, spans, own)
 
-    def inside(self, columns: Names, order: str, stretches: AffectedRanges) -> tuple[Positions, Rows]:
-        """The rows of stretches, and of which each is."""
-        indexes = self._ranges(columns, order, stretches.hashes)
-        return self._take([(index.batch, index.pairs(index.find(stretches.probes))) for index in indexes])
+    def inside(self, columns: Names, order: str, affected: AffectedRanges) -> tuple[Positions, Rows]:
+        """The rows of some ranges, and which range each is in."""
+        indexes = self._ranges(columns, order, affected.hashes)
+        return self._take([(index.batch, index.pairs(index.find(affected.probes))) for index in indexes])
 
     def beside(
-        self, columns: Names, order: str, stretches: AffectedRanges, count: int, *, before: bool
+        self, columns: Names, order: str, affected: AffectedRanges, count: int, *, before: bool
     ) -> tuple[Positions, Rows]:
-        """The `count` rows next to stretches, before or after them, with those that tie with the last."""
-        indexes = self._ranges(columns, order, stretches.hashes)
-        found = nearest(indexes, columns, stretches.outside(before=before), count) if count else None
+        """The `count` rows next to some ranges, before or after them, with those that tie with the last."""
+        indexes = self._ranges(columns, order, affected.hashes)
+        found = nearest(indexes, columns, affected.outside(before=before), count) if count else None
         return (_NOWHERE, self.nothing()) if found is None else (found.which, found.rows)
 
     def count_outside(
-        self, columns: Names, order: str, stretches: AffectedRanges, keys: Sequence[pa.Array], *, before: bool
+        self, columns: Names, order: str, affected: AffectedRanges, keys: Sequence[pa.Array], *, before: bool
     ) -> Weights:
-        """How many rows of its group are before each stretch, or after it."""
-        indexes = self._ranges(columns, order, stretches.hashes)
-        probes = stretches.outside(before=before).probes(np.arange(len(stretches)))
+        """How many rows of its group are before each range, or after it."""
+        indexes = self._ranges(columns, order, affected.hashes)
+        probes = affected.outside(before=before).probes(np.arange(len(affected)))
         return add_ranges(indexes, probes, keys, self.layout).weights
 
     def sums_outside(
         self,
         columns: Names,
         order: str,
-        stretches: AffectedRanges,
+        affected: AffectedRanges,
         name: Hashable,
         running: Callable[[Rows], ExactSums],
         *,
         before: bool,
     ) -> ExactSums:
-        """What the rows of its group before each stretch, or after it, add up to; no two groups share a hash."""
-        indexes = self._ranges(columns, order, stretches.hashes)
-        probes = stretches.outside(before=before).probes(np.arange(len(stretches)))
+        """What the rows of its group before each range, or after it, add up to; no two groups share a hash."""
+        indexes = self._ranges(columns, order, affected.hashes)
+        probes = affected.outside(before=before).probes(np.arange(len(affected)))
         found = [(index, hits) for index in indexes if (hits := index.find(probes)) is not None]
-        return ExactSums.merge([(hits.which, index.sums(name, running, hits)) for index, hits in found], len(stretches))
+        return ExactSums.merge([(hits.which, index.sums(name, running, hits)) for index, hits in found], len(affected))
 
     def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
         """The index of each run's rows by some columns and the order of another, for some hashes."""

@@ -37,7 +37,7 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     if len(program.maps) == 1:
         lines.append("  none but the view itself")
     lines += statement_lines(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
-    lines += _letting_go(program, set(warehouse.catalog.own_bags(view)))
+    lines += _evictions(program, set(warehouse.catalog.own_bags(view)))
     lines += _weighed(program)
     lines += cost_lines(view, warehouse.history(view.name))
     return "\n".join(lines)
@@ -49,7 +49,7 @@ def explain_program(program: Program, *, verbose: bool = False) -> str:
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     own = {m.name for m in program.maps}
     return "\n".join(
-        [*lines, *statement_lines(program, [], verbose=verbose), *_letting_go(program, own), *_weighed(program)]
+        [*lines, *statement_lines(program, [], verbose=verbose), *_evictions(program, own), *_weighed(program)]
     )
 
 
@@ -85,15 +85,15 @@ def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
     return {name: f"  (shared with {', '.join(views)})" for name, views in found.items()}
 
 
-def _letting_go(program: Program, own: Collection[str]) -> list[str]:
+def _evictions(program: Program, own: Collection[str]) -> list[str]:
     """What a watermark means for the maps."""
     if program.keeps:
         return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
     return [
-        f"{c.map} lets go of {'sessions' if c.at_end else f'groups by `{c.column}`'} that the watermark of {c.table} has passed"
+        f"{c.map} evicts {'sessions' if c.at_end else f'groups by `{c.column}`'} that the watermark of {c.table} has passed"
         if c.map in own
         else f"{c.map} keeps all groups, since other views read it"
-        for c in program.closing
+        for c in program.evictions
     ]
 
 

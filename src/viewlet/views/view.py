@@ -119,7 +119,7 @@ class View(Maintained):
         return explain_program(self.program)
 
     def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
-        for eviction in self.program.closing:
+        for eviction in self.program.evictions:
             if eviction.table == table and eviction.map in own:
                 contents = transaction.contents(eviction.map)
                 if (gone := closed_rows(contents, eviction, mark)) is not None:
@@ -152,7 +152,7 @@ class View(Maintained):
     @cached_property
     def shareable(self) -> dict[Identity, Step]:
         """The maps that other views can use too, by what they hold."""
-        partial = {self.name, *(c.map for c in self.program.closing)}  # other views need closed groups too
+        partial = {self.name, *(c.map for c in self.program.evictions)}  # other views need closed groups too
         steps = [s for s in self.program.steps if s.map.stored and s.map.name not in partial]
         return {same: s for s in steps if (same := identity(s.terms, s.map.sums)) is not None}
 

@@ -2,7 +2,7 @@
 SELECT cust, sum(total) AS total FROM orders WHERE id > 3 GROUP BY cust
 -- program
 view v → cust, total
-  Aggregate [cust] cust, sum(total) AS total_2                                recompute  (nothing is evaluated here; its key cannot be used: nothing is evaluated here; on Spark: nothing is evaluated here)
+  Aggregate [cust] cust, sum(total) AS total_2                                recompute  (nothing is evaluated here; its key cannot be indexed: nothing is evaluated here; on Spark: nothing is evaluated here)
     Project cust, total                                                       ring  (on Spark: nothing is evaluated here)
       Filter id > 3                                                           ring  (on Spark: nothing is evaluated here)
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -17,7 +17,7 @@ SELECT o.id, c.name FROM orders o JOIN customers c ON o.cust = c.cust
 -- program
 view v → id, name
   Project id, name                                                            ring  (on Spark: nothing is evaluated here)
-    Join inner cust = cust_2                                                  recompute  (nothing is evaluated here; its key cannot be used: nothing is evaluated here; on Spark: nothing is evaluated here)
+    Join inner cust = cust_2                                                  recompute  (nothing is evaluated here; its key cannot be indexed: nothing is evaluated here; on Spark: nothing is evaluated here)
       Project id, cust                                                        ring  (on Spark: nothing is evaluated here)
         Filter cust IS NOT NULL                                               ring  (on Spark: nothing is evaluated here)
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]

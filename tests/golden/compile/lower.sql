@@ -12,8 +12,8 @@ maps
   v [region, names] := the view
 on customers
   v.m1 += Sum[region, name](1 · Δcustomers)
-  v.m2 += Sum[_d0](count(_x0) · answer[region, name](Δv.m1))
-  v += π(_k1 → region, _a2 → names)(answer[_d0](Δv.m2))
+  v.m2 += Sum[_d0](count(_x0) · finalize[region, name](Δv.m1))
+  v += π(_k1 → region, _a2 → names)(finalize[_d0](Δv.m2))
 -- case: double sum
 select cust, sum(d) total, count(*) n from orders group by cust
 -- program
@@ -26,7 +26,7 @@ maps
   v [cust, total_2, n] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0), count(*) · Δorders)
-  v += π(cust, _a2 → total_2, _a3 → n)(answer[cust](Δv.m1))
+  v += π(cust, _a2 → total_2, _a3 → n)(finalize[cust](Δv.m1))
 -- case: explode
 select id, e from orders lateral view explode(arr) x as e
 -- program
@@ -58,16 +58,16 @@ on customers
   v.m1 += Sum[cust_2](1 · σ(region = 'x')(Δcustomers))
   v.m3 += π(cust_2, name)(σ(region = 'x')(Δcustomers))
   v += π(id, name)(Δv.m3 ⋈[cust_2 = cust] v.m4)
-  v += π(id, NULL → name)(−(answer[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m4))
+  v += π(id, NULL → name)(−(finalize[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m4))
   v += π(NULL → id, name)(Δcustomers)
-  v += π(NULL → id, name)(−(Δv.m3 ⋈[cust_2 = cust] answer(v.m2′)))
+  v += π(NULL → id, name)(−(Δv.m3 ⋈[cust_2 = cust] finalize(v.m2′)))
 on orders
   v.m2 += Sum[cust](1 · Δorders)
   v.m4 += π(cust, id)(Δorders)
   v += π(id, name)(Δv.m4 ⋈[cust = cust_2] v.m3′)
   v += π(id, NULL → name)(Δorders)
-  v += π(id, NULL → name)(−(Δv.m4 ⋈[cust = cust_2] answer(v.m1′)))
-  v += π(NULL → id, name)(−(answer[cust](Δv.m2) ⋈[cust = cust_2] v.m3))
+  v += π(id, NULL → name)(−(Δv.m4 ⋈[cust = cust_2] finalize(v.m1′)))
+  v += π(NULL → id, name)(−(finalize[cust](Δv.m2) ⋈[cust = cust_2] v.m3))
 -- case: group by
 select cust, sum(total) t from orders group by cust
 -- program
@@ -80,7 +80,7 @@ maps
   v [cust, t] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0) · Δorders)
-  v += π(cust, _a1 → t)(answer[cust](Δv.m1))
+  v += π(cust, _a1 → t)(finalize[cust](Δv.m1))
 -- case: having
 select cust, sum(total) t from orders group by cust having sum(total) > 10 and count(*) > 1
 -- program
@@ -95,7 +95,7 @@ maps
   v [cust, t] := the view
 on orders
   v.m1 += Sum[cust](sum(_x0), count(*) · Δorders)
-  v += π(cust, _a2 → t)(σ(_a2 IS NOT NULL AND _a2 > 10.00 AND _a3 > 1)(answer[cust](Δv.m1)))
+  v += π(cust, _a2 → t)(σ(_a2 IS NOT NULL AND _a2 > 10.00 AND _a3 > 1)(finalize[cust](Δv.m1)))
 -- case: in and not in
 select id from orders where cust in (select cust from customers) and s not in (select name from customers)
 -- program
@@ -151,17 +151,17 @@ maps
   v [id] := the view
 on customers
   v.m1 += Sum[cust_2](1 · Δcustomers)
-  v.m3 += π(id, cust, s)(answer[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2)
+  v.m3 += π(id, cust, s)(finalize[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2)
   v.m4 += Sum[name_2](1 · Δcustomers)
   v.m5 += π(s, id)(σ(s IS NOT NULL)(Δv.m3))
   v.m6 += π(id, s)(σ(s IS NOT NULL)(Δv.m3))
-  v.m6 += π(id, s)(−(answer[name_2](Δv.m4) ⋈[name_2 = s] v.m5))
-  v.m6 += π(id, s)(−(Δv.m5 ⋈[s = name_2] answer(v.m4′)))
+  v.m6 += π(id, s)(−(finalize[name_2](Δv.m4) ⋈[name_2 = s] v.m5))
+  v.m6 += π(id, s)(−(Δv.m5 ⋈[s = name_2] finalize(v.m4′)))
   v.m7 += Sum[_in_right](1 · π(1 → _in_right)(σ(name_2 IS NULL)(Δcustomers)))
   v.m8 += Sum[_in_right](1 · π(1 → _in_right)(Δcustomers))
-  v.m9 += π()(σ(1 = _k8)(answer[_in_right](Δv.m7)))
+  v.m9 += π()(σ(1 = _k8)(finalize[_in_right](Δv.m7)))
   v.m10 += π(id)(Δv.m6)
-  v.m11 += π()(σ(1 = _k13)(answer[_in_right](Δv.m8)))
+  v.m11 += π()(σ(1 = _k13)(finalize[_in_right](Δv.m8)))
   v.m12 += π(id)(σ(s IS NULL)(Δv.m3))
   v += π(id)(Δv.m6)
   v += π(id)(−(Δv.m9 ⋈[×] v.m10))
@@ -171,10 +171,10 @@ on customers
   v += π(id)(−(Δv.m12 ⋈[×] v.m11′))
 on orders
   v.m2 += π(cust, id, s)(Δorders)
-  v.m3 += π(id, cust, s)(Δv.m2 ⋈[cust = cust_2] answer(v.m1′))
+  v.m3 += π(id, cust, s)(Δv.m2 ⋈[cust = cust_2] finalize(v.m1′))
   v.m5 += π(s, id)(σ(s IS NOT NULL)(Δv.m3))
   v.m6 += π(id, s)(σ(s IS NOT NULL)(Δv.m3))
-  v.m6 += π(id, s)(−(Δv.m5 ⋈[s = name_2] answer(v.m4′)))
+  v.m6 += π(id, s)(−(Δv.m5 ⋈[s = name_2] finalize(v.m4′)))
   v.m10 += π(id)(Δv.m6)
   v.m12 += π(id)(σ(s IS NULL)(Δv.m3))
   v += π(id)(Δv.m6)
@@ -194,7 +194,7 @@ maps
   v [id, total] := the view
 on orders
   v.m1 += π(id, total)(Δorders)
-  v.m2 += leading[total DESC, id](Δv.m1, 8 + 72)
+  v.m2 += top-k[total DESC, id](Δv.m1, 8 + 72)
   v += π(id, total)(σ(_first1)(Δv.m2))
 -- case: sessions
 SELECT cust, session_window.start AS t, sum(total) AS s
@@ -213,15 +213,15 @@ maps
   v [cust, t, s_2] := the view
 on orders
   v.m1 += π(cust, total, session_window.start → _t1, session_window.end → _t2)(π(named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, CASE WHEN cust = 1 THEN 300000000 ELSE 86400000000 END)))) → session_window, cust, total)(σ(ts IS NOT NULL AND precise_time(precise_time(add_micros(ts, CASE WHEN cust = 1 THEN 300000000 ELSE 86400000000 END))) > precise_time(precise_time(ts)))(Δorders)))
-  v.m2 += gather[cust](_t1 – _t2 · Δv.m1, what it meets of v.m2)
+  v.m2 += sessionize[cust](_t1 – _t2 · Δv.m1, what it meets of v.m2)
   v.m3 += Sum[cust, session_window](sum(_x0) · π(cust, named_struct('start', _s3, 'end', _s4) → session_window, total → _x0)(Δv.m2))
-  v += π(cust, session_window.start → t, _a5 → s_2)(answer[cust, session_window](Δv.m3))
+  v += π(cust, session_window.start → t, _a5 → s_2)(finalize[cust, session_window](Δv.m3))
 -- case: top k per group
 select * from (select s, total, row_number() over (partition by s order by total desc) rn from orders) where
 rn<=3
 -- program
 view v → s, total, rn
-  Filter rn <= 3                                                              keyed  (within the operator below)
+  Filter rn <= 3                                                              keyed  (evaluated within the operator below)
     Window [PARTITION BY s ORDER BY total DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS rn  keyed  (a window reads the first 3 rows of a partition, and those that tie with them)
       Project s, total                                                        ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -262,15 +262,15 @@ maps
   v [avg_yearly] := the view
 on lineitem
   v.m1 += Sum[l_partkey_2](avg(_x0) · σ(l_partkey_2 IS NOT NULL)(Δlineitem))
-  v.m2 += π(0.2 * _a1 → _e3, l_partkey_2)(σ(0.2 * _a1 IS NOT NULL)(answer[l_partkey_2](Δv.m1)))
+  v.m2 += π(0.2 * _a1 → _e3, l_partkey_2)(σ(0.2 * _a1 IS NOT NULL)(finalize[l_partkey_2](Δv.m1)))
   v.m3 += Sum[_e2, l_partkey](sum(_x5) · π(cast(l_quantity AS decimal(18,7)) → _e2, l_partkey, l_extendedprice → _x5)(σ(l_partkey IS NOT NULL AND l_quantity IS NOT NULL)(Δlineitem)))
   v.m5 += Sum[](_a0 = _w4·_s6·_w8, _a0_n = _w4·_s6_n·_w8 · π(_e3, l_partkey_2, _w4, _s6_0, _s6_1, _s6_n, _w7, l_partkey_2 → l_partkey)(Δv.m2 ⋈[l_partkey_2 = l_partkey, _e2 < _e3] Sum v.m3) ⋈[l_partkey_2 = p_partkey] v.m4)
   v.m5 += Sum[](_a0 = _s6·_w4·_w8, _a0_n = _s6_n·_w4·_w8 · π(_e2, l_partkey, _s6_0, _s6_1, _s6_n, _w7, _w4, l_partkey → l_partkey_2)(Δv.m3 ⋈[l_partkey = l_partkey_2, _e2 < _e3] Sum v.m2′) ⋈[l_partkey_2 = p_partkey] v.m4)
-  v += π(_a9 / 7.0 → avg_yearly)(answer[](Δv.m5))
+  v += π(_a9 / 7.0 → avg_yearly)(finalize[](Δv.m5))
 on part
   v.m4 += π(p_partkey)(σ(p_brand IS NOT NULL AND p_container IS NOT NULL AND p_brand = 'Brand#23' AND p_container = 'MED BOX')(Δpart))
   v.m5 += Sum[](_a0 = _w8·_w4·_s6, _a0_n = _w8·_w4·_s6_n · Δv.m4 ⋈[p_partkey = l_partkey_2] v.m2′ ⋈[l_partkey_2 = l_partkey, _e2 < _e3] Sum v.m3′)
-  v += π(_a9 / 7.0 → avg_yearly)(answer[](Δv.m5))
+  v += π(_a9 / 7.0 → avg_yearly)(finalize[](Δv.m5))
 weighed
   lineitem ⋈ lineitem as one map: saves 283, costs 1,383 rows per 100 changed: not kept
 -- case: tpch q3
@@ -303,15 +303,15 @@ maps
 on cust
   v.m1 += π(c_custkey)(σ(c_mktsegment IS NOT NULL AND c_mktsegment = 'BUILDING')(Δcust))
   v.m4 += Sum[l_orderkey, o_orderdate, o_shippriority](_a0 = _w1·_w5·_s3, _a0_n = _w1·_w5·_s3_n · Δv.m1 ⋈[c_custkey = o_custkey] v.m3 ⋈[o_orderkey = l_orderkey] v.m2)
-  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(answer[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
+  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(finalize[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
 on lineitem
   v.m2 += Sum[l_orderkey](sum(_x2) · π(l_orderkey, l_extendedprice * (1 - l_discount) → _x2)(σ(l_shipdate IS NOT NULL AND l_shipdate > 1995-03-15 AND l_orderkey IS NOT NULL)(Δlineitem)))
   v.m4 += Sum[l_orderkey, o_orderdate, o_shippriority](_a0 = _s3·_w5·_w1, _a0_n = _s3_n·_w5·_w1 · Δv.m2 ⋈[l_orderkey = o_orderkey] v.m3 ⋈[o_custkey = c_custkey] v.m1′)
-  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(answer[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
+  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(finalize[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
 on ord
   v.m3 += π(o_custkey, o_orderkey, o_orderdate, o_shippriority)(σ(o_orderdate IS NOT NULL AND o_orderdate < 1995-03-15 AND o_custkey IS NOT NULL)(Δord))
   v.m4 += Sum[l_orderkey, o_orderdate, o_shippriority](_a0 = _w5·_w1·_s3, _a0_n = _w5·_w1·_s3_n · Δv.m3 ⋈[o_custkey = c_custkey] v.m1′ ⋈[o_orderkey = l_orderkey] v.m2′)
-  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(answer[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
+  v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(finalize[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
 weighed
   cust ⋈ ord as one map: saves 917, costs 3,250 rows per 100 changed: not kept
   lineitem ⋈ ord as one map: saves 917, costs 3,917 rows per 100 changed: not kept
@@ -362,14 +362,14 @@ maps
   v.m1 [cust_2, day_2, spark_grouping_id] := Sum[cust_2, day_2, spark_grouping_id](sum(total))
   v [cust_2, day_2, total_2] := the view
 on orders
-  v.m1 += Sum[cust_2, day_2, spark_grouping_id](sum(_x0) · spread×3(π(total, cust, day)(Δorders)))
-  v += π(cust_2, day_2, _a1 → total_2)(answer[cust_2, day_2, spark_grouping_id](Δv.m1))
+  v.m1 += Sum[cust_2, day_2, spark_grouping_id](sum(_x0) · expand×3(π(total, cust, day)(Δorders)))
+  v += π(cust_2, day_2, _a1 → total_2)(finalize[cust_2, day_2, spark_grouping_id](Δv.m1))
 -- case: a filter goes into the function of a top-k per group
 SELECT id, cust FROM (SELECT id, cust, row_number() OVER (PARTITION BY cust ORDER BY id DESC) AS n FROM orders) WHERE n <= 3
 -- program
 view v → id, cust
-  Project id, cust                                                            keyed  (within the operator below)
-    Filter n <= 3                                                             keyed  (within the operator below)
+  Project id, cust                                                            keyed  (evaluated within the operator below)
+    Filter n <= 3                                                             keyed  (evaluated within the operator below)
       Window [PARTITION BY cust ORDER BY id DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS n  keyed  (a window reads the first 3 rows of a partition, and those that tie with them)
         Project id, cust                                                      ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]

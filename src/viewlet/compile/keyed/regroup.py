@@ -64,7 +64,7 @@ def lower_keyed(
     their maps of sums.
     """
     if (bad := _unusable_key(build, keys)) is not None:
-        keys, why, read = ((),) * len(inputs), f"{why}; its key cannot be used: {bad}", None
+        keys, why, read = ((),) * len(inputs), f"{why}; its key cannot be indexed: {bad}", None
     top = top or plan
     function = with_inputs(top, inputs)
     unable = build.abilities.groups(function)
@@ -120,7 +120,7 @@ def _answered(function: Plan, index: int, held: SumsMap) -> Plan:
 def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
     """What goes into a regrouped operator's function needs no map of its own."""
     while top is not base and isinstance(top, Filter | Project):
-        build.note(top, "keyed", "within the operator below")
+        build.note(top, "keyed", "evaluated within the operator below")
         top = top.rows
 
 
@@ -235,7 +235,7 @@ def lower_top(build: Builder, plan: Top, top: Plan) -> Terms:
     needed = plan.offset + (plan.limit or 0)
     function = with_inputs(plan, (plan.rows,))
     if not plan.limit or needed > MOST_LEADING or build.abilities.groups(function) is not None:
-        return lower_keyed(build, plan, (plan.rows,), ((),), "LIMIT over everything has no key", top=top)
+        return lower_keyed(build, plan, (plan.rows,), ((),), "a global LIMIT has no key", top=top)
     assert isinstance(function, Top)
     above = _row_wise_above(build, top, plan)
     growing = grows(plan.rows, build.growing)
@@ -256,7 +256,7 @@ def _tier_of_first(plan: Top, needed: int, kept: int) -> tuple[str, str]:
     held = f"kept as the first {needed:,} rows with {kept - needed:,} in reserve"
     if plan.leads is not None and not isinstance(plan.rows, Scan):
         return "keyed", f"{held}; when the reserve runs out, the first rows are read in order"
-    return "recompute", f"LIMIT over everything: {held}; reads its input again only when the reserve runs out"
+    return "recompute", f"a global LIMIT is {held}; its input is read again only when the reserve runs out"
 
 
 def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], Term]:

@@ -12,7 +12,7 @@ from viewlet.plan.expr import Call, Expr, columns_of, conjunction, conjuncts
 from viewlet.plan.nodes import Filter, Join, Plan, names
 from viewlet.program.terms import Term
 
-_LAST_PARTNER = "{} join: a change may add or take away a row's last partner"
+_LAST_PARTNER = "{} join: a change may add a row's first partner, or remove its last"
 
 
 def lower_join(build: Builder, plan: Join, top: Plan) -> tuple[Term, ...]:
@@ -38,7 +38,7 @@ def late(build: Builder, plan: Join) -> Filter:
 def _lower_keyed_join(build: Builder, plan: Join, why: str, top: Plan) -> tuple[Term, ...]:
     left, right = equal_keys(plan)
     if not left:
-        why += "; no equality to take a key from"
+        why += "; no equality provides a key"
     return lower_keyed(build, plan, (plan.left, plan.right), (left, right), why, top=top)
 
 

@@ -1,4 +1,4 @@
-"""An aggregate of functions that are kept in different ways, as the join of its parts by key.
+"""An aggregate of functions that are maintained differently, as the join of its parts by key.
 
     γ[k; f, g](Q)  =  γ[k; f](Q) ⋈ γ[k; g](Q)
 
@@ -30,28 +30,30 @@ from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.terms import Term
 
 _IN_ORDER = {"first rows": "the first rows of a group", "percentiles": "rows around it"}
-"""Ways that keep the rows of a group, to read some of them."""
+"""Strategies that keep the rows of a group, to read some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatePart:
-    """Some functions of an aggregate that are kept in one way, by its keys: `way` is "sums", "states", …"""
+    """Some functions of an aggregate that are maintained alike, by its keys: `strategy` is "sums", "states", …"""
 
-    way: str
+    strategy: str
     calls: tuple[Reduce, ...]
     plan: Aggregate
 
 
 def split_aggregate(build: Builder, plan: Aggregate) -> tuple[AggregatePart, ...]:
     """The parts of an aggregate that gains from being kept in parts; none if it does not."""
-    ways: dict[tuple[str, tuple[Expr, ...]], list[Reduce]] = {}
+    strategies: dict[tuple[str, tuple[Expr, ...]], list[Reduce]] = {}
     growing = grows(plan.rows, build.growing)
     for call in calls_of(plan):
-        if (way := _way_of(build, call, growing)) is None:
+        if (strategy := _strategy_of(build, call, growing)) is None:
             return ()
-        ways.setdefault(way, []).append(call)
-    parts = tuple(AggregatePart(way, tuple(calls), _only(plan, calls)) for (way, _), calls in ways.items())
-    gains = len(parts) > 1 or (len(parts) == 1 and parts[0].way in _IN_ORDER and not _by_columns(parts[0].calls))
+        strategies.setdefault(strategy, []).append(call)
+    parts = tuple(
+        AggregatePart(strategy, tuple(calls), _only(plan, calls)) for (strategy, _), calls in strategies.items()
+    )
+    gains = len(parts) > 1 or (len(parts) == 1 and parts[0].strategy in _IN_ORDER and not _by_columns(parts[0].calls))
     able = gains and all(_is_able(build, part) for part in parts) and build.abilities.expressions(_over(plan)) is None
     return parts if able else ()
 
@@ -62,7 +64,7 @@ def _over(plan: Aggregate) -> list[Expr]:
     return [rewrite(r.expr, held.get) for r in plan.results]
 
 
-def _way_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Expr, ...]] | None:
+def _strategy_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Expr, ...]] | None:
     """How a function is kept, and, where each argument is kept by itself, of what; None: it needs whole groups."""
     if is_sum(call.function, [a.type for a in call.args]):
         if not call.distinct:
@@ -88,11 +90,11 @@ def _by_columns(calls: Sequence[Reduce]) -> bool:
 
 
 def _is_able(build: Builder, part: AggregatePart) -> bool:
-    """Whether a part can be kept in its way, and be found by its key."""
+    """Whether a part can be kept by its strategy, and be found by its key."""
     abilities, keys = build.abilities, part.plan.columns[: len(part.plan.keys)]
     if abilities.expressions(conjuncts(_same_key(keys, keys))) is not None:
         return False
-    match part.way:
+    match part.strategy:
         case "states":
             return why_not_fold(build, part.plan) is None
         case "sketches":
@@ -133,7 +135,7 @@ def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...
     named = [_renamed(build, replace(part.plan, rows=rows)) for part in parts]
     held: dict[Expr, Expr] = {r.expr: Column(r.name, r.expr.type) for one in reversed(named) for r in one.results}
     results = tuple(Named(r.name, rewrite(r.expr, held.get)) for r in plan.results)
-    kept: list[Plan] = [_kept(build, part.way, one) for part, one in zip(parts, named, strict=True)]
+    kept: list[Plan] = [_kept(build, part.strategy, one) for part, one in zip(parts, named, strict=True)]
     keys = len(named[0].keys)
 
     def join(left: Plan, right: Plan) -> Plan:
@@ -146,21 +148,21 @@ def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...
 
 def _tier(parts: tuple[AggregatePart, ...], *, growing: bool) -> tuple[str, str]:
     """The tier of the weakest part, and what is done for each."""
-    ways = {part.way: part for part in parts}
-    beside = [way for way in ("sums", "different values", "sketches") if way in ways]
-    also = f"; {' and '.join(beside)} are kept beside it" if beside else ""
-    if read := [part for part in parts if part.way in _IN_ORDER]:
+    strategies = {part.strategy: part for part in parts}
+    beside = [strategy for strategy in ("sums", "different values", "sketches") if strategy in strategies]
+    also = f"; {' and '.join(beside)} are kept separately" if beside else ""
+    if read := [part for part in parts if part.strategy in _IN_ORDER]:
         return "keyed", "; ".join(dict.fromkeys(map(_what_is_read, read))) + also
-    if (states := ways.get("states")) is not None:
+    if (states := strategies.get("states")) is not None:
         tier, why = tier_of(states.plan)
         return tier, why + also
-    tier = "ring" if "sketches" not in ways else "monoid" if growing else "keyed"
+    tier = "ring" if "sketches" not in strategies else "monoid" if growing else "keyed"
     return tier, f"{' and '.join(beside)} are kept apart and joined by key"
 
 
 def _what_is_read(part: AggregatePart) -> str:
     names = ", ".join(dict.fromkeys(show_name(c) for c in part.calls))
-    return f"{names}: only {_IN_ORDER[part.way]} are read, in order"
+    return f"{names}: only {_IN_ORDER[part.strategy]} are read, in order"
 
 
 def _renamed(build: Builder, part: Aggregate) -> Aggregate:
@@ -170,9 +172,9 @@ def _renamed(build: Builder, part: Aggregate) -> Aggregate:
     return replace(part, results=results, columns=fields)
 
 
-def _kept(build: Builder, way: str, part: Aggregate) -> Aggregate:
+def _kept(build: Builder, strategy: str, part: Aggregate) -> Aggregate:
     """A part in the form in which it is kept."""
-    match way:
+    match strategy:
         case "different values":
             return over_distinct(part, calls_of(part)[0].args[0])
         case "sketches":

@@ -3,8 +3,8 @@
     a row sees `back` rows before it and `ahead` rows after it      (lag, lead, ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
 
 so a change is seen by the `ahead` rows before it and the `back` rows after it, and by no others. A row that sees all
-rows before it (a rank, a running sum) is concerned by a change before it, but what it sees up to the change is told by
-the stored result of the last row before that.
+rows before it (a rank, a running sum) is affected by every change before it, but resumes from the stored result of the
+last row before the change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def nearby_rows(plan: Window) -> Nearby | None:
     if len(limited) == len(backs):
         back = max(limited)
         return Nearby(name, name, descending, back, ahead) if back <= FURTHEST else None
-    return Nearby(name, name, descending, None, 0) if not limited and not ahead and all(map(_goes_on, overs)) else None
+    return Nearby(name, name, descending, None, 0) if not limited and not ahead and all(map(_resumes, overs)) else None
 
 
 def in_two(plan: Window, fresh: Callable[[str], str]) -> Project:
@@ -79,7 +79,7 @@ def _offset(frame: Frame, bound: Expr | None) -> int | None:
             return None
 
 
-def _goes_on(over: Over) -> bool:
+def _resumes(over: Over) -> bool:
     """Whether the value of a row and what follows it tell the values of the following ones."""
     if over.function in _COUNTS:
         return True

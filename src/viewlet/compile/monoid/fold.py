@@ -40,11 +40,11 @@ def why_not_state(build: Builder, call: Reduce, growing: bool) -> str | None:
         if not handlers.merges:
             return f"{name} has no merge: the touched group is replayed from its rows"
         if not handlers.inverts and not growing:
-            return f"{name} has no inverse, and rows may be taken away: the touched group is replayed from its rows"
+            return f"{name} has no inverse, and rows may be deleted: the touched group is replayed from its rows"
         return None
     if call.function not in MONOIDS or (call.distinct and call.function == "bit_xor"):
-        return f"{name} is no monoid of its values"
-    return None if growing else f"{name} has no inverse, and rows may be taken away"
+        return f"{name} is not a monoid"
+    return None if growing else f"{name} has no inverse, and rows may be deleted"
 
 
 def show_name(call: Reduce) -> str:

@@ -36,11 +36,11 @@ def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
 
 def over_distinct(plan: Aggregate, argument: Expr) -> Aggregate:
     """The aggregate over the distinct (keys, argument) rows."""
-    told_apart = tuple(dict.fromkeys((*plan.keys, argument)))
-    fields = tuple(Field(f"_d{i}", e.type) for i, e in enumerate(told_apart))
-    named = tuple(Named(f.name, e) for f, e in zip(fields, told_apart, strict=True))
-    inner = Aggregate(plan.rows, told_apart, named, fields)
-    columns: dict[Expr, Expr] = {e: column(f) for e, f in zip(told_apart, fields, strict=True)}
+    distinct = tuple(dict.fromkeys((*plan.keys, argument)))
+    fields = tuple(Field(f"_d{i}", e.type) for i, e in enumerate(distinct))
+    named = tuple(Named(f.name, e) for f, e in zip(fields, distinct, strict=True))
+    inner = Aggregate(plan.rows, distinct, named, fields)
+    columns: dict[Expr, Expr] = {e: column(f) for e, f in zip(distinct, fields, strict=True)}
 
     def over(e: Expr) -> Expr | None:
         if isinstance(e, Reduce):

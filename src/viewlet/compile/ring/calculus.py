@@ -111,9 +111,11 @@ class Expansion:
             and plan.kind == "inner"
             and not any(_is_equality(plan, c) for c in conjuncts(plan.condition))
         ):
-            return "no equality connects it"
-        if isinstance(plan, Join) and plan.kind != "inner" and (matching := Matching.of(plan)) and matching.beyond:
-            return "whoever has a partner has the furthest one; when that changes, the rows it reaches are read"
+            return "no equality connects the sides"
+        if isinstance(plan, Join) and plan.kind != "inner" and (matching := Matching.of(plan)) and matching.inequality:
+            return (
+                "a row that has a partner meets the extreme one; when that changes, the rows that it reaches are read"
+            )
         return ""
 
     def _expand(self, plan: Plan) -> tuple[Clause, ...]:
@@ -173,47 +175,47 @@ class Expansion:
         right, rights = self._settled(plan.right, needed=plan.kind in ("left", "right", "full"))
         lefts = lefts if len(lefts) == 1 else (self._kept(left, lefts),)
         if plan.kind in ("semi", "anti", "exists"):
-            return self._by_existence(plan, lefts, self._met(lefts, right, matching))
+            return self._by_existence(plan, lefts, self._matched(lefts, right, matching))
         rights = rights if len(rights) == 1 else (self._kept(right, rights),)
         clauses = list(_product(lefts, rights, [*matching.connecting, *matching.left, *matching.right]))
         with self.build.quiet():
             if plan.kind in ("left", "full"):
-                clauses += _alone(lefts, self._met(lefts, right, matching), plan.right.columns)
+                clauses += _alone(lefts, self._matched(lefts, right, matching), plan.right.columns)
             if plan.kind in ("right", "full"):
-                clauses += _alone(rights, self._met(rights, left, matching.turned()), plan.left.columns)
+                clauses += _alone(rights, self._matched(rights, left, matching.swapped()), plan.left.columns)
         order = [f.name for f in plan.columns]
         return tuple(replace(c, results={n: c.results[n] for n in order}) for c in clauses)
 
-    def _met(self, rows: tuple[Clause, ...], others: Plan, matching: Matching) -> tuple[Clause, ...]:
-        """The rows that have a partner: their product with the partners' distinct keys, or with the furthest of each."""
+    def _matched(self, rows: tuple[Clause, ...], others: Plan, matching: Matching) -> tuple[Clause, ...]:
+        """The rows that have a partner: their product with the partners' distinct keys, or with the extreme of each."""
         for condition in matching.right:
             others = Filter(others, condition)
         keys = tuple(dict.fromkeys(b for _, _, b in matching.pairs))
-        beyond = matching.beyond
-        results = keys if beyond is None else (*keys, beyond.furthest())
+        inequality = matching.inequality
+        results = keys if inequality is None else (*keys, inequality.extreme())
         fields = tuple(Field(self.build.fresh("d"), e.type) for e in results)
         named = tuple(Named(f.name, e) for f, e in zip(fields, results, strict=True))
         exists = self.of(Aggregate(others, keys, named, fields))
         held = {e: column(f) for e, f in zip(results, fields, strict=True)}
         conditions: list[Expr] = [Call(f, (a, held[b]), BOOLEAN) for f, a, b in matching.pairs]
-        conditions += [] if beyond is None else [beyond.condition(held[beyond.furthest()])]
+        conditions += [] if inequality is None else [inequality.condition(held[inequality.extreme()])]
         shown = [f.name for f in fields]
         product = _product(rows, exists, [*conditions, *matching.left])
         return tuple(replace(c, results={n: e for n, e in c.results.items() if n not in shown}) for c in product)
 
-    def _by_existence(self, plan: Join, rows: tuple[Clause, ...], met: tuple[Clause, ...]) -> tuple[Clause, ...]:
+    def _by_existence(self, plan: Join, rows: tuple[Clause, ...], matched: tuple[Clause, ...]) -> tuple[Clause, ...]:
         match plan.kind:
             case "semi":
-                return met
+                return matched
             case "anti":
-                return (*rows, *(c.negated() for c in met))
+                return (*rows, *(c.negated() for c in matched))
             case _:
                 name = plan.columns[-1].name
                 yes, no = ({name: Literal(value, BOOLEAN)} for value in (True, False))
                 return (
-                    *(replace(c, results=c.results | yes) for c in met),
+                    *(replace(c, results=c.results | yes) for c in matched),
                     *(replace(c, results=c.results | no) for c in rows),
-                    *(replace(c, results=c.results | no).negated() for c in met),
+                    *(replace(c, results=c.results | no).negated() for c in matched),
                 )
 
     def _settled(self, plan: Plan, *, needed: bool = True) -> tuple[Plan, tuple[Clause, ...]]:
@@ -276,7 +278,7 @@ def _product(left: tuple[Clause, ...], right: tuple[Clause, ...], conditions: It
     return tuple(a.times(b).where(conditions) for a in left for b in right)
 
 
-def _alone(rows: tuple[Clause, ...], met: tuple[Clause, ...], padded: tuple[Field, ...]) -> list[Clause]:
+def _alone(rows: tuple[Clause, ...], matched: tuple[Clause, ...], padded: tuple[Field, ...]) -> list[Clause]:
     """The rows without a partner, NULL in the columns of the other side."""
     nothing: dict[str, Expr] = {f.name: Literal(None, f.type) for f in padded}
-    return [replace(c, results=c.results | nothing) for c in (*rows, *(c.negated() for c in met))]
+    return [replace(c, results=c.results | nothing) for c in (*rows, *(c.negated() for c in matched))]

@@ -1,4 +1,4 @@
-"""What connects the two sides of a semi, anti or outer join, where existence can be told from it (calculus.py)."""
+"""What connects the sides of a semi, anti or outer join, where the existence of partners follows from it (calculus.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNS = {"lt": ("lt", True), "le": ("le", True), "gt": ("lt", False), "ge": ("l
 
 
 @dataclass(frozen=True)
-class Beyond:
+class Inequality:
     """An inequality, `lt` or `le`, between an expression of one's own side and one of the other."""
 
     function: str
@@ -26,11 +26,11 @@ class Beyond:
         sides = (self.own, other or self.other)
         return Call(self.function, sides if self.own_is_less else sides[::-1], BOOLEAN)
 
-    def turned(self) -> Beyond:
-        return Beyond(self.function, self.other, self.own, not self.own_is_less)
+    def swapped(self) -> Inequality:
+        return Inequality(self.function, self.other, self.own, not self.own_is_less)
 
-    def furthest(self) -> Reduce:
-        """What of the other side any row meets that meets anything."""
+    def extreme(self) -> Reduce:
+        """The value of the other side that every row with a partner meets."""
         return Reduce("max" if self.own_is_less else "min", (self.other,), self.other.type)
 
 
@@ -42,24 +42,26 @@ class Matching:
     """The function (`eq` or `eq_null_safe`), and its left and right side."""
     left: tuple[Expr, ...] = ()
     right: tuple[Expr, ...] = ()
-    beyond: Beyond | None = None
+    inequality: Inequality | None = None
 
     @property
     def connecting(self) -> list[Expr]:
         """The conditions that connect the sides."""
-        return [Call(f, (a, b), BOOLEAN) for f, a, b in self.pairs] + ([self.beyond.condition()] if self.beyond else [])
+        return [Call(f, (a, b), BOOLEAN) for f, a, b in self.pairs] + (
+            [self.inequality.condition()] if self.inequality else []
+        )
 
-    def turned(self) -> Matching:
+    def swapped(self) -> Matching:
         """The same, seen from the other side."""
-        beyond = None if self.beyond is None else self.beyond.turned()
-        return Matching(tuple((f, b, a) for f, a, b in self.pairs), self.right, self.left, beyond)
+        inequality = None if self.inequality is None else self.inequality.swapped()
+        return Matching(tuple((f, b, a) for f, a, b in self.pairs), self.right, self.left, inequality)
 
     @staticmethod
     def of(plan: Join) -> Matching | None:
         """None where something else connects them."""
         left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
         present = {f.name for f in (*plan.left.columns, *plan.right.columns) if not f.nullable}
-        pairs, sides, beyond = [], ([], []), []  # type: ignore[var-annotated]
+        pairs, sides, inequalities = [], ([], []), []  # type: ignore[var-annotated]
         for term in conjuncts(plan.condition):
             term = _without_null(term, present)
             needed = columns_of(term)
@@ -69,22 +71,24 @@ class Matching:
                 case _ if needed <= right:
                     sides[1].append(term)
                 case Call("eq" | "eq_null_safe" as function, (a, b)) if (
-                    turned := _is_turned(a, b, left, right)
+                    swapped := _is_swapped(a, b, left, right)
                 ) is not None:
-                    pairs.append((function, b, a) if turned else (function, a, b))
+                    pairs.append((function, b, a) if swapped else (function, a, b))
                 case Call(function, (a, b)) if function in _SIGNS and a.type.is_sortable:
-                    if (turned := _is_turned(a, b, left, right)) is None:
+                    if (swapped := _is_swapped(a, b, left, right)) is None:
                         return None
                     sign, first_is_less = _SIGNS[function]
-                    beyond.append(Beyond(sign, *((b, a) if turned else (a, b)), own_is_less=first_is_less != turned))
+                    inequalities.append(
+                        Inequality(sign, *((b, a) if swapped else (a, b)), own_is_less=first_is_less != swapped)
+                    )
                 case _:
                     return None
-        if len(beyond) > 1 or not (pairs or beyond):
+        if len(inequalities) > 1 or not (pairs or inequalities):
             return None
-        return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]), *beyond)
+        return Matching(tuple(pairs), tuple(sides[0]), tuple(sides[1]), *inequalities)
 
 
-def _is_turned(a: Expr, b: Expr, left: frozenset[str], right: frozenset[str]) -> bool | None:
+def _is_swapped(a: Expr, b: Expr, left: frozenset[str], right: frozenset[str]) -> bool | None:
     """Whether two expressions are of the right and of the left side, in this order; None if also not the other way."""
     first, second = columns_of(a), columns_of(b)
     if not first or not second:

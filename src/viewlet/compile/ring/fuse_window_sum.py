@@ -48,7 +48,7 @@ from viewlet.plan.nodes import (
 from viewlet.plan.types import BIGINT, Field, decimal
 from viewlet.program.terms import Term
 
-WHY = "a sum over all of a running sum is made together with it, from maps"
+WHY = "a global aggregate over a running sum is fused with it, because each change touches every row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows, Weights, same
 from viewlet.engine.terms.finalize_sums import compile_finalize, decode_matches, decode_rows
 from viewlet.engine.terms.fold_states import compile_fold
-from viewlet.engine.terms.gather_sessions import compile_sessionize
 from viewlet.engine.terms.regroup_groups import compile_regroup
+from viewlet.engine.terms.sessionize import compile_sessionize
 from viewlet.engine.terms.top_k import compile_top_k
 from viewlet.engine.terms.unnest import compile_unnest
 from viewlet.program.access import Get, Match, Range, Scan

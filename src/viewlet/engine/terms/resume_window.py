@@ -1,8 +1,8 @@
-"""Running window functions that go on from the row before: what they give for it, and for what follows it alone.
+"""Running window functions that resume from the row before: what they give for it, and for what follows it alone.
 
 rank = rows before + rank among what follows        sum = sum up to the row before + sum of what follows
 
-A sum of doubles does not go on from the row before, where it has been rounded, but from the exact sum of all before it.
+A sum of doubles does not resume from the row before, where it has been rounded, but from the exact sum of all before it.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from viewlet.plan.types import FRACTIONAL
 from viewlet.program.terms import KEY
 
 Sums = dict[str, ExactSums]
-GoOn = Callable[[Rows, Weights, Sums, Positions, Rows], Rows | None]
+Resume = Callable[[Rows, Weights, Sums, Positions, Rows], Rows | None]
 
 
-def compile_resume(plan: Plan) -> GoOn:
-    """The function from the results of some stretches alone to what they are in their partitions.
+def compile_resume(plan: Plan) -> Resume:
+    """The function from the results of some ranges alone to what they are in their partitions.
 
-    It is given how many rows are before each stretch, what sums of doubles are there, and the stored results of those
-    right before it, with the stretches that they are before. None if these do not tell which of them is the last.
+    It is given how many rows are before each range, the sums of doubles there, and the stored results of the rows right
+    before it, with the range that each is before. None if these do not determine which of them is the last.
     """
     assert isinstance(plan, Window)
     calls = [(r.name, r.expr) for r in plan.results if isinstance(r.expr, Over) and not _adds_doubles(r.expr)]
     exact = {name: _compile_sum(plan, call) for name, call in double_sums(plan)}
     last_of = _compile_last(plan)
 
-    def go_on(now: Rows, counts: Weights, sums: Sums, which: Positions, ahead: Rows) -> Rows | None:
+    def resume(now: Rows, counts: Weights, sums: Sums, which: Positions, ahead: Rows) -> Rows | None:
         last = last_of(which, ahead, len(counts))
         if last is None:
             return None
-        stretch = values_of(now[KEY], "i8")
-        at, before = last[stretch], counts[stretch]
+        owner = values_of(now[KEY], "i8")
+        at, before = last[owner], counts[owner]
         made = {
             name: _continued(call, now[name], before, take_or_null(ahead[name], at), at >= 0) for name, call in calls
         }
         for name, add in exact.items():
             made[name] = add(
-                now, sums[name].take(stretch), now[name].is_valid(), take_or_null(ahead[name], at).is_valid()
+                now, sums[name].take(owner), now[name].is_valid(), take_or_null(ahead[name], at).is_valid()
             )
         return now.with_columns(made)
 
-    return go_on
+    return resume
 
 
 def double_sums(plan: Plan) -> list[tuple[str, Over]]:
@@ -87,7 +87,7 @@ def _compile_sum(plan: Window, call: Over) -> Callable[[Rows, ExactSums, pa.Arra
 
 
 def _compile_last(plan: Window) -> Callable[[Positions, Rows, int], Positions | None]:
-    """The function that finds the last row before each stretch, −1 if there is none."""
+    """The function that finds the last row before each range, −1 if there is none."""
     inputs, places = names(plan.rows), compile_places(plan, has_key=True)
 
     def last_of(which: Positions, ahead: Rows, count: int) -> Positions | None:
@@ -122,4 +122,4 @@ def _continued(call: Over, value: pa.Array, before: Weights, last: pa.Array, has
         case "first" | "first_value" | "nth_value":
             return pc.if_else(pa.array(has_last), last, value)
         case _:
-            raise AssertionError(f"{call.function} does not go on from a row")
+            raise AssertionError(f"{call.function} does not resume from a row")

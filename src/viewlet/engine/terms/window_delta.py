@@ -1,9 +1,9 @@
-"""Windows by stretches: only rows that see a change are computed again.
+"""Windows by affected ranges: only rows that see a change are computed again.
 
-    stretch = the rows that see a change,    context = the rows that a stretch sees besides itself
+    range = the rows that see a change,    context = the rows that a range sees besides itself
 
-Where rows see so many others, the function runs over stretches and contexts, and what it gives for the contexts is left
-out. Where they see all rows before them, it runs over the stretches alone, and goes on from the row before each.
+Where frames are bounded, the function runs over ranges and contexts, and what it gives for the contexts is dropped.
+Where rows see all rows before them, it runs over the ranges alone, and resumes from the row before each.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def compile_window_delta(term: Regroup, near: Nearby) -> WindowDelta:
         ordered = Ordered.of(epoch.new(term.inputs[0].map), term, near)
         seen = ordered.have_values(changes)
         changes = changes.filter(seen)
-        stretches = ordered.stretches(changes, before, after) if len(changes) else None
-        if stretches is None:
+        affected = ordered.affected_ranges(changes, before, after) if len(changes) else None
+        if affected is None:
             return None
-        groups = stretches.hashes.view(np.int64) if term.is_keyed else np.zeros(len(stretches), dtype=np.int64)
-        target, there = epoch.old(term.target), stretches.of(hash_rows([from_numpy(groups, pa.int64())], len(groups)))
+        groups = affected.hashes.view(np.int64) if term.is_keyed else np.zeros(len(affected), dtype=np.int64)
+        target, there = epoch.old(term.target), affected.of(hash_rows([from_numpy(groups, pa.int64())], len(groups)))
         try:
-            now = evaluate(ordered, stretches, changes, target, there)
+            now = evaluate(ordered, affected, changes, target, there)
         except (EvaluationError, pa.ArrowInvalid):
             return None  # it may come of what the context lacks: whole partitions will tell
         if now is None:
@@ -93,24 +93,24 @@ class Ordered:
         gone = hashes[~valid_mask(changes[self.order])]
         return np.isin(hashes, np.concatenate([hashes[without], gone]), invert=True)
 
-    def stretches(self, changes: Rows, before: int | None, after: int | None) -> AffectedRanges | None:
-        return self.contents.stretches(self.key, self.order, changes, before, after)
+    def affected_ranges(self, changes: Rows, before: int | None, after: int | None) -> AffectedRanges | None:
+        return self.contents.affected_ranges(self.key, self.order, changes, before, after)
 
-    def inside(self, stretches: AffectedRanges) -> Rows:
-        """The rows of stretches, numbered by these."""
-        return self._numbered(*self.contents.inside(self.key, self.order, stretches)).consolidate()
+    def inside(self, affected: AffectedRanges) -> Rows:
+        """The rows of some ranges, numbered by these."""
+        return self._numbered(*self.contents.inside(self.key, self.order, affected)).consolidate()
 
-    def beside(self, stretches: AffectedRanges, count: int, *, before: bool) -> Rows:
-        """The rows next to stretches, numbered by these."""
-        return self._numbered(*self.contents.beside(self.key, self.order, stretches, count, before=before))
+    def beside(self, affected: AffectedRanges, count: int, *, before: bool) -> Rows:
+        """The rows next to some ranges, numbered by these."""
+        return self._numbered(*self.contents.beside(self.key, self.order, affected, count, before=before))
 
-    def count_outside(self, stretches: AffectedRanges, changes: Rows, *, before: bool) -> Positions:
-        """How many rows of its partition are before each stretch, or after it."""
-        keys = [changes[name].take(from_numpy(stretches.example, pa.int64())) for name in self.key]
-        return self.contents.count_outside(self.key, self.order, stretches, keys, before=before)
+    def count_outside(self, affected: AffectedRanges, changes: Rows, *, before: bool) -> Positions:
+        """How many rows of its partition are before each range, or after it."""
+        keys = [changes[name].take(from_numpy(affected.example, pa.int64())) for name in self.key]
+        return self.contents.count_outside(self.key, self.order, affected, keys, before=before)
 
-    def sums_outside(self, stretches: AffectedRanges, argument: Expr, *, before: bool) -> ExactSums:
-        """What the rows of its partition before each stretch, or after it, add up to."""
+    def sums_outside(self, affected: AffectedRanges, argument: Expr, *, before: bool) -> ExactSums:
+        """What the rows of its partition before each range, or after it, add up to."""
         values = compile_expr(argument)
 
         def running(rows: Rows) -> ExactSums:
@@ -118,7 +118,7 @@ class Ordered:
             return running_doubles(doubles_of(values(named)), rows.weights)
 
         name = (self.names, argument)
-        return self.contents.sums_outside(self.key, self.order, stretches, name, running, before=before)
+        return self.contents.sums_outside(self.key, self.order, affected, name, running, before=before)
 
     def _numbered(self, which: Positions, rows: Rows) -> Rows:
         columns = dict(zip(self.names, rows.columns.values(), strict=False))
@@ -129,32 +129,32 @@ Evaluate = Callable[[Ordered, AffectedRanges, Rows, Contents, AffectedRanges], R
 
 
 def _compile_limited(term: Regroup, near: Nearby) -> Evaluate:
-    """The results of the rows of stretches that see so many others; the context is read with them."""
+    """The results of affected rows whose frames are bounded; the context is read with them."""
     function = compile_plan(term.function)
     before, after = _by_value(near, near.back, near.ahead)
     assert before is not None and after is not None
 
     def evaluate(
-        rows: Ordered, stretches: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
+        rows: Ordered, affected: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
     ) -> Rows:
-        context = [rows.beside(stretches, n, before=b) for n, b in ((before, True), (after, False)) if n]
-        now = function([Rows.concat([rows.inside(stretches), *context])])
-        return now.filter(stretches.hold(values_of(now[KEY], "i8"), place_of(now[near.result])))
+        context = [rows.beside(affected, n, before=b) for n, b in ((before, True), (after, False)) if n]
+        now = function([Rows.concat([rows.inside(affected), *context])])
+        return now.filter(affected.hold(values_of(now[KEY], "i8"), place_of(now[near.result])))
 
     return evaluate
 
 
 def _compile_running(term: Regroup, near: Nearby) -> Evaluate:
-    """The results of the rows of stretches that see all rows before them."""
+    """The results of affected rows that see all rows before them."""
     function, go_on = compile_plan(term.function), compile_resume(term.function)
     sums, first = double_sums(term.function), not near.descending
 
     def evaluate(
-        rows: Ordered, stretches: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
+        rows: Ordered, affected: AffectedRanges, changes: Rows, target: Contents, there: AffectedRanges
     ) -> Rows | None:
-        now = function([rows.inside(stretches)])
-        counts = rows.count_outside(stretches, changes, before=first)
-        ahead = {name: rows.sums_outside(stretches, call.args[0], before=first) for name, call in sums}
+        now = function([rows.inside(affected)])
+        counts = rows.count_outside(affected, changes, before=first)
+        ahead = {name: rows.sums_outside(affected, call.args[0], before=first) for name, call in sums}
         return go_on(now, counts, ahead, *target.beside((KEY,), near.result, there, 1, before=first))
 
     return evaluate

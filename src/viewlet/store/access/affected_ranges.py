@@ -1,7 +1,7 @@
-"""Stretches: pieces of groups in the order of a column, as far as some changes reach.
+"""Affected ranges: how far changes reach within their groups, in the order of a column.
 
-A change at v concerns the rows near it: so many before it and so many after, or all. Stretches that overlap are one, so
-that no row is in two of them, and between the last change below a stretch and the stretch itself nothing has changed.
+A change at v affects the rows near it: a number of rows before it and after it, or all of them. Ranges that overlap are
+merged, so no row is in two of them, and nothing has changed between the last change below a range and the range itself.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class AffectedRanges:
         return Probes(self.hashes, Edge(self.low, "left"), Edge(self.high, "right"), None)
 
     def outside(self, *, before: bool) -> Places:
-        """The places where the stretches begin, or end."""
+        """The places where the ranges begin, or end."""
         edge = Edge(self.low, "left") if before else Edge(self.high, "right")
         return Places(self.hashes, edge, before)
 
     def hold(self, which: Positions, values: Values) -> Mask:
-        """Whether values are within the stretches of these numbers."""
+        """Whether values are within the ranges of these numbers."""
         return (values >= self.low[which]) & (values <= self.high[which])
 
     def of(self, hashes: Hashes) -> AffectedRanges:
-        """The same stretches of groups that have other hashes elsewhere."""
+        """The same ranges of groups that have other hashes elsewhere."""
         return replace(self, hashes=hashes)
 
 
@@ -62,7 +62,7 @@ def around(
     before: int | None,
     after: int | None,
 ) -> AffectedRanges | None:
-    """The stretches that some changes reach; None if they cannot be told, as groups share a hash."""
+    """The ranges that some changes affect; None if groups share a hash, so that they cannot be computed."""
     hashes, values = changes.hashes(columns), place_of(changes[order])
     if share_hashes(indexes, hashes, [changes[name] for name in columns]):
         return None
@@ -108,7 +108,7 @@ def _end(dtype: np.dtype[Any], *, least: bool) -> Any:
 
 
 def merged(hashes: Hashes, low: Values, high: Values) -> AffectedRanges:
-    """Stretches without overlaps."""
+    """Ranges without overlaps."""
     _, groups = np.unique(hashes, return_inverse=True)
     joined = join_up(groups, low, high)
     return AffectedRanges(hashes[joined.part], joined.low, joined.high, joined.part)

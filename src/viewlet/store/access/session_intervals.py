@@ -1,7 +1,7 @@
-"""Pieces: groups that fall into pieces which do not meet, where each row tells from where to where its own goes.
+"""Sessions that a change meets. Sessions of a group do not overlap, and each row stores where its own starts and ends.
 
-The pieces that a span meets are those between two: that of the last row up to where the span starts, if it goes on as
-far, and that of the last row up to where it ends. So two look-ups tell how far a change reaches.
+A span meets the sessions from that of the last row at or before the span's start, if it lasts as long, to that of the
+last row at or before its end. So two look-ups find how far a change reaches.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from viewlet.store.runs.layout import Names
 def sessions_met(
     indexes: Sequence[RangeIndex], columns: Names, ends: tuple[str, str], spans: Rows, own: Names
 ) -> AffectedRanges | None:
-    """The stretches of some spans and of all pieces that these meet; None if groups share a hash.
+    """The ranges of some spans and of all sessions that these meet; None if groups share a hash.
 
-    `ends` are the columns that tell where a row's piece starts and ends, `own` where each of the spans does.
+    `ends` are the columns where a row's session starts and ends, `own` those where each span does.
     """
     hashes, low, high = spans.hashes(columns), *(place_of(spans[name]).copy() for name in own)
     if share_hashes(indexes, hashes, [spans[name] for name in columns]):

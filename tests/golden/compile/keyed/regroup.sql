@@ -23,7 +23,7 @@ maps
   v [_key] := Aggregate [cust] cust, percentile(id, 0.5, 1) AS middle
 on orders
   v.m1 += π(id, cust)(Δorders)
-  v += aggregate(some that stand for touched groups of v.m1′) − v
+  v += aggregate(rows by rank of touched groups of v.m1′) − v
 -- case: a list reads the whole group
 SELECT cust, collect_list(id) AS ids FROM orders GROUP BY cust
 -- program
@@ -64,13 +64,13 @@ maps
   v [id, so_far] := the view
 on orders
   v.m1 += π(id, cust)(Δorders)
-  v.m2 += window(what sees a change of v.m1′) − v.m2
+  v.m2 += window(the rows that see a change of v.m1′) − v.m2
   v += π(id, so_far)(Δv.m2)
 -- case: a short frame reads the rows nearby
 SELECT id, lag(day) OVER (PARTITION BY cust ORDER BY id) AS before FROM orders
 -- program
 view v → id, before
-  Project id, before                                                          keyed  (within the operator below)
+  Project id, before                                                          keyed  (evaluated within the operator below)
     Window [PARTITION BY cust ORDER BY id, day] lag(day, 1, NULL) OVER (ROWS -1 TO -1) AS before  keyed  (a change reaches 0 rows before it and 1 after it, and those that tie with them)
       Project id, day, cust                                                   ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -79,12 +79,12 @@ maps
   v [_key] := Window [PARTITION BY cust ORDER BY id, day] lag(day, 1, NULL) OVER (ROWS -1 TO -1) AS before
 on orders
   v.m1 += π(id, day, cust)(Δorders)
-  v += project(what sees a change of v.m1′) − v
+  v += project(the rows that see a change of v.m1′) − v
 -- case: a window of whole partitions
 SELECT id, percent_rank() OVER (PARTITION BY cust ORDER BY day) AS share FROM orders
 -- program
 view v → id, share
-  Project id, share                                                           keyed  (within the operator below)
+  Project id, share                                                           keyed  (evaluated within the operator below)
     Window [PARTITION BY cust ORDER BY day] percent_rank() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS share  keyed  (a window reads its whole partition)
       Project id, cust, day                                                   ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -107,7 +107,7 @@ maps
   v [id, total] := the view
 on orders
   v.m1 += π(id, total)(Δorders)
-  v.m2 += leading[total DESC, id](Δv.m1, 15 + 79)
+  v.m2 += top-k[total DESC, id](Δv.m1, 15 + 79)
   v += π(id, total)(σ(_first1)(Δv.m2))
 -- case: the first rows of what only grows
 -- facts: {"growing": ["orders"]}
@@ -122,13 +122,13 @@ maps
   v [id, total] := the view
 on orders
   v.m1 += π(id, total)(Δorders)
-  v.m2 += leading[total DESC, id](Δv.m1, 10 + 0)
+  v.m2 += top-k[total DESC, id](Δv.m1, 10 + 0)
   v += π(id, total)(σ(_first1)(Δv.m2))
 -- case: an offset without a limit
 SELECT id FROM orders ORDER BY id OFFSET 10
 -- program
 view v → id
-  Top OFFSET 10 ORDER BY id                                                   recompute  (LIMIT over everything has no key)
+  Top OFFSET 10 ORDER BY id                                                   recompute  (a global LIMIT has no key)
     Project id                                                                ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -142,9 +142,9 @@ SELECT id FROM range(5000) WHERE id > 3
 -- program
 view v → id
   Filter id > 3                                                               ring
-    Sealed Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone  recompute  (constants of type range() with more than 1000 rows are kept by Spark alone; on Spark: constant rows belong to no group)
+    Spark Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone  recompute  (constants of type range() with more than 1000 rows are kept by Spark alone; on Spark: constant rows belong to no group)
 maps
-  v.m1 [_key] := Sealed Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone
+  v.m1 [_key] := Spark Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone
   v [id] := the view
 at first
   v.m1 += sparkoperator(all of ) on Spark − v.m1

@@ -2,8 +2,8 @@
 SELECT c.name, o.id FROM customers c LEFT JOIN orders o ON c.cust = o.cust AND (o.total > 5 OR c.region = 'x')
 -- program
 view v → name, id
-  Project name, id                                                            keyed  (within the operator below)
-    Join left cust = cust_2 AND (total > 5.00 OR region = 'x')                keyed  (left join: a change may add or take away a row's last partner)
+  Project name, id                                                            keyed  (evaluated within the operator below)
+    Join left cust = cust_2 AND (total > 5.00 OR region = 'x')                keyed  (left join: a change may add a row's first partner, or remove its last)
       Scan customers [cust, name, region]
       Project id, cust_2, total                                               ring
         Filter cust_2 IS NOT NULL                                             ring
@@ -22,8 +22,8 @@ on orders
 SELECT c.name, o.id FROM customers c LEFT JOIN orders o ON c.cust < o.cust AND c.name < o.s
 -- program
 view v → name, id
-  Project name, id                                                            keyed  (within the operator below)
-    Join left cust < cust_2 AND name < s                                      recompute  (left join: a change may add or take away a row's last partner; no equality to take a key from)
+  Project name, id                                                            keyed  (evaluated within the operator below)
+    Join left cust < cust_2 AND name < s                                      recompute  (left join: a change may add a row's first partner, or remove its last; no equality provides a key)
       Project cust, name                                                      ring
         Scan customers [cust, name, region]
       Project id, cust_2, s                                                   ring

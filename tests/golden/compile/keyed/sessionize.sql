@@ -25,9 +25,9 @@ maps
   v [cust, until, n] := the view
 on orders
   v.m1 += π(cust, session_window.start → _t1, session_window.end → _t2)(π(named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) → session_window, cust)(σ(ts IS NOT NULL)(Δorders)))
-  v.m2 += gather[cust](_t1 – _t2 · Δv.m1, what it meets of v.m2)
+  v.m2 += sessionize[cust](_t1 – _t2 · Δv.m1, what it meets of v.m2)
   v.m3 += Sum[cust, session_window](count(*) · π(cust, named_struct('start', _s3, 'end', _s4) → session_window)(Δv.m2))
-  v += π(cust, session_window.end → until, _a6 → n)(answer[cust, session_window](Δv.m3))
+  v += π(cust, session_window.end → until, _a6 → n)(finalize[cust, session_window](Δv.m3))
 -- case: of everything
 SELECT session_window, sum(total) AS total FROM orders GROUP BY session_window(ts, '5 minutes')
 -- plan
@@ -55,9 +55,9 @@ maps
   v [session_window, total_2] := the view
 on orders
   v.m1 += π(total, session_window.start → _t1, session_window.end → _t2)(π(named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) → session_window, total)(σ(ts IS NOT NULL)(Δorders)))
-  v.m2 += gather[](_t1 – _t2 · Δv.m1, what it meets of v.m2)
+  v.m2 += sessionize[](_t1 – _t2 · Δv.m1, what it meets of v.m2)
   v.m3 += Sum[session_window](sum(_x0) · π(named_struct('start', _s3, 'end', _s4) → session_window, total → _x0)(Δv.m2))
-  v += π(session_window, _a5 → total_2)(answer[session_window](Δv.m3))
+  v += π(session_window, _a5 → total_2)(finalize[session_window](Δv.m3))
 -- case: by a key that only Spark compares
 SELECT s COLLATE UNICODE AS s, session_window, count(*) AS n FROM orders GROUP BY s COLLATE UNICODE, session_window(ts, '5 minutes')
 -- plan
@@ -85,6 +85,6 @@ maps
   v [_key] := Aggregate [c_groupingexpression, session_window] cast(min(cast(cast(s AS string collate UNICODE) AS string)) AS string collate UNICODE) AS s_2, session_window, count(*) AS n
 on orders
   v.m1 += π(s, c_groupingexpression, session_window.start → _t1, session_window.end → _t2)(spark⟨Project named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) AS session_window, s, collation_key(cast(s AS string collate UNICODE)) AS c_groupingexpression⟩(σ(ts IS NOT NULL)(Δorders)))
-  v.m2 += gather[c_groupingexpression](_t1 – _t2 · Δv.m1, what it meets of v.m2)
+  v.m2 += sessionize[c_groupingexpression](_t1 – _t2 · Δv.m1, what it meets of v.m2)
   v.m3 += π(named_struct('start', _s3, 'end', _s4) → session_window, s, c_groupingexpression)(Δv.m2)
   v += aggregate(touched groups of v.m3′) − v

@@ -2,7 +2,7 @@
 SELECT cust, sum(total) AS total, max(day) AS latest FROM orders GROUP BY cust
 -- program
 view v → cust, total, latest
-  Aggregate [cust] cust, sum(total) AS total_2, max(day) AS latest            keyed  (max: only the first rows of a group are read, in order; sums are kept beside it)
+  Aggregate [cust] cust, sum(total) AS total_2, max(day) AS latest            keyed  (max: only the first rows of a group are read, in order; sums are kept separately)
     Project cust, total, day                                                  ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -17,8 +17,8 @@ on orders
   v.m3 += π(cust, day)(Δv.m1)
   v.m4 += aggregate(the first of touched groups of v.m3′) − v.m4
   v.m5 += Δv.m4
-  v += π(cust, _a5 → total_2, _c4 → latest)(answer[cust](Δv.m2) ⋈[cust <=> _c3] v.m5)
-  v += π(cust, _a5 → total_2, _c4 → latest)(Δv.m5 ⋈[_c3 <=> cust] answer(v.m2′))
+  v += π(cust, _a5 → total_2, _c4 → latest)(finalize[cust](Δv.m2) ⋈[cust <=> _c3] v.m5)
+  v += π(cust, _a5 → total_2, _c4 → latest)(Δv.m5 ⋈[_c3 <=> cust] finalize(v.m2′))
 -- case: distinct values beside sums
 SELECT cust, count(DISTINCT day) AS days, sum(total) AS total FROM orders GROUP BY cust
 -- program
@@ -34,10 +34,10 @@ maps
 on orders
   v.m1 += π(cust, total, day)(Δorders)
   v.m2 += Sum[cust, day](1 · Δv.m1)
-  v.m3 += Sum[_d0](count(_x0) · answer[cust, day](Δv.m2))
+  v.m3 += Sum[_d0](count(_x0) · finalize[cust, day](Δv.m2))
   v.m4 += Sum[cust](sum(_x0) · Δv.m1)
-  v += π(_k5 → cust, _a6 → days, _a7 → total_2)(answer[_d0](Δv.m3) ⋈[_k5 <=> cust] answer(v.m4))
-  v += π(_k5 → cust, _a6 → days, _a7 → total_2)(answer[cust](Δv.m4) ⋈[cust <=> _d0] answer(v.m3′))
+  v += π(_k5 → cust, _a6 → days, _a7 → total_2)(finalize[_d0](Δv.m3) ⋈[_k5 <=> cust] finalize(v.m4))
+  v += π(_k5 → cust, _a6 → days, _a7 → total_2)(finalize[cust](Δv.m4) ⋈[cust <=> _d0] finalize(v.m3′))
 -- case: two distinct arguments
 SELECT cust, count(DISTINCT day) AS days, count(DISTINCT s) AS words FROM orders GROUP BY cust
 -- program
@@ -52,9 +52,9 @@ maps
   v.m2 [cust] := Sum[cust](count(`orders.day`) FILTER (WHERE gid = 2), count(`orders.s`) FILTER (WHERE gid = 1))
   v [cust, days, words] := the view
 on orders
-  v.m1 += Sum[cust, orders.s, orders.day, gid](1 · spread×2(π(cust, day, s)(Δorders)))
-  v.m2 += Sum[cust](count(_x0), count(_x2) · π(cust, `orders.day` → _x0, gid = 2 → _x1, `orders.s` → _x2, gid = 1 → _x3)(answer[cust, orders.s, orders.day, gid](Δv.m1)))
-  v += π(cust, _a1 → days, _a2 → words)(answer[cust](Δv.m2))
+  v.m1 += Sum[cust, orders.s, orders.day, gid](1 · expand×2(π(cust, day, s)(Δorders)))
+  v.m2 += Sum[cust](count(_x0), count(_x2) · π(cust, `orders.day` → _x0, gid = 2 → _x1, `orders.s` → _x2, gid = 1 → _x3)(finalize[cust, orders.s, orders.day, gid](Δv.m1)))
+  v += π(cust, _a1 → days, _a2 → words)(finalize[cust](Δv.m2))
 -- case: percentiles of two columns
 SELECT cust, percentile(id, 0.5) AS a, percentile(d, 0.9) AS b FROM orders GROUP BY cust
 -- program
@@ -73,9 +73,9 @@ maps
 on orders
   v.m1 += π(id, cust, d)(Δorders)
   v.m2 += π(cust, id)(Δv.m1)
-  v.m3 += aggregate(some that stand for touched groups of v.m2′) − v.m3
+  v.m3 += aggregate(rows by rank of touched groups of v.m2′) − v.m3
   v.m4 += π(cust, d)(Δv.m1)
-  v.m5 += aggregate(some that stand for touched groups of v.m4′) − v.m5
+  v.m5 += aggregate(rows by rank of touched groups of v.m4′) − v.m5
   v.m6 += Δv.m3
   v.m7 += Δv.m5
   v += π(_c1 → cust, _c2 → a, _c4 → b_2)(Δv.m6 ⋈[_c1 <=> _c3] v.m7)
@@ -85,7 +85,7 @@ on orders
 SELECT cust, max(day) AS latest, count(*) AS n FROM orders GROUP BY cust
 -- program
 view v → cust, latest, n
-  Aggregate [cust] cust, max(day) AS latest, count(*) AS n                    monoid  (its input only grows: the state of max is kept, and no rows; sums are kept beside it)
+  Aggregate [cust] cust, max(day) AS latest, count(*) AS n                    monoid  (its input only grows: the state of max is kept, and no rows; sums are kept separately)
     Project cust, day                                                         ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -99,8 +99,8 @@ on orders
   v.m3 += fold[cust](max(_x5) · Δv.m2)
   v.m4 += Sum[cust](count(*) · Δv.m1)
   v.m5 += π(cust → _c1, _a6 → _c2)(Δv.m3)
-  v += π(_c1 → cust, _c2 → latest, _a8 → n)(answer[cust](Δv.m4) ⋈[cust <=> _c1] v.m5)
-  v += π(_c1 → cust, _c2 → latest, _a8 → n)(Δv.m5 ⋈[_c1 <=> cust] answer(v.m4′))
+  v += π(_c1 → cust, _c2 → latest, _a8 → n)(finalize[cust](Δv.m4) ⋈[cust <=> _c1] v.m5)
+  v += π(_c1 → cust, _c2 → latest, _a8 → n)(Δv.m5 ⋈[_c1 <=> cust] finalize(v.m4′))
 -- case: an extreme of an expression
 SELECT cust, max(id * 2) AS most FROM orders GROUP BY cust
 -- program

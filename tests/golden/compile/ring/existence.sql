@@ -19,7 +19,7 @@ SELECT a.id FROM orders a WHERE EXISTS (SELECT 1 FROM orders b WHERE b.cust = a.
 -- matching
 Join semi cust_2 = cust AND total_2 > total
   connects: cust = cust_2 AND total < total_2
-  furthest: max(total_2); seen from the right: min(total)
+  extreme: max(total_2); seen from the right: min(total)
 -- case: two inequalities
 SELECT a.id FROM orders a WHERE EXISTS (SELECT 1 FROM orders b WHERE b.id > a.id AND b.total > a.total)
 -- matching

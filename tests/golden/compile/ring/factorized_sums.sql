@@ -20,11 +20,11 @@ maps
 on lineitem
   v.m1 += Sum[l_orderkey](sum(_x1) · σ(l_orderkey IS NOT NULL)(Δlineitem))
   v.m3 += Sum[cust](_a0 = _s2·_s5, _a0_n = _s2_n·_s5_n · Δv.m1 ⋈[l_orderkey = id] v.m2)
-  v += π(cust, _a7 → n)(answer[cust](Δv.m3))
+  v += π(cust, _a7 → n)(finalize[cust](Δv.m3))
 on orders
   v.m2 += Sum[id, cust](sum(_x4) · Δorders)
   v.m3 += Sum[cust](_a0 = _s5·_s2, _a0_n = _s5_n·_s2_n · Δv.m2 ⋈[id = l_orderkey] v.m1′)
-  v += π(cust, _a7 → n)(answer[cust](Δv.m3))
+  v += π(cust, _a7 → n)(finalize[cust](Δv.m3))
 -- case: a difference of products
 SELECT sum(l.l_extendedprice * (1 - l.l_discount) - ps.ps_supplycost * l.l_quantity) AS profit FROM lineitem l JOIN partsupp ps ON l.l_partkey = ps.ps_partkey AND l.l_suppkey = ps.ps_suppkey
 -- polynomials
@@ -46,11 +46,11 @@ maps
 on lineitem
   v.m1 += Sum[l_partkey, l_suppkey](sum(_x1), sum(_x4) · π(l_partkey, l_suppkey, l_extendedprice * (1 - l_discount) → _x1, l_quantity IS NOT NULL → _x2, l_quantity → _x4, l_extendedprice * (1 - l_discount) IS NOT NULL → _x5)(σ(l_partkey IS NOT NULL AND l_suppkey IS NOT NULL)(Δlineitem)))
   v.m3 += Sum[](_a0 = _s3·_s9_n + -1·_s6·_s9, _a0_n = _s6_n·_s9_n · Δv.m1 ⋈[l_partkey = ps_partkey, l_suppkey = ps_suppkey] v.m2)
-  v += π(_a11 → profit)(answer[](Δv.m3))
+  v += π(_a11 → profit)(finalize[](Δv.m3))
 on partsupp
   v.m2 += Sum[ps_partkey, ps_suppkey](sum(_x8) · Δpartsupp)
   v.m3 += Sum[](_a0 = _s9_n·_s3 + -1·_s9·_s6, _a0_n = _s9_n·_s6_n · Δv.m2 ⋈[ps_partkey = l_partkey, ps_suppkey = l_suppkey] v.m1′)
-  v += π(_a11 → profit)(answer[](Δv.m3))
+  v += π(_a11 → profit)(finalize[](Δv.m3))
 -- case: doubles are not factored
 SELECT o.cust, sum(o.d * l.l_quantity) AS n FROM orders o JOIN lineitem l ON l.l_orderkey = o.id GROUP BY o.cust
 -- polynomials
@@ -73,11 +73,11 @@ maps
 on lineitem
   v.m1 += π(l_orderkey, cast(l_quantity AS double) → _e3)(σ(l_orderkey IS NOT NULL)(Δlineitem))
   v.m3 += Sum[cust](sum(_x0) · π(cust, d * _e3 → _x0)(Δv.m1 ⋈[l_orderkey = id] v.m2))
-  v += π(cust, _a6 → n)(answer[cust](Δv.m3))
+  v += π(cust, _a6 → n)(finalize[cust](Δv.m3))
 on orders
   v.m2 += π(id, cust, d)(Δorders)
   v.m3 += Sum[cust](sum(_x0) · π(cust, d * _e3 → _x0)(Δv.m2 ⋈[id = l_orderkey] v.m1′))
-  v += π(cust, _a6 → n)(answer[cust](Δv.m3))
+  v += π(cust, _a6 → n)(finalize[cust](Δv.m3))
 -- case: counts and averages
 SELECT c.region, count(o.day) AS n, avg(o.total) AS mean FROM orders o JOIN customers c ON o.cust = c.cust GROUP BY c.region
 -- polynomials
@@ -101,11 +101,11 @@ maps
 on customers
   v.m1 += π(cust_2, region)(Δcustomers)
   v.m3 += Sum[region](_a0_n = _w1·_s3_n, _a1 = _w1·_s5, _a1_n = _w1·_s5_n · Δv.m1 ⋈[cust_2 = cust] v.m2)
-  v += π(region, _a7 → n, _a8 → mean)(answer[region](Δv.m3))
+  v += π(region, _a7 → n, _a8 → mean)(finalize[region](Δv.m3))
 on orders
   v.m2 += Sum[cust](count(*), sum(_x4) · π(cust, day IS NOT NULL → _x2, total → _x4)(σ(cust IS NOT NULL)(Δorders)))
   v.m3 += Sum[region](_a0_n = _s3_n·_w1, _a1 = _s5·_w1, _a1_n = _s5_n·_w1 · Δv.m2 ⋈[cust = cust_2] v.m1′)
-  v += π(region, _a7 → n, _a8 → mean)(answer[region](Δv.m3))
+  v += π(region, _a7 → n, _a8 → mean)(finalize[region](Δv.m3))
 -- case: a product that may overflow
 SELECT sum(o.id * l.l_orderkey) AS n FROM orders o JOIN lineitem l ON l.l_orderkey = o.id
 -- polynomials
@@ -128,9 +128,9 @@ on lineitem
   v.m1 += π(l_orderkey)(σ(l_orderkey IS NOT NULL)(Δlineitem))
   v.m3 += π(id, l_orderkey)(Δv.m1 ⋈[l_orderkey = id] v.m2)
   v.m4 += Sum[](sum(_x0) · π(id * l_orderkey → _x0)(Δv.m3))
-  v += π(_a3 → n)(answer[](Δv.m4))
+  v += π(_a3 → n)(finalize[](Δv.m4))
 on orders
   v.m2 += π(id)(Δorders)
   v.m3 += Δv.m2 ⋈[id = l_orderkey] v.m1′
   v.m4 += Sum[](sum(_x0) · π(id * l_orderkey → _x0)(Δv.m3))
-  v += π(_a3 → n)(answer[](Δv.m4))
+  v += π(_a3 → n)(finalize[](Δv.m4))

@@ -2,7 +2,7 @@
 SELECT sum(s) AS total FROM (SELECT sum(total) OVER (ORDER BY id) AS s FROM orders)
 -- program
 view v → total
-  Aggregate [] sum(s_2) AS total_2                                            recompute  (a sum over all of a running sum is made together with it, from maps)
+  Aggregate [] sum(s_2) AS total_2                                            recompute  (a global aggregate over a running sum is fused with it, because each change touches every row)
     Project total, id                                                         ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -15,7 +15,7 @@ on orders
 SELECT sum(o.total) AS total FROM orders o WHERE (SELECT sum(a.total) FROM orders a WHERE a.id > o.id) < 0.25 * (SELECT sum(total) FROM orders)
 -- program
 view v → total
-  Aggregate [] sum(_s1) AS total_5                                            recompute  (a sum over all of a running sum is made together with it, from maps)
+  Aggregate [] sum(_s1) AS total_5                                            recompute  (a global aggregate over a running sum is fused with it, because each change touches every row)
     Aggregate [id_2] id_2 AS id_3                                             ring
       Project id_2                                                            ring
         Scan orders [id_2, cust_2, total_2, d_2, day_2, ts_2, s_2, b_2, arr_2, m_2, st_2]
@@ -55,6 +55,6 @@ maps
   v [total_2] := the view
 on orders
   v.m1 += π(total, cust, id)(Δorders)
-  v.m2 += window(what sees a change of v.m1′) − v.m2
+  v.m2 += window(the rows that see a change of v.m1′) − v.m2
   v.m3 += Sum[](sum(_x0) · Δv.m2)
-  v += π(_a1 → total_2)(answer[](Δv.m3))
+  v += π(_a1 → total_2)(finalize[](Δv.m3))

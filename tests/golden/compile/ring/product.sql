@@ -45,15 +45,15 @@ maps
 on customers
   v.m1 += π(cust_2, region)(Δcustomers)
   v.m4 += Sum[region](_a0 = _w1·_s4·_w2, _a0_n = _w1·_s4_n·_w2 · Δv.m1 ⋈[cust_2 = cust] v.m3 ⋈[id = l_orderkey] v.m2)
-  v += π(region, _a6 → total_2)(answer[region](Δv.m4))
+  v += π(region, _a6 → total_2)(finalize[region](Δv.m4))
 on lineitem
   v.m2 += π(l_orderkey)(σ(l_orderkey IS NOT NULL)(Δlineitem))
   v.m4 += Sum[region](_a0 = _w2·_s4·_w1, _a0_n = _w2·_s4_n·_w1 · Δv.m2 ⋈[l_orderkey = id] v.m3 ⋈[cust = cust_2] v.m1′)
-  v += π(region, _a6 → total_2)(answer[region](Δv.m4))
+  v += π(region, _a6 → total_2)(finalize[region](Δv.m4))
 on orders
   v.m3 += Sum[cust, id](sum(_x3) · σ(cust IS NOT NULL)(Δorders))
   v.m4 += Sum[region](_a0 = _s4·_w1·_w2, _a0_n = _s4_n·_w1·_w2 · Δv.m3 ⋈[cust = cust_2] v.m1′ ⋈[id = l_orderkey] v.m2′)
-  v += π(region, _a6 → total_2)(answer[region](Δv.m4))
+  v += π(region, _a6 → total_2)(finalize[region](Δv.m4))
 weighed
   customers ⋈ orders as one map: saves 1,304, costs 5,466 rows per 100 changed: not kept
   lineitem ⋈ orders as one map: saves 1,304, costs 5,466 rows per 100 changed: not kept
@@ -88,19 +88,19 @@ maps
 on nation
   v.m1 += π(n_regionkey, n_nationkey)(σ(n_regionkey IS NOT NULL)(Δnation))
   v.m5 += Sum[r_name](_a0 = _w1·_w5·_w6·_s3, _a0_n = _w1·_w5·_w6·_s3_n · Δv.m1 ⋈[n_regionkey = r_regionkey] v.m3 ⋈[n_nationkey = s_nationkey] v.m4 ⋈[s_suppkey = ps_suppkey] v.m2)
-  v += π(r_name, _a7 → cost)(answer[r_name](Δv.m5))
+  v += π(r_name, _a7 → cost)(finalize[r_name](Δv.m5))
 on partsupp
   v.m2 += Sum[ps_suppkey](sum(_x2) · Δpartsupp)
   v.m5 += Sum[r_name](_a0 = _s3·_w6·_w1·_w5, _a0_n = _s3_n·_w6·_w1·_w5 · Δv.m2 ⋈[ps_suppkey = s_suppkey] v.m4 ⋈[s_nationkey = n_nationkey] v.m1′ ⋈[n_regionkey = r_regionkey] v.m3)
-  v += π(r_name, _a7 → cost)(answer[r_name](Δv.m5))
+  v += π(r_name, _a7 → cost)(finalize[r_name](Δv.m5))
 on region
   v.m3 += π(r_regionkey, r_name)(Δregion)
   v.m5 += Sum[r_name](_a0 = _w5·_w1·_w6·_s3, _a0_n = _w5·_w1·_w6·_s3_n · Δv.m3 ⋈[r_regionkey = n_regionkey] v.m1′ ⋈[n_nationkey = s_nationkey] v.m4 ⋈[s_suppkey = ps_suppkey] v.m2′)
-  v += π(r_name, _a7 → cost)(answer[r_name](Δv.m5))
+  v += π(r_name, _a7 → cost)(finalize[r_name](Δv.m5))
 on supplier
   v.m4 += π(s_nationkey, s_suppkey)(σ(s_nationkey IS NOT NULL)(Δsupplier))
   v.m5 += Sum[r_name](_a0 = _w6·_w1·_w5·_s3, _a0_n = _w6·_w1·_w5·_s3_n · Δv.m4 ⋈[s_nationkey = n_nationkey] v.m1′ ⋈[n_regionkey = r_regionkey] v.m3′ ⋈[s_suppkey = ps_suppkey] v.m2′)
-  v += π(r_name, _a7 → cost)(answer[r_name](Δv.m5))
+  v += π(r_name, _a7 → cost)(finalize[r_name](Δv.m5))
 weighed
   nation ⋈ region ⋈ supplier as one map: saves 700, costs 2,500 rows per 100 changed: not kept
   nation ⋈ partsupp ⋈ supplier as one map: saves 500, costs 2,800 rows per 100 changed: not kept
@@ -111,7 +111,7 @@ SELECT a.id, b.cust FROM orders a JOIN customers b ON a.cust < b.cust
 -- program
 view v → id, cust
   Project id, cust_2                                                          ring
-    Join inner cust < cust_2                                                  ring  (no equality connects it)
+    Join inner cust < cust_2                                                  ring  (no equality connects the sides)
       Project id, cust                                                        ring
         Filter cust IS NOT NULL                                               ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -147,5 +147,5 @@ maps
 on orders
   v.m1 += Sum[cust_2](count(*) · σ(cust_2 IS NOT NULL)(Δorders))
   v.m2 += π(cust, id)(σ(cust IS NOT NULL)(Δorders))
-  v += π(id, _a2 → n)(answer[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2)
-  v += π(id, _a2 → n)(Δv.m2 ⋈[cust = cust_2] answer(v.m1′))
+  v += π(id, _a2 → n)(finalize[cust_2](Δv.m1) ⋈[cust_2 = cust] v.m2)
+  v += π(id, _a2 → n)(Δv.m2 ⋈[cust = cust_2] finalize(v.m1′))

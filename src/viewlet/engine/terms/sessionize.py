@@ -1,9 +1,9 @@
-"""Rows gathered into sessions: which rows of a group belong together because their spans of time meet.
+"""Sessionizing: which rows of a group belong together because their spans of time meet.
 
-    S' = S − met(ΔQ) + gather(met(ΔQ) + ΔQ),   met(ΔQ) the sessions of S that a span of ΔQ meets
+    S' = S − met(ΔQ) + sessionize(met(ΔQ) + ΔQ),   met(ΔQ) the sessions of S that a span of ΔQ meets
 
-Sessions do not meet one another. So what a change meets, directly or through others that change too, is all that it can
-join together, and what it takes away can fall apart only within that.
+Sessions do not meet one another. So a change can join only sessions that it meets, directly or through other changes, and
+what it removes can split only those.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def compile_sessionize(term: Sessionize) -> TermFn:
 
 
 def _met(term: Sessionize, target: Contents, delta: Rows, session: tuple[str, str]) -> Rows:
-    """The rows of the sessions that a change meets; of whole groups where these are many, or cannot be told apart."""
+    """The rows of the sessions that a change meets; of whole groups where there are many, or where groups share a hash."""
     few = len(delta) <= _MANY * target.rows
-    stretches = target.pieces(term.keys, session, delta, term.span) if few else None
-    if stretches is None:
+    affected = target.sessions_met(term.keys, session, delta, term.span) if few else None
+    if affected is None:
         return target.lookup(term.keys, np.unique(delta.hashes(term.keys)))[1]
-    return target.inside(term.keys, term.span[0], stretches)[1]
+    return target.inside(term.keys, term.span[0], affected)[1]
 
 
 def _gathered(term: Sessionize, rows: Rows, session: tuple[str, str]) -> Rows:
