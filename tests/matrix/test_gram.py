@@ -86,7 +86,7 @@ def expected(db: viewlet.Database) -> tuple[dict[str, float], dict[str, float], 
     rows = [(1, price, sizes[shop], units) for _, shop, price, units in db.table("sales").rows() if shop in sizes]
     data = np.array(rows, dtype=float)
     X, y = data[:, :3], data[:, 3]
-    beta, rest, *_ = np.linalg.lstsq(X, y)
+    beta, rest, *_ = np.linalg.lstsq(X, y, rcond=None)
     errors = np.sqrt(rest[0] / (len(y) - 3) * np.diag(np.linalg.inv(X.T @ X)))
     named = [dict(zip(("one", "price", "size"), v.tolist(), strict=True)) for v in (beta, errors)]
     return named[0], named[1], {row[0]: float(np.dot(row[1:], beta)) for row in db.table("questions").rows()}

@@ -48,7 +48,7 @@ def coefficients(db: viewlet.Database) -> dict[str, float]:
 
 def least_squares(rows: list[tuple[Any, ...]]) -> dict[str, float]:
     data = np.array([r[1:] for r in rows], dtype=float)
-    return dict(zip(("one", "price"), np.linalg.lstsq(data[:, :2], data[:, 2])[0].tolist(), strict=True))
+    return dict(zip(("one", "price"), np.linalg.lstsq(data[:, :2], data[:, 2], rcond=None)[0].tolist(), strict=True))
 
 
 def assert_fits(db: viewlet.Database) -> None:

@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
     flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
     add_flow_commands(flows, [shared], _open)
-    add("recover", _recover, "go on from the last whole epoch of a warehouse whose log was damaged")
+    add("recover", _recover, "continue from the last complete epoch of a warehouse whose log was damaged")
     add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
     add("bench", _bench, "run the benchmarks of a source checkout")
     return parser

@@ -203,7 +203,7 @@ def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     return first, codes
 
 
-_FEW = 64  # so few are told apart sooner one by one, and need not be copied
+_FEW = 64  # so few are faster compared one by one, without copying
 
 
 def _distinct_few(hashes: Hashes) -> tuple[Positions, Positions]:

@@ -1,7 +1,7 @@
 """From plan to program: which maps to keep, and what each change means for them.
 
-Nothing in here reads state, and nothing imports an engine: what an engine can evaluate exactly is handed
-in as `Abilities`. The stages, in order, are the compiler's table of contents.
+Nothing here reads state or imports an engine: what an engine can evaluate exactly is passed in as `Abilities`. The
+stages, in order, are the compiler's table of contents.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from viewlet.program.program import Program, Step, check
 Stage = Callable[[Plan, Abilities], Plan]
 
 STAGES: tuple[tuple[str, Stage], ...] = (
-    # First, as it takes Spark's own aggregate for what it is.
-    ("session windows that only Spark can tell apart", seal_sessions),
-    # Then this, so that a distinct aggregate becomes sums over a DISTINCT before anyone looks at its functions.
+    # First, because it reads Spark's own aggregate as it is.
+    ("session windows by keys that only Spark compares", seal_sessions),
+    # Then this, so that a distinct aggregate becomes sums over a DISTINCT before its functions are examined.
     ("split distinct aggregates", split_distinct),
     ("approx_count_distinct as sums over registers", split_sketches),
     ("NOT IN as anti joins on equalities", split_not_in),
@@ -49,8 +49,8 @@ def compile_view(
 ) -> Program:
     """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names.
 
-    `full`: it is recomputed as a whole whenever something changes, because the user wants it so. `known` are the
-    maps of other views, which serve again where they hold what is needed; `taken` are the names of all of them.
+    `full`: the view is recomputed as a whole whenever something changes, as its policy says. `known` are the maps of
+    other views, which are shared where they hold what is needed; `taken` are the names of all of them.
     """
     if full:
         plan = SparkOperator(

@@ -1,9 +1,9 @@
 """Which maps can evict groups that a table's watermark has passed.
 
-The law: where a key is e(t), with t the time of a row and e a function that never goes back, rows from the watermark w
-on have keys of e(w) at least. So no row reaches a group with a smaller key any more, and what is kept for it, other than
-the view's own rows, can go. A row of a sliding window has several keys, e₁(t), e₂(t) …: then the least of the eᵢ(w) counts.
-A session that starts at e(t) for the first of its rows goes on while rows meet it, so its end is what counts.
+The law: where a key is e(t), with t the time of a row and e monotone, rows at or after the watermark w have keys of at
+least e(w). So no row reaches a group with a smaller key any more, and what is kept for it, except for the view's own
+rows, can be evicted. A row of a sliding window has several keys, e₁(t), e₂(t) …; then the least of the eᵢ(w) counts. A
+session that starts at e(t) for the first of its rows lasts while rows meet it, so its end is what counts.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def evictions_of(plan: Plan, program: Program, abilities: Abilities, facts: Fact
 
 
 def _by_time(chain: list[Plan], time: Column) -> dict[str, tuple[Expr, ...]]:
-    """The columns that are e(t) for an e that never goes back, and what they can be."""
+    """The columns that are e(t) for a monotone e, and what they can be."""
     keys = {c.name: _origins(node, column(c)) for node in chain for c in node.columns}
-    return {name: found for name, found in keys.items() if all(_never_goes_back(e, time) for e in found)}
+    return {name: found for name, found in keys.items() if all(_is_monotone(e, time) for e in found)}
 
 
 def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, tuple[Expr, ...]]:
@@ -64,7 +64,7 @@ def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, 
     sessions, below = chain[at], chain[at + 1 :]
     assert isinstance(sessions, Sessions)
     starts = tuple(_start_of(e) for e in _origins(sessions.rows, sessions.span))
-    if any(isinstance(n, Aggregate) for n in below) or not all(_never_goes_back(e, time) for e in starts):
+    if any(isinstance(n, Aggregate) for n in below) or not all(_is_monotone(e, time) for e in starts):
         return {}
     above = [c.name for node in chain[:at] for c in node.columns if _origins(node, column(c)) == (sessions.span,)]
     return dict.fromkeys((sessions.span.name, *above, *_ends(program).values()), starts)
@@ -103,15 +103,15 @@ def _origins(plan: Plan, expr: Expr) -> tuple[Expr, ...]:
             return (expr,)
 
 
-def _never_goes_back(key: Expr, time: Column) -> bool:
+def _is_monotone(key: Expr, time: Column) -> bool:
     """Whether a later time never has a smaller key."""
     match key:
         case Column():
             return key == time
         case Call("cast", (inner,)) if key.type.name in ("date", "timestamp", "timestamp_ntz"):
-            return _never_goes_back(inner, time)
+            return _is_monotone(inner, time)
         case Call("precise_time", (inner,)):
-            return _never_goes_back(inner, time)
+            return _is_monotone(inner, time)
         case Call("get_field", (inner, _)):
             return _is_window(inner, time)
         case _:

@@ -1,4 +1,4 @@
-"""The choices of the compiler that change what is kept and what a change costs, and never a result.
+"""The compiler's options: they change what is kept and what a change costs, never a result.
 
 The first four are the rewrite rules of the viewlet transform (Nikolic 2016, figure 3.1). Tests switch each of them
 off; `FIRST_ORDER` is classical incremental maintenance, for comparison.
@@ -31,13 +31,13 @@ FIRST_ORDER = Rules(input_variables=False, higher_order=False)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the store knows about tables and views when a view is compiled. All of it only guides costs, but the last three."""
+    """What the store knows about tables and views when a view is compiled. All but the last three only guide costs."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     keys: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The positions of a primary key's columns."""
     rates: Mapping[str, float] = field(default_factory=dict)
-    """Changed rows an epoch; one for each table that nothing is known of."""
+    """Changed rows in an epoch; one for each table that nothing is known of."""
     static: frozenset[str] = frozenset()
     """Tables that are declared never to change once a view reads them: they get no statements."""
     growing: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What a map holds, told apart from what its columns are called.
+"""What a map holds, regardless of what its columns are called.
 
 Two maps whose terms are alike but for names hold the same rows, and one of them is enough: within a view, and for
 all views of a warehouse. The identity of a map writes every column as an expression over positions of the bags

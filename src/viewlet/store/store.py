@@ -97,7 +97,7 @@ class Store:
     ) -> Store:
         """Open a warehouse, to write (it is made if need be; one process at a time) or only to read.
 
-        `recover`: where the log lacks what was committed, go on from its last whole epoch.
+        `recover`: where the log lacks what was committed, continue from its last complete epoch.
         """
         milliseconds = isinstance(durability, int) and not isinstance(durability, bool) and 0 < durability <= _LONGEST
         if not milliseconds and not (isinstance(durability, str) and durability == "epoch"):

@@ -42,7 +42,7 @@ class Edit:
     rows: list[tuple[Rows, Layout]] = field(default_factory=list)
     """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
     ahead: Future[list[Run]] | None = None
-    """Runs of such rows that are being written, and made durable, while other things go on."""
+    """Runs of such rows that are being written, and made durable, while other work continues."""
 
 
 class Transaction:
@@ -101,7 +101,7 @@ class Transaction:
         return body.as_rows(layout)
 
     def _encoded(self, body: MapBody, *, now: bool) -> RunRef | Future[RunRef]:
-        """The bytes of a map's run: those of a middling one are made while other things go on, if they may."""
+        """The bytes of a map's run: those of a middling one are made while other work continues, if allowed."""
         limits = self._writer.limits
         if not now and limits.inline_bytes < body.batch.nbytes <= limits.inline_most:
             return self._writer.ahead.submit(encode, "map", body.batch)

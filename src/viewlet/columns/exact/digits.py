@@ -1,7 +1,7 @@
 """Doubles as digits: sums of doubles, and of products of doubles, that never round.
 
 A double is three digits to the base 2³², somewhere on a fixed grid; a product of doubles is the product of their
-digits. Digits of the same limb add up in 64 bits. A map holds them as rows of their own, told apart by a *slot*: a
+digits. Digits of the same limb add up in 64 bits. A map holds them as rows of their own, distinguished by a *slot*: a
 sum of degree d has d places of 128 slots each, and limb b of the sum is the slot 64·d + b from where they begin.
 For a double −36 ≤ b ≤ 32, so the slots beyond are free to count NaN and infinities.
 """

@@ -3,8 +3,8 @@
 A sum that can be added to and taken from forever, in any order, on any machine, must not round. So every
 number is split into *limbs* of 32 bits, and limbs are summed in 64: integers and decimals have a fixed few
 (columns of the map), doubles as many as their exponents touch (digits.py). The limbs of a double are rows of their
-own, told apart by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
-counted in slots too, so that one which leaves a group leaves it finite again (exact.py). Moments are sums of powers
+own, distinguished by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
+counted in slots too, so that one which leaves a group leaves it finite again (double_sums.py). Moments are sums of powers
 (moments.py).
 
 The law: decode(encode(rows)) depends on the bag of rows alone, not on how it came about.

@@ -2,9 +2,9 @@
 
     Δf(Q) = f(Q_new) − f(Q_old),   both restricted to the keys that ΔQ touches
 
-which is the thesis' domain extraction (§3.4.2) with the set of touched keys as the domain. f(Q_old) is what
-the target map holds for those keys. With the empty key the one group is everything: recomputation, whose
-difference is still all that goes on.
+This is domain extraction (Nikolic 2016, §3.4.2) with the set of touched keys as the domain. f(Q_old) is what the target
+map holds for those keys. With the empty key there is one group, everything: that is recomputation, and still only the
+difference is passed on.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, read: GroupAccess) -> te
 
 
 def _by_own_names(read: GroupAccess, kept: Kept) -> GroupAccess:
-    """An access path by columns as their map calls them; what sees a change is told by the operator's own names."""
+    """An access path by columns as their map calls them; `Nearby` uses the operator's own names."""
     match read:
         case Extremes(columns):
             return Extremes(tuple((kept.own(name), greatest) for name, greatest in columns))

@@ -1,7 +1,7 @@
-"""Joins that are no sums of products: they are regrouped by their keys.
+"""Joins that are not sums of products: they are regrouped by their keys.
 
-Inner joins, and outer, semi and anti joins on equalities alone, are in the ring (calculus.py). What is left is a
-condition that only Spark evaluates, or that more than equalities make up.
+Inner joins, and outer, semi and anti joins on equalities alone, are in the ring (calculus.py). What is left are
+conditions that only Spark evaluates, and those of outer, semi and anti joins with more than equalities.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Session windows: rows whose spans of time meet are one group.
 
-    γ[k, session(start, end)](Q)  =  γ[k, s](gather[k](Q))
+    γ[k, session(start, end)](Q)  =  γ[k, s](sessionize[k](Q))
 
-where gathering gives each row the session s that it belongs to. It is kept with the rows, in one map, by its keys and in
-the order of time: a change reads the sessions that it meets, and the aggregate above sees the rows whose session changed.
+where sessionizing gives each row the session s that it belongs to. One map keeps the rows with their sessions, by key and
+in the order of time: a change reads the sessions that it meets, and the aggregate above sees the rows whose session changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def seal_sessions(plan: Plan, abilities: Abilities) -> Plan:
 
 
 def lower_sessions(build: Builder, plan: Sessions) -> tuple[Term, ...]:
-    """The rows' delta, gathered into sessions."""
+    """The rows' delta, sessionized."""
     build.note(plan, "keyed", _WHY)
     span, session = ([Field(build.fresh(n), kind, False) for _, kind in plan.span.type.args] for n in ("t", "s"))
     keys = [comparable(k) for k in dict.fromkeys(plan.keys)]
@@ -42,7 +42,7 @@ def lower_sessions(build: Builder, plan: Sessions) -> tuple[Term, ...]:
     columns += [(Field(n, k.type), k) for n, k in zip(by, keys, strict=True) if not isinstance(k, Column)]
     terms = build.netted(build.lower(plan.rows), [e for _, e in columns])
     rows = build.keep(
-        [compute(t, columns) for t in terms], by, meaning="what is gathered", name=build.next_map(), stored=False
+        [compute(t, columns) for t in terms], by, meaning="rows to be sessionized", name=build.next_map(), stored=False
     )
     target, (start, end) = build.next_map(), (f.name for f in span)
     term = Sessionize(rows.name, by, (start, end), target, (*rows.columns, *session))

@@ -2,11 +2,11 @@
 
     γ[k; f, g](Q)  =  γ[k; f](Q) ⋈ γ[k; g](Q)
 
-Sums are kept as sums, states as states; of what is DISTINCT the different values are added up, and of what is counted
-approximately the registers (sketch.py). min and max read the first rows of a group, percentiles those around them, in
-the order of the argument, which is a column of the part. One function that needs whole groups keeps all of them
-together, as the rows are read anyway. What becomes of a part is decided anew when it is lowered: percentiles of one
-argument with different FILTERs are parts again.
+Sums are kept as sums and states as states; a DISTINCT function adds up the distinct values, an approximate count the
+registers of its sketch (rewrite/split_sketches.py). min and max read the first rows of a group, percentiles those around
+them, in the order of the argument, which is a column of the part. If one function needs whole groups, all stay together,
+since the rows are read anyway. Each part is lowered like any aggregate: percentiles of one argument with different FILTERs
+are split again.
 """
 
 from __future__ import annotations

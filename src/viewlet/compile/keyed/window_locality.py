@@ -80,7 +80,7 @@ def _offset(frame: Frame, bound: Expr | None) -> int | None:
 
 
 def _resumes(over: Over) -> bool:
-    """Whether the value of a row and what follows it tell the values of the following ones."""
+    """Whether the values of the following rows can be computed from the value of a row and what follows it."""
     if over.function in _COUNTS:
         return True
     if over.where is not None or over.frame.lower is not None or _offset(over.frame, over.frame.upper) != 0:

@@ -2,8 +2,8 @@
 
     M[k] ← M[k] + lift(ΔQ[k])
 
-A monoid is enough where Q only grows: min, max and their like, and what users declare to merge. With an inverse
-it is a ring, and Q may shrink too.
+A monoid is enough where Q only grows: min, max and the like, and user aggregates that merge. With an inverse it is a
+group, and Q may shrink too.
 """
 
 from __future__ import annotations

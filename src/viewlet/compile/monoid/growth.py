@@ -1,8 +1,8 @@
-"""Which plans only grow: rows are added to them and never taken away.
+"""Which plans only grow: rows are added to them and never deleted.
 
     ΔQ ≥ 0 for every Q that is monotone over tables whose deltas are, as append-only and static ones are
 
-Over such an input a monoid is enough where otherwise a group would be read again: see fold.py.
+Over such an input a monoid is enough (fold.py), where otherwise touched groups would be read again.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Domains: the values for which a nested aggregate is asked, as Spark decorrelates it.
+"""Domains: the values for which a nested aggregate is evaluated, as Spark decorrelates it.
 
 `(SELECT sum(x) FROM R WHERE R.y = l.y AND R.q > l.p)` for each row l of L arrives as L joined with
 
     γ[p, y; sum(x)](D ⋈[q > p] R)   on p and y,   where D is DISTINCT p of L
 
-which has a row for each p with *every* y. Only those that L asks for can meet a row of L, so D may as well be
-DISTINCT (p, y) of both, D ⋈ L, and the equality becomes one of the inner join. That holds wherever a row of the
-aggregate without a partner in L leaves no trace.
+which has a row for each p with *every* y. Only pairs that occur in L can meet a row of L, so D may as well be
+DISTINCT (p, y) of D ⋈ L, and the equality moves into the inner join. That holds wherever a row of the aggregate
+without a partner in L does not show in the result.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """Nested aggregates correlated by an inequality, as running sums.
 
-`(SELECT sum(x) FROM R WHERE R.q > d.p)` for each row d of another query reaches us as an aggregate over a join with
-D, the different values of d: every row of D meets every row of R above it. Sorted by p and q, that is one pass:
+`(SELECT sum(x) FROM R WHERE R.q > d.p)` for each row d of another query arrives as an aggregate over a join with D, the
+distinct values of d: every row of D meets every row of R above it. Sorted by p and q, that is one pass:
 
     γ[p; sum(x)](D ⋈[q > p] R)  =  the rows of D in  Σ↓(D ∪ M)  before which there is a row of M,   M = γ[q; sum(x)](R)
 
-where Σ↓ is the sum of all rows from the greatest value down to a row's own. The ring keeps D and M; the pass over them
-is made again when they change, over the partitions that they change in: equalities beside the inequality are those.
+where Σ↓ is the sum of all rows from the greatest value down to a row's own. The ring maintains D and M; when they change,
+the pass is repeated over the partitions in which they do. Equalities beside the inequality define the partitions.
 
 It holds where
-- the rows of D are told apart by columns that are all among the aggregate's keys, so that a group is one row of D,
+- D has unique columns that are all among the aggregate's keys, so that a group is one row of D,
   and every key reads D alone (`domains.narrowed` sees to it where an equality makes a column of R a key);
 - the join's condition is equalities and exactly one inequality, each between an expression of D and one of R;
 - the aggregates read R alone, and are counts and sums that add up exactly and never overflow in between: sums of
   integers and of decimals of up to 28 digits, whose sums of fewer than 10¹⁰ rows fit their type, and the average of
   INT and shorter. A sum of BIGINT may overflow, so it runs as a decimal and is cast at the end, where it counts;
-- nothing that moves below the join can fail, because there it sees rows without a partner.
+- nothing that moves below the join can fail, because it sees rows without a partner there.
 
-NULL is neither greater nor less than anything and equals nothing: such rows are left out of both sides, except under
-`<=>`. Rows of D that tie with each other add nothing, so their order does not matter and the frame is a RANGE.
+NULL is neither greater nor less than anything and equals nothing, so such rows are dropped from both sides, except under
+`<=>`. Tied rows of D add nothing, so their order does not matter and the frame is a RANGE.
 """
 
 from __future__ import annotations

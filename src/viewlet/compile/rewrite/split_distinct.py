@@ -2,8 +2,8 @@
 
     γ[k; count(distinct x)](Q)  =  γ[k; count(x)](δ[k, x](Q))
 
-so that count(distinct …) is kept by counting, without reading a group again. It applies where all the
-aggregates of an operator are sums that are distinct over the same argument.
+so count(distinct …) is maintained by counting, without reading a group again. This applies where all aggregates of an
+operator are sums that are distinct over the same argument.
 """
 
 from __future__ import annotations

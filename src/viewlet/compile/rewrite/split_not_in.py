@@ -2,11 +2,11 @@
 
     x NOT IN (R.y)   keeps a row of L unless x = y, or x = y is NULL, for some row of R
 
-so one with an x stays where no y is equal and none is NULL, and one without where R has no rows at all:
+so a row with an x stays if no y is equal and none is NULL, and a row without one if R is empty:
 
     (σ[x IS NOT NULL](L) ▷[x = y] R ▷ σ[y IS NULL](R))  ∪  (σ[x IS NULL](L) ▷ R)
 
-An anti join without a condition is one on a constant: its other side matters as having rows or none.
+An anti join without a condition becomes one on a constant: it matters only whether its other side has rows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     γ[k; approx_count_distinct(x)](Q)  =  γ[k; estimate(sum(s), count(s))](γ[k, register(x); min(share(x)) AS s](Q))
 
-A register's share is 2⁻ʳᵃⁿᵏ for the greatest rank of its values: a monoid where Q only grows. Otherwise what is kept is
-how often each share occurs in each register, some dozen rows a register at most, however many rows Q has.
+A register's share is 2⁻ʳᵃⁿᵏ for the greatest rank of its values, which is a monoid where Q only grows. Otherwise the map
+counts how often each share occurs in each register: a few dozen rows for each register, however many rows Q has.
 """
 
 from __future__ import annotations

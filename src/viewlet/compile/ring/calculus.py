@@ -3,14 +3,14 @@
     block  = Σ clauses
     clause = ± atom ⋈ … ⋈ atom, where conditions hold, {column := expression over the atoms' columns}
 
-An atom is a bag that is maintained on its own: a table, or the result of an operator that is no product. Filters
-and projections vanish into conditions and expressions, inner joins multiply, unions add. Existence turns the other
-joins into sums of products too, with ∃R the distinct keys of R:
+An atom is a bag that is maintained on its own: a table, or the result of an operator that is not a product. Filters
+and projections become conditions and expressions, inner joins multiply, unions add. The other joins are sums of products,
+too, by existence, with ∃R the distinct keys of R:
 
     L ⋉ R = L ⋈ ∃R          L ▷ R = L − L ⋈ ∃R          L ⟕ R = L ⋈ R + L·NULL − (L ⋈ ∃R)·NULL
 
-so that they are maintained by the product rule, and need neither groups nor recomputation. With an inequality beside
-the equalities, a < b, a row has a partner just if it has one in the group's greatest b: ∃R is then γ[k; max(b)](R).
+so the product rule maintains them, without groups or recomputation. With an inequality a < b beside the equalities, a
+row has a partner if and only if the group's greatest b is one: ∃R is then γ[k; max(b)](R).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Sums that travel through a product: each factor's share of every sum, and how the shares multiply.
+"""Sums factorized over a product: each factor's share of every sum, and how the shares multiply.
 
     Sum(e₁·e₂ − e₃ · a ⋈ b)  =  Sum(e₁·a)·Sum(e₂·b) − Sum(e₃·a)·Sum(1·b)          e₁, e₃ over a, e₂ over b
 
-A sum's argument is expanded to a polynomial whose factors read one atom each; a leaf then holds the sums of its own
-factors, not the columns they are made of, and a statement multiplies what it meets. All of it is whole numbers in
-limbs, so it is exact: only integers and decimals are carried, and only arithmetic that cannot overflow or round.
+A sum's argument is expanded to a polynomial whose factors read one atom each. A leaf then holds the sums of its own
+factors instead of the columns they are made of, and a statement multiplies the shares that it looks up. Shares are
+integers in limbs, so the result is exact: only integers and decimals are factorized, and only arithmetic that can
+neither overflow nor round.
 
-NULL: a row counts when every factor of the argument is there, so each atom also carries how many of its rows do.
+NULL: a row counts if every factor of the argument is present, so each atom also keeps how many of its rows do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sums over all of a running sum, made together with it.
+"""Global aggregates over a running sum, fused with it.
 
-A row that comes changes the running sums of all rows after it. Passed on, that is a delta as long as the table, of
-which a sum over everything keeps one number. So the sum is made where the running sum is, and from maps alone:
+A new row changes the running sums of all rows after it: a delta as long as the table, of which a global aggregate keeps
+one number. So the aggregate is computed together with the running sum, from maps alone:
 
     γ[](σ(W(P) ⋈ C ⋈ A))   from  P,  C,  and  γ[k](A),  k being the columns of A that the join and the filter read
 

@@ -2,8 +2,8 @@
 
     a.price − b.price > 1000   ⟶   b.price + 1000 < a.price
 
-so that one side can be looked up by range. Only decimals are moved from side to side: their sums have room for
-every digit, so that the inequality stays true of exactly the same rows.
+so one side can be looked up by range. Only decimals are moved from side to side: their sums have room for every digit, so
+the inequality holds for exactly the same rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Routes: in which order a statement looks up what it joins with.
 
-From one factor's delta on, the piece that is expected to leave the fewest rows comes next: first those that an
-equality binds, then those within a range.
+Starting from one factor's delta, the next piece is the one that is expected to leave the fewest rows: first among those
+that an equality binds, then among those within a range.
 """
 
 from __future__ import annotations

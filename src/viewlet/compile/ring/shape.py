@@ -2,7 +2,7 @@
 
 Columns that an equality makes equal are one *variable* (unification); a condition on one factor is tested in its
 leaf; an expression over one factor is computed there, so that only its value is kept; an inequality between two
-factors becomes a range. What is left are the residual conditions, tested as soon as their columns are there.
+factors becomes a range. The remaining, residual conditions are tested as soon as their columns are available.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Aggregates that are sums, kept as sums; others are states (fold.py) or regrouped.
 
-    S[k] += Sum[k](ΔQ)          γ[k](Q) = answer(S[k])
+    S[k] += Sum[k](ΔQ)          γ[k](Q) = finalize(S[k])
 
-The map S holds, for each key, integers that add up (columns/exact/encoded_sums.py); for the keys that a delta touches,
-the old answer is taken away and the new one put in. DISTINCT is the same without any sum: a key is there
-while its weight is positive. Where Q is a product, its sums are pushed into the maps of its factors (product.py).
+The map S holds integers that add up for each key (columns/exact/encoded_sums.py). For the keys that a delta touches, the
+old result is removed and the new one inserted. DISTINCT is the same without any sum: a key is present while its weight is
+positive. Where Q is a product, its sums are pushed into the maps of its factors (product.py).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ State is never moved: a task opens the runs it needs where they are. What is shu
     the deltas, cut up → { exchange by the look-up's key → row-wise steps and look-up }* → exchange by the map's
     key → add up, write a run of this attempt's own name
 
-The tasks run the very closures of `block.py`. They hand back the delta and the names of the runs; the driver
-commits them with the epoch. What a failed attempt wrote is garbage that no record names.
+Tasks run the same closures (`engine/terms/compile_term.py`). They return the delta and the names of the runs, and the
+driver commits them with the epoch. What a failed attempt wrote is garbage that no record names.
 """
 
 from __future__ import annotations

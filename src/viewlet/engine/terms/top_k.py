@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from viewlet.engine.terms.compile_term import EpochReader, TermFn
 
 Bound = Callable[[Key, Positions, Mask], Any]
-"""The key of a certain row: found among the keys of the rows not told apart from it so far, given with their
+"""The key of a certain row: found among the keys of the rows that tie with it so far, given with their
 positions and with which rows are known to sort before it."""
 UpTo = Callable[[Rows, Bound], Mask]
 
@@ -112,7 +112,7 @@ def _first(up_to: UpTo, rows: Rows, count: int) -> Rows:
 def _compile_up_to(order: Sequence[Order]) -> UpTo:
     """The function that tells which rows do not sort after the one that a bound finds.
 
-    It takes the keys one by one, and the less significant ones only of the rows that are not told apart by then.
+    It takes the keys one by one, and the less significant ones only of the rows that still tie.
     """
     terms = [(compile_expr(o.key), o.descending, o.nulls_first) for o in order]
 

@@ -48,7 +48,7 @@ def _unpickled(code: bytes) -> Replay:
 
 
 class _Calling:
-    """Their code: what it raises, whatever that is, is told as an error of the definition."""
+    """Their code: whatever it raises becomes an error of the definition."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,6 +1,6 @@
 """Finding hashes among sorted ones.
 
-Hashes are spread evenly, so the place of one can be told from its value: of n sorted hashes, the one that lies
+Hashes are spread evenly, so the place of one can be estimated from its value: of n sorted hashes, the one that lies
 a fraction f of the way from the first to the last is near place f·n, at a distance of about √n, and every
 further look from there takes the root of the distance again. What is not bracketed then is searched by halving,
 so that the answer never depends on the spread.
@@ -16,7 +16,7 @@ from viewlet.columns.hash import Hashes
 _FEW, _SMALL, _DENSE = 64, 1 << 17, 16  # few probes, few hashes, few hashes for each probe: halving is as quick
 _SPREAD = 2.0**60
 _LOOKS = 3
-_REACH = 8  # hashes on each side of the place that is told
+_REACH = 8  # hashes on each side of the estimated place
 _STEPS = (8, 4, 2, 1)
 
 

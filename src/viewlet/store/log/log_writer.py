@@ -18,7 +18,7 @@ _MOST = 512  # pieces that are written at once: systems take 1,024
 
 
 class LogWriter:
-    """Appends frames to the newest segment. After a write that failed half-way it refuses to go on."""
+    """Appends frames to the newest segment. After a write that failed half-way it refuses to continue."""
 
     def __init__(self, root: Path, tail: Tail, epoch: int) -> None:
         """Take up the log at its last whole frame, after an epoch; a torn frame is cut off."""

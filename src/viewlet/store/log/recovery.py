@@ -1,7 +1,7 @@
-"""Whether a log holds all that was committed, and going on from its last whole epoch where it does not.
+"""Whether a log holds all that was committed, and continuing from its last complete epoch where it does not.
 
 A log that was cut between two records looks whole. That more was committed is known from the mark, and from the data:
-the name of a file begins with an epoch that was durable when it was written. Nobody goes on without it unasked; who
+the name of a file begins with an epoch that was durable when it was written. Nobody continues without it unasked; who
 does moves what is given up aside, and removes nothing.
 """
 
@@ -59,10 +59,10 @@ def lost_epochs(epoch: int, known: int) -> str:
 
 
 def error_of(damage: str, epoch: int, known: int) -> CorruptFile:
-    """The error that says what is wrong with a log, what is lost, and how to go on."""
+    """The error that says what is wrong with a log, what is lost, and how to continue."""
     return CorruptFile(
         f"{damage}; {lost_epochs(epoch, known)}",
-        hint=f"restore the log from a backup, or go on from epoch {epoch} with what there is: "
+        hint=f"restore the log from a backup, or continue from epoch {epoch} with what there is: "
         "`viewlet.connect(path, recover=True)`, `viewlet recover`",
     )
 
@@ -78,7 +78,7 @@ class Recovery:
 
     def __str__(self) -> str:
         lost = lost_epochs(self.epoch, self.known)
-        return f"{self.damage}; {lost}, and what is left of it is in {self.aside}; going on from epoch {self.epoch}"
+        return f"{self.damage}; {lost}, and what is left of it is in {self.aside}; continuing from epoch {self.epoch}"
 
 
 def recover(root: Path, handles: Handles, limits: Limits) -> Recovery | None:

@@ -157,7 +157,7 @@ class Writer:
         try:
             self.state = roll(self._log, self.state, self.handles, self.limits)
         except StoreError as failure:
-            logger.warning("the log goes on in a segment that is too large: %s", failure)
+            logger.warning("the log continues in a segment that is too large: %s", failure)
 
     def _see_to(self, names: Sequence[str]) -> None:
         """Wake the worker for the bags that have a large merge due, and for sweeping now and then."""
