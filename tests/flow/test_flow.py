@@ -235,6 +235,26 @@ def test_a_cycle_without_an_end_is_an_error_that_keeps_what_was_done(db: viewlet
     assert db.table("endless_add").rows() == [(before + 3,)]
 
 
+def test_a_flow_that_feeds_itself_through_a_table_is_bounded_too(db: viewlet.Database) -> None:
+    made = flow.Flow("fed")
+    made.source("start", schema="n BIGINT")
+    made.source("numbers", table="steps")
+    step = flow.Output("n BIGINT", table="steps")
+
+    @made.stage(inputs={"start": (), "numbers": ()}, outputs={"steps": step}, runnable=flow.any_input())
+    def add(key: tuple[()], inputs: dict[str, list[Row]], state: None) -> list[tuple[int]]:
+        return [(row["n"] + 1,) for rows in inputs.values() for row in rows]
+
+    db.create_table("steps", "n BIGINT")
+    with pytest.raises(viewlet.NameTaken):
+        db.create_flow(made)
+    db.drop("steps")
+    db.create_flow(made)
+    with pytest.raises(viewlet.FlowUnfinished, match="feeds itself through tables: its sources have changed 4 times"):
+        db.run_flow("fed", {"start": [(0,)]}, rounds=4)
+    assert sorted(db.table("steps").rows()) == [(1,), (2,), (3,), (4,)]
+
+
 def backlog(*, backpressure: bool) -> flow.Flow:
     """A stage that feeds one which prefers something else."""
     made = flow.Flow("backlog", backpressure=backpressure)
@@ -379,6 +399,11 @@ def test_what_is_wrong_with_a_flow_is_said_when_it_is_created(
     with pytest.raises(error, match=message):
         db.create_flow(make_broken(change))
     assert db.status()["epoch"] == 0
+
+
+def test_what_is_no_flow_is_refused(db: viewlet.Database) -> None:
+    with pytest.raises(viewlet.WrongArgument, match="'counts' is no flow"):
+        db.create_flow("counts")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,6 @@ class OpenedState:
     layout: Layout
     types: dict[str, pa.DataType]
 
-    def has(self, bag: str) -> bool:
-        return True
-
     def contents(self, bag: str) -> Contents:
         return open_contents(self.root, self.refs, self.layout, self.types)
 

@@ -26,8 +26,6 @@ TYPES = {"part": pa.string(), "document": pa.string()}
 class Bags(Protocol):
     """Where bags are read: a snapshot, or a transaction."""
 
-    def has(self, bag: str) -> bool: ...
-
     def contents(self, bag: str) -> Contents: ...
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from viewlet.errors import FlowError, InUse
+from viewlet.errors import FlowError, InUse, WrongArgument, shortened
 from viewlet.flow.control import Control, chunk_bag, control_bag
 from viewlet.flow.definition import Flow
 from viewlet.flow.graph import Graph, resolve, tables_of
@@ -26,13 +26,15 @@ log = logging.getLogger("viewlet")
 
 def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
     """Make a flow, or put it in the place of another, whose states, queues and cursors it takes over."""
+    if not isinstance(flow, Flow):
+        raise WrongArgument(f"{shortened(flow)} is no flow", hint="make one with viewlet.flow.Flow(name)")
     is_there = flow.name in warehouse.catalog.flows
     if not (replace and is_there):
         warehouse.catalog.refuse_taken(flow.name)
     old = load_graph(warehouse, flow.name) if is_there else None
     if flow.views:
         _make_views(warehouse, flow)
-    graph = resolve(flow, warehouse.catalog.schemas())
+    graph = resolve(flow, {**warehouse.catalog.schemas(), **{t.name: t.fields for t in tables_of(flow)}})
     document = flow_document(graph)
     with warehouse.store.begin() as transaction:
         _place_tables(warehouse, transaction, graph.name, graph.tables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
@@ -104,9 +104,9 @@ class StageDefinition:
     form: Form
     inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
-    state: State | None
-    runnable: Runnable
-    key: Any
+    state: State | None = None
+    runnable: Runnable = field(default_factory=all_inputs)
+    key: Any = None
     """The schema of the grouping key, where no column says it."""
 
 
@@ -129,10 +129,10 @@ class Flow:
         """
         if name in self.sources:
             raise FlowError(f"flow {self.name} has two sources named {name}")
-        if (schema is None) is (table is None) and schema is not None:
+        if schema is not None and table is not None:
             raise FlowError(f"source {name} of flow {self.name} has a table and a schema", hint="give one of them")
-        found = name if schema is None and table is None else table
-        self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), found, schema)
+        reads = None if schema is not None else table or name
+        self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), reads, schema)
 
     def view(self, name: str, query: str) -> None:
         """A view as a stage: a query over tables, also those that the flow writes; what changes in it is a flow.
@@ -164,16 +164,11 @@ class Flow:
         """
 
         def add(translate: Function) -> Function:
-            self._add(
-                name or translate.__name__,
-                translate,
-                "arrow" if vectorized else "group",
-                {flow: how if isinstance(how, Input) else Input(how) for flow, how in inputs.items()},
-                outputs or {},
-                state,
-                runnable,
-                key,
-            )
+            form: Form = "arrow" if vectorized else "group"
+            read = {flow: how if isinstance(how, Input) else Input(how) for flow, how in inputs.items()}
+            wanted = runnable or all_inputs()
+            called, function = name or translate.__name__, _function(translate)
+            self._add(StageDefinition(called, function, form, read, _outputs(outputs or {}), state, wanted, key))
             return translate
 
         return add
@@ -189,7 +184,8 @@ class Flow:
 
         def add(translate: Function) -> Function:
             form: Form = "rows" if vectorized else "row"
-            self._add(name or translate.__name__, translate, form, {input: Input()}, outputs, None, None, None)
+            called, function = name or translate.__name__, _function(translate)
+            self._add(StageDefinition(called, function, form, {input: Input()}, _outputs(outputs)))
             return translate
 
         return add
@@ -220,37 +216,31 @@ class Flow:
         names = tuple(f.name for f in read_schema("route_by", route_by).fields)
         made = processor() if isinstance(processor, type) else processor
         calls = ProcessorStage(made, input, next(iter(outputs)), names, time_mode, event_time, delay, clock)
+        grouping: Grouping = "right outer" if time_mode == "none" else "full outer"
         self._add(
-            name or type(made).__name__,
-            calls,
-            "arrow",
-            {input: Input(names)} | ({ticks: Input(Route.DISCARD)} if ticks else {}),
-            outputs,
-            State(
-                f"{route_by}, {COLUMNS}",
-                route_by=names,
-                grouping="right outer" if time_mode == "none" else "full outer",
-            ),
-            any_input() if ticks else None,
-            None,
+            StageDefinition(
+                name or type(made).__name__,
+                calls,
+                "arrow",
+                {input: Input(names)} | ({ticks: Input(Route.DISCARD)} if ticks else {}),
+                _outputs(outputs),
+                State(f"{route_by}, {COLUMNS}", route_by=names, grouping=grouping),
+                any_input() if ticks else all_inputs(),
+            )
         )
 
-    def _add(
-        self,
-        name: str,
-        translate: Any,
-        form: Form,
-        inputs: Mapping[str, Input],
-        outputs: Mapping[str, Any],
-        state: State | None,
-        runnable: Runnable | None,
-        key: Any,
-    ) -> None:
-        if name in self.stages:
-            raise FlowError(f"flow {self.name} has two stages named {name}", hint="name=…")
-        written = {flow: how if isinstance(how, Output) else Output(how) for flow, how in outputs.items()}
-        made = translate() if isinstance(translate, type) else translate
-        function = getattr(made, "translate", made)
-        self.stages[name] = StageDefinition(
-            name, function, form, dict(inputs), written, state, runnable or all_inputs(), key
-        )
+    def _add(self, made: StageDefinition) -> None:
+        if made.name in self.stages:
+            raise FlowError(f"flow {self.name} has two stages named {made.name}", hint="name=…")
+        self.stages[made.name] = made
+
+
+def _outputs(given: Mapping[str, Any]) -> dict[str, Output]:
+    return {flow: how if isinstance(how, Output) else Output(how) for flow, how in given.items()}
+
+
+def _function(given: Any) -> Translate:
+    """A function; of a class, or an object of one, its method `translate`."""
+    made = given() if isinstance(given, type) else given
+    function: Translate = getattr(made, "translate", made)
+    return function

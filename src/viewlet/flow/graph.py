@@ -151,8 +151,6 @@ class Graph:
 
 def resolve(flow: Flow, schemas: Mapping[str, Fields]) -> Graph:
     """Check a flow against the tables and views that there are."""
-    if not isinstance(flow, Flow):
-        raise FlowError(f"{flow!r} is no flow", hint="make one with viewlet.flow.Flow(name)")
     _check_name(f"flow {flow.name}", flow.name)
     sources = {name: Source(name, s.table, _source_fields(flow, name, schemas)) for name, s in flow.sources.items()}
     written = _written(flow, sources)

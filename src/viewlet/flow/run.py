@@ -45,7 +45,7 @@ class Bounds:
     runs: int | None = None
     """So many runs; there may be more to do."""
     rounds: int = ROUNDS
-    """So many runs of any stage that is part of a cycle; more are an error."""
+    """So many runs of any stage that is part of a cycle, and so many readings of the sources; more are an error."""
     seconds: float | None = None
     """So long; more is an error."""
     at_once: int = 1
@@ -63,6 +63,8 @@ class Running:
     began: float = field(default_factory=time.monotonic)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each stage ran."""
+    readings: int = 0
+    """How often sources had anything new."""
 
     def go(self, given: Mapping[str, Any]) -> dict[str, int]:
         """Read what is new and run until nothing is runnable; how often each stage ran."""
@@ -105,6 +107,16 @@ class Running:
                 hint="what it has done is committed; run it on with more seconds=…",
             )
 
+    def _refuse_feeding_itself(self) -> None:
+        """The sources change while the flow runs only if what it writes reaches them, through tables and views."""
+        self.readings += 1
+        if self.readings > self.bounds.rounds:
+            raise FlowUnfinished(
+                f"flow {self.graph.name} feeds itself through tables: its sources have changed "
+                f"{self.bounds.rounds:,} times while it ran",
+                hint="what it has done is committed; run it on with more rounds=…, or let the cycle end",
+            )
+
     def _read_sources(self, given: Mapping[str, Any]) -> bool:
         """Take in what has changed since the last time, and what is given; whether there was anything."""
         started = time.perf_counter()
@@ -114,6 +126,7 @@ class Running:
             for epoch, rows in self._news(source, given.get(source.name)):
                 effects.write(source.name, rows, source.fields, epoch)
         if effects.rows:
+            self._refuse_feeding_itself()
             effects.commit(self.warehouse, {"stage": SOURCES, "read": {}, "why": "read what is new"}, started)
         return bool(effects.rows)
 
