@@ -262,10 +262,11 @@ class NaiveWindows:
     def arrays(self) -> Naive:
         return Naive(self.found, self.grid)
 
-    def overlap_add(self, merge: str) -> Naive:
+    def overlap_add(self, merge: str | Callable[[Any], Any]) -> Naive:
         lists: dict[int, list[Any]] = {}
         for t, window in self.found.items():
             for i, x in enumerate(reversed(window)):
                 lists.setdefault(t - i * self.period, []).append(x)
-        samples = {t: getattr(np, merge)(xs) for t, xs in lists.items()}
+        compute = getattr(np, merge) if isinstance(merge, str) else merge
+        samples = {t: compute(np.array(xs)) for t, xs in lists.items()}
         return Naive(samples, (self.period, self.grid[1] % self.period), ("linear", self.period))

@@ -59,6 +59,11 @@ def summed(windows: Any) -> Any:
     return np.cumsum(windows, axis=1)
 
 
+def middle(overlaps: Any) -> Any:
+    """The median of each row, whose NaN do not count."""
+    return np.nanmedian(overlaps, axis=-1)
+
+
 ANY: dict[str, Step] = {
     "where": lambda s: s.where(lambda x: x > -0.6180339887),
     "threshold": lambda s: s.threshold(above=-1.4142135, below=1.2360679),
@@ -111,6 +116,7 @@ UNIFORM: dict[str, Step] = {
     ),
     "denoise": lambda s: s.windows(8, 4, missing="zero").taper("hann").rfft().apply(halved).irfft().overlap_add("sum"),
     "overlap mean": lambda s: s.windows(6, 4, missing="invalid").apply(summed).overlap_add("mean"),
+    "overlap median": lambda s: s.windows(6, 2, missing="zero").taper("hann").overlap_add(middle),
     "tumbling rms": lambda s: s.windows(5, 5, missing="zero").reduce("rms"),
     "plus faster": either(
         lambda s: s + s.upsample(2).moving("mean", 2), lambda s: s.combine(s.upsample(2).moving("mean", 2), "+")

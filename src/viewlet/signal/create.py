@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 READINGS = 64
 """About so many of a group are in a block."""
+SEEN = 1_000_000
+"""So many rows say how far apart readings are."""
 MERGES = ("error", "mean", "sum", "min", "max")
 
 
@@ -95,8 +97,9 @@ def _distance(warehouse: Warehouse, node: Node) -> int:
     source = sources(node)[0]
     by, time = _fields(warehouse, source)
     columns = Columns(by, time, kind_of(source), 1)
-    there = warehouse.store.snapshot().contents(source.table).consolidated()
-    rows = readings(source, columns, visible(warehouse.catalog.find(source.table), there))
+    there = warehouse.store.snapshot().contents(source.table).scan()
+    some = there.take(np.arange(min(len(there), SEEN)))
+    rows = readings(source, columns, visible(warehouse.catalog.find(source.table), some))
     groups, times = Keyed.of(columns, [rows]).groups, columns.times(rows)
     order = np.lexsort((times, groups))
     gaps = np.diff(times[order])[np.diff(groups[order]) == 0]

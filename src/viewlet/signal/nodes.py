@@ -236,7 +236,7 @@ class OverlapAdd:
 
     of: Node
     period: int
-    merge: Literal["sum", "mean", "min", "max"]
+    merge: Literal["sum", "mean", "min", "max"] | Function
 
 
 @dataclass(frozen=True, slots=True)

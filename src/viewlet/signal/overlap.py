@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from viewlet.errors import EvaluationError
+from viewlet.signal.functions import Function
 from viewlet.signal.nodes import OverlapAdd
 from viewlet.signal.ragged import Ints, Ragged, Values, spread
 
@@ -28,7 +30,10 @@ def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
     return Ragged.of(np.repeat(segments[begin], spans), len(arrays), times, values)
 
 
-def _merged(how: str, values: Values, places: Ints, size: int) -> Values:
+def _merged(how: str | Function, values: Values, places: Ints, size: int) -> Values:
+    if isinstance(how, Function):
+        flat = values.swapaxes(1, 2).reshape(-1, values.shape[1])
+        return np.stack([_by_function(how, column, places.ravel(), size) for column in flat.T], axis=1)
     merge, zero = MERGES[how]
     result = np.full((size, values.shape[1]), zero, dtype=values.dtype)
     for channel in range(values.shape[1]):
@@ -36,3 +41,15 @@ def _merged(how: str, values: Values, places: Ints, size: int) -> Values:
         merge.at(column, places.ravel(), values[:, channel].ravel())
         result[:, channel] = column
     return result / np.bincount(places.ravel(), minlength=size)[:, None] if how == "mean" else result
+
+
+def _by_function(how: Function, values: Values, places: Ints, size: int) -> Values:
+    """A function of rows: the numbers that meet at each place, and NaN where there are fewer than elsewhere."""
+    order = np.argsort(places, kind="stable")
+    counts = np.bincount(places, minlength=size)
+    table = np.full((size, int(counts.max(initial=1))), np.nan, dtype=values.dtype)
+    table[places[order], spread(np.zeros(size, dtype=np.int64), counts)] = values[order]
+    found = np.asarray(how(table))
+    if found.shape != (size,):
+        raise EvaluationError(f"{how.name} gave an array of {found.shape}, not a number for each of {size} rows")
+    return found

@@ -92,7 +92,7 @@ def show_node(node: Node, clock: Clock) -> str:
         case Running(_, size, hop, operator):
             return f"windows of {size} every {hop}, running {operator.name}"
         case OverlapAdd(_, _, merge):
-            return f"overlap-add by {merge}"
+            return f"overlap-add by {merge if isinstance(merge, str) else merge.name}"
         case Peaks(_, radius, above):
             return f"peaks within {radius} samples" + (f" above {above:g}" if above > float("-inf") else "")
         case Crossings(_, level, direction):

@@ -129,12 +129,18 @@ class Windowed:
             raise WrongArgument(f"there is no statistic {shortened(statistic)}", hint=f"one of {', '.join(STATISTICS)}")
         return self._then(Reduce(statistic)).arrays()
 
-    def overlap_add(self, merge: Literal["sum", "mean", "min", "max"] = "sum") -> Signal:
-        """The windows laid back on the time axis; samples that overlap are merged."""
+    def overlap_add(self, merge: Literal["sum", "mean", "min", "max"] | Callable[[Any], Any] = "sum") -> Signal:
+        """The windows laid back on the time axis; samples that overlap are merged.
+
+        A function of your own gets an array with a row for each sample: what overlaps there, and NaN where that is
+        less than elsewhere. It gives a number for each row.
+        """
         from viewlet.signal.pipeline import Signal
 
+        if callable(merge):
+            return Signal(OverlapAdd(self.node, grid_of(self.node.of).period, function(merge)))
         if merge not in ("sum", "mean", "min", "max"):
-            raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min or max")
+            raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min, max or a function")
         return Signal(OverlapAdd(self.node, grid_of(self.node.of).period, merge))
 
 
