@@ -40,6 +40,7 @@ SOS = {
     "low": ss.butter(4, 0.2, output="sos"),
     "band": ss.cheby1(3, 1, [0.2, 0.5], "bandpass", output="sos"),
     "slow": ss.butter(2, 0.02, output="sos"),
+    "quick": np.array([[1.0, 0.5, 0.0, 1.0, -0.1, 0.0]]),  # settles within a dozen samples: changes are felt apart
 }
 LEAKY = ([0.5, 0.2], [1.0, -0.3, 0.2])
 
@@ -100,6 +101,7 @@ UNIFORM: dict[str, Step] = {
     "long fir": lambda s: s.fir(np.cos(np.arange(150.0)) / 30, ahead=7),
     "iir": lambda s: s.iir(SOS["low"]),
     "iir band": lambda s: s.iir(SOS["band"], missing="zero"),
+    "iir quick": lambda s: s.iir(SOS["quick"]),
     "iir slow": lambda s: s.iir(SOS["slow"]),
     "own filter": either(lambda s: s.filter(leaky, forward=2, backward=2), lambda s: s.leaky(*LEAKY)),
     "moving mean": lambda s: s.moving("mean", 4),

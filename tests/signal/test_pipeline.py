@@ -256,6 +256,17 @@ def test_a_late_reading_reruns_its_surroundings_only() -> None:
     assert 50 < len(difference.come.times) < 2_000
 
 
+def test_two_changes_of_a_group_record_a_checkpoint_once() -> None:
+    """Both rerun through it: the second begins before the first, as what lies between has been forgotten."""
+    node = READINGS.sample(10, "none").iir(ss.butter(4, 0.2, output="sos")).node
+    online = Online(node)
+    append(online, np.arange(6_000))
+    append(online, np.array([4_050, 4_700]))
+    checkpoints = online.checkpoints[node].series  # type: ignore[index]
+    assert checkpoints.times.tolist() == sorted(set(checkpoints.times.tolist()))
+    assert 10 * 4_095 in checkpoints.times
+
+
 def append(online: Online, index: Any) -> Any:
     values = np.random.default_rng(len(index)).normal(size=(len(index), 1))
     nothing = np.zeros(len(index), dtype=np.int64)

@@ -31,11 +31,12 @@ class Checkpoints:
         own = groups[recorded.segments]
         known = self.series.has(own, recorded.at)
         kept = self.series.without(own[known], recorded.at[known]).with_more(own, recorded.at, recorded.states)
-        last = np.ones(len(kept.groups), dtype=np.bool_)
+        last, once = np.ones((2, len(kept.groups)), dtype=np.bool_)
         last[:-1] = np.diff(kept.groups) != 0
+        once[:-1] = last[:-1] | (np.diff(kept.times) != 0)  # several segments of a group may have passed it
         grid = grid_of(self.node)
         due = ((kept.times - grid.offset) // grid.period + 1) % spacing(self.node) == 0
-        self.series = kept.filter(last | due)
+        self.series = kept.filter(once & (last | due))
 
     def forget(self, spans: Spans) -> None:
         start = self.series.find(spans.groups, spans.start)
