@@ -207,7 +207,7 @@ def test_the_first_example_runs(spark: Any, capsys: Captured) -> None:
     shown = capsys.readouterr().out
     assert "a click between them joins them:\n  ann  12:00 – 13:20  clicks: 3\n" in shown
     assert "visitors: [('ann', 2, 1), ('bob', 2, 2)]" in shown
-    runpy.run_path(str(EXAMPLES / "04_loops.py"), run_name="__main__")
+    runpy.run_path(str(EXAMPLES / "05_loops.py"), run_name="__main__")
     assert "cut off: [(0, 0, None), (2, 1, 0)]" in capsys.readouterr().out
 
 

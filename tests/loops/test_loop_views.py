@@ -241,6 +241,12 @@ def test_a_recursion_whose_functions_only_spark_evaluates_is_left_to_it(db: view
         db.create_view("w", text.replace("UNION ALL", "UNION"))
 
 
+def test_functions_of_users_belong_into_views(db: viewlet.Database) -> None:
+    db.spark.udf.register("twice", lambda x: 2 * x, "bigint")
+    with pytest.raises(UnsupportedQuery, match="neither call functions of yours"):
+        db.create_view("v", REACHABLE.replace("SELECT dst", "SELECT twice(dst)"))
+
+
 def test_explain_names_what_every_round_finds_unchanged(db: viewlet.Database) -> None:
     db.insert("edges", [(0, 1, 1)])
     db.create_view("dist", DISTANCES)

@@ -39,23 +39,30 @@ class PreparedUntil:
     def holds_back(self) -> bool:
         return self._held is not None
 
-    def is_done(self, waiting: Waiting) -> bool:
+    def is_done(self, *waiting: Waiting) -> bool:
         """Whether the condition holds; it does where nothing changes."""
-        if self.state not in waiting:
+        rows = [some[self.state] for some in waiting if self.state in some]
+        if not rows:
             return True
-        (answers,) = self._is_done(_pairs(waiting[self.state])).columns.values()
+        (answers,) = self._is_done(_pairs(Rows.concat(rows))).columns.values()
         return bool(truth_of(answers.fill_null(False)).all())
 
-    def split(self, waiting: Waiting) -> tuple[Waiting, Waiting]:
-        """The changes that are handed on, and those that are held back."""
-        if self._held is None or self.state not in waiting:
-            return waiting, {}
-        rows = waiting[self.state]
-        held = self._held(_pairs(rows)).rename(self.key)
-        quiet = np.isin(rows.hashes(self.key), held.hashes())
+    def split(self, made: Waiting, still: Waiting) -> tuple[Waiting, Waiting]:
+        """The changes that are handed on, and those that are held back, of those just made and of those held so far."""
+        if self._held is None or self.state not in made:
+            return made, still
+        new, there = made[self.state], still.get(self.state)
+        if there is not None:
+            touched = np.isin(there.hashes(self.key), new.hashes(self.key))
+            new, there = Rows.concat([new, there.filter(touched)]).consolidate(), there.filter(~touched)
+        quiet = np.isin(new.hashes(self.key), self._held(_pairs(new)).rename(self.key).hashes())
+        kept = [new.filter(quiet), *([] if there is None else [there])]
+        return self._with(made, new.filter(~quiet)), self._with(still, Rows.concat(kept))
+
+    def _with(self, waiting: Waiting, rows: Rows) -> Waiting:
+        """The same with other rows of the state."""
         others = {name: found for name, found in waiting.items() if name != self.state}
-        moving, still = rows.filter(~quiet), rows.filter(quiet)
-        return {**others, **({self.state: moving} if len(moving) else {})}, {self.state: still} if len(still) else {}
+        return {**others, self.state: rows} if len(rows) else others
 
 
 def _pairs(rows: Rows) -> tuple[Rows, Rows]:
@@ -76,18 +83,18 @@ class Convergence(Steps):
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
         """Go on with the changes of what the loop reads; what changes in each state."""
-        holds_back = self.until is not None and self.until.holds_back
-        first = self._first_rows(changes) if initial else {} if holds_back else self.unread
+        still = self.unread if self.until is not None and self.until.holds_back else {}
+        first = self._first_rows(changes) if initial else {} if still else self.unread
         made = self.run_all({**changes, **self.feeds(first)}, initial=initial)
-        begun = {name: rows.negated() for name, rows in first.items()} if initial else self.unread if holds_back else {}
-        waiting, changed = added((made, begun)), [made]
+        changed = [made]
+        if initial:
+            made = added((made, {name: rows.negated() for name, rows in first.items()}))
         while True:
-            moving, still = (waiting, {}) if self.until is None else self.until.split(waiting)
-            if not moving or self._ends(moving, waiting):
-                self.unread = waiting
+            moving, still = (made, {}) if self.until is None else self.until.split(made, still)
+            if not moving or self._ends(moving, still):
+                self.unread = added((moving, still))
                 return added(changed)
             made = self.run_all(self.feeds(moving))
-            waiting = added((still, made))
             changed.append(made)
 
     def _first_rows(self, changes: Mapping[str, Rows]) -> Waiting:
@@ -103,11 +110,11 @@ class Convergence(Steps):
                     found[state.name] = rows.select(program.stored).rename([f.name for f in program.columns])
         return found
 
-    def _ends(self, moving: Waiting, waiting: Waiting) -> bool:
+    def _ends(self, moving: Waiting, still: Waiting) -> bool:
         """Whether rounds end here, though there are changes."""
         number = len(self.sizes) + 1
         self.count(number, moving)
-        if self.until is not None and self.until.is_done(waiting):
+        if self.until is not None and self.until.is_done(moving) and self.until.is_done(moving, still):
             return True
         if number < self.last:
             return False

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import layout_of
 from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops.check import recompute
 from viewlet.loops.compiled import CompiledLoop, from_document, to_document
@@ -20,6 +21,7 @@ from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION
 from viewlet.store import Layout
+from viewlet.views.refresh import refuse_other_spark
 from viewlet.warehouse.maintained import Maintained
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class Loop(Maintained):
 
     @property
     def layout(self) -> Layout:
-        return self.ready.result.steps[-1].layout
+        return layout_of(self.compiled.result.maps[-1], is_view=True)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -88,10 +90,12 @@ class Loop(Maintained):
         return f"CREATE MATERIALIZED VIEW {identifier(self.name)} AS\n{self.definition}"
 
     def fill(self, run: Refresh) -> dict[str, Any]:
+        refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         return self._emitted(run, self._from_nothing(run), "from nothing")
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
         """Go on from the histories; where that would handle most of them, or fails on rows that go, begin again."""
+        refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
             return self._emitted(run, self._from_nothing(run), "from nothing, as RESTART says")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
@@ -144,7 +148,7 @@ class Loop(Maintained):
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
-    """The loop that a document describes. It holds no code, so there is nothing to be trusted."""
+    """The loop that a document describes; it holds no code of users, so nothing in it has to be trusted."""
     if document["version"] != VERSION:
         raise StoreError(
             f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"

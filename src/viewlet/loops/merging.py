@@ -1,7 +1,7 @@
 """What a round's rows do to the earlier ones, as plans: from all rows that were ever derived to a state's history.
 
     UNION ALL    every row                  UNION    each row in its first round
-    USING KEY    of each key and round the best row, if it is better than those of all rounds before
+    USING KEY    of each key the rows that are better than all before, by round and within it
     REPEAT       every row; the last round is the result
 
 For min(cost) a better row is one of a lesser cost, for max of a greater one. Where neither decides, the newest row
@@ -126,12 +126,13 @@ def first_rounds(rows: Plan) -> Plan:
 
 def best_by_key(rows: Plan, key: Sequence[str], choice: Choice | None) -> Plan:
     """By key, the rows that are better than all of earlier rounds."""
-    at = rows.columns[-1]
-    keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
-    order = _from_best_to_worst([f for f in rows.columns if f.name not in key and f is not at], choice)
-    best = _first_rows(rows, (*keys, column(at)), order)
-    better = _improvements(best, keys, choice) if choice else _replacements(best, keys, key)
-    return _only(better, rows.columns)
+    *others, at = rows.columns
+    keys = tuple(comparable(column(f)) for f in others if f.name in key)
+    order = _from_best_to_worst([f for f in others if f.name not in key], choice)
+    if choice is not None:
+        return _only(_improvements(rows, keys, order, choice), rows.columns)
+    newest = _first_rows(rows, (*keys, column(at)), order)
+    return _only(_replacements(newest, keys, key), rows.columns)
 
 
 def current_by_key(rows: Plan, key: Sequence[str]) -> Plan:
@@ -162,14 +163,15 @@ def _first_rows(rows: Plan, partition: tuple[Expr, ...], order: tuple[Order, ...
     return _only(first, rows.columns)
 
 
-def _improvements(rows: Plan, keys: tuple[Expr, ...], choice: Choice) -> Plan:
-    """The rows whose value is less, or greater, than all before: NULL is worse than any."""
+def _improvements(rows: Plan, keys: tuple[Expr, ...], order: tuple[Order, ...], choice: Choice) -> Plan:
+    """The rows whose value is less, or greater, than all before, also those of their round: NULL is worse than any."""
     value = next(f for f in rows.columns if f.name == choice.column)
     best = Field("_best", value.type)
     seen = Over(choice.function, (column(value),), value.type, _BEFORE)
     better = Call("gt" if choice.is_greatest else "lt", (column(value), column(best)), BOOLEAN)
     is_first = Call("and", (_is("is_not_null", value), _is("is_null", best)), BOOLEAN)
-    return _kept(rows, keys, {best: seen}, _BEFORE, Call("or", (better, is_first), BOOLEAN))
+    is_better = Call("or", (better, is_first), BOOLEAN)
+    return _kept(rows, keys, order, {best: seen}, _BEFORE, is_better)
 
 
 def _replacements(rows: Plan, keys: tuple[Expr, ...], key: Sequence[str]) -> Plan:
@@ -181,12 +183,19 @@ def _replacements(rows: Plan, keys: tuple[Expr, ...], key: Sequence[str]) -> Pla
         tuple(Call("eq_null_safe", (column(f), column(b)), BOOLEAN) for f, b in zip(values, before, strict=True))
     )
     differs = Literal(False, BOOLEAN) if same is None else Call("not", (same,), BOOLEAN)
-    return _kept(rows, keys, last, _JUST_BEFORE, differs)
+    return _kept(rows, keys, (), last, _JUST_BEFORE, differs)
 
 
-def _kept(rows: Plan, keys: tuple[Expr, ...], seen: dict[Field, Over], frame: Frame, condition: Expr) -> Plan:
-    """The rows that no round comes before, and those for which a condition over what is seen of these holds."""
-    order = (Order(column(rows.columns[-1])),)
+def _kept(
+    rows: Plan,
+    keys: tuple[Expr, ...],
+    within: tuple[Order, ...],
+    seen: dict[Field, Over],
+    frame: Frame,
+    condition: Expr,
+) -> Plan:
+    """The rows that none come before, by round and `within` it, and those for which a condition over these holds."""
+    order = (Order(column(rows.columns[-1])), *within)
     results = {**seen, _COUNT: Over("count", (Literal(1, INT),), BIGINT, frame)}
     made = tuple(Named(f.name, over) for f, over in results.items())
     window = Window(rows, keys, order, made, (*rows.columns, *results))

@@ -45,6 +45,11 @@ class LoopQueries:
         """What a query means."""
         known = {**self._tables(), **self.fields, **(more or {})}
         with self.sessions.analysed(query, known, self.settings) as analysis:
+            if analysis.is_session_bound:
+                raise UnsupportedQuery(
+                    f"view {self.view}: a loop can neither call functions of yours nor read temporary views",
+                    hint="do that in a view of its own, and let the loop read it",
+                )
             self.changing |= set(analysis.changing)
             return analysis
 

@@ -24,7 +24,7 @@ Merge = Literal["error", "mean", "sum", "min", "max"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The readings of a table or view: by group, in the order of time; with `until`, each holds until then."""
+    """The readings of a table or view: by group, in the order of time."""
 
     table: str
     by: tuple[str, ...]
@@ -34,7 +34,6 @@ class Source:
     is_complex: bool
     """Whether the two values are the real and the imaginary part of one."""
     merge: Merge
-    until: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,10 @@ class Combine:
 class Policy:
     """How a signal is interpolated between readings, of which `before` and `after` a time are taken into account.
 
-    Readings that are more than `max_gap` ticks apart have nothing between them. Those that are `held` say so themselves.
+    Readings that are more than `max_gap` ticks apart have nothing between them.
     """
 
-    kind: Literal["none", "constant", "last", "step", "linear", "quadratic", "cubic", "user", "held"]
+    kind: Literal["none", "constant", "last", "step", "linear", "quadratic", "cubic", "user"]
     before: int
     after: int
     max_gap: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
     """Bring a view up to date, at the lower cost; what the record shall say."""
-    refuse_other_spark(run.warehouse, view)
+    refuse_other_spark(run.warehouse, view.name, view.changing, view.spark)
     estimate = estimate_refresh(view, run)
     how = _recompute(view, run) if estimate.recompute else _increment(view, run)
     return {"technique": how, "weighed": estimate.record()}
@@ -29,7 +30,7 @@ def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
 
 def fill_program(view: View, run: Refresh) -> dict[str, Any]:
     """Fill a view from what its inputs hold, as one big change."""
-    refuse_other_spark(run.warehouse, view)
+    refuse_other_spark(run.warehouse, view.name, view.changing, view.spark)
     deltas = run.deltas
     for bag in view.reads:
         rows = run.rows(bag)
@@ -41,11 +42,11 @@ def fill_program(view: View, run: Refresh) -> dict[str, Any]:
     return {"technique": technique(view.program)}
 
 
-def refuse_other_spark(warehouse: Warehouse, view: View) -> None:
+def refuse_other_spark(warehouse: Warehouse, view: str, changing: Sequence[str], spark: str) -> None:
     """Raise if a view calls a function that meant something else in the Spark that the view was made with."""
-    if view.changing and (changed := changed_between(view.changing, view.spark, now := warehouse.sessions.version)):
+    if changing and (changed := changed_between(changing, spark, now := warehouse.sessions.version)):
         raise StoreError(
-            f"view {view.name} was made with Spark {view.spark}, and this is Spark {now}, "
+            f"view {view} was made with Spark {spark}, and this is Spark {now}, "
             f"where {', '.join(changed)} means something else",
             hint="create it again: CREATE OR REPLACE MATERIALIZED VIEW …",
         )
