@@ -23,7 +23,9 @@ def test_the_page_shows_every_statement() -> None:
 
 
 @pytest.mark.spark
-def test_the_page_runs(tmp_path: Path, spark: Any) -> None:
+def test_the_page_runs(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "landing").mkdir()
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         for kind, block in BLOCKS:
             if kind == "python":

@@ -24,6 +24,7 @@ from viewlet.errors import (
     WarehouseBusy,
     WrongArgument,
 )
+from viewlet.source.folder import folder
 from viewlet.warehouse.apply import Epoch
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Subscription
@@ -59,4 +60,5 @@ __all__ = [
     "WrongArgument",
     "__version__",
     "connect",
+    "folder",
 ]

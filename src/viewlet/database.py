@@ -19,6 +19,7 @@ from viewlet.errors import SqlError
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.signal.methods import SignalMethods
+from viewlet.source.methods import SourceMethods
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
     from viewlet.loops.maintained import Loop
     from viewlet.matrix import MatrixProgram
     from viewlet.matrix.tables.reading import MatrixReading
+    from viewlet.source.sources import Source
     from viewlet.views.view import View
 
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods, SignalMethods):
+class Database(FlowMethods, SignalMethods, SourceMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(
@@ -155,6 +157,7 @@ class Database(FlowMethods, SignalMethods):
         defaults: Mapping[str, str] | None = None,
         constraints: Mapping[str, str | tuple[str, str]] | None = None,
         rows: Any = None,
+        source: Source | None = None,
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
@@ -162,7 +165,8 @@ class Database(FlowMethods, SignalMethods):
         `defaults`: for columns, the SQL expressions that stand in where a statement gives them no value.
         `constraints`: conditions by name; alone, or with what becomes of rows that break them: "FAIL EPOCH" (unless
         said otherwise), "DROP ROW" or "KEEP ASIDE".
-        `rows`: its first rows, in the same commit.
+        `rows`: its first rows, in the same commit. `source`: what feeds it, such as a `viewlet.folder(…)`; what is there
+        is read at once, `read_sources` and `watch` go on.
         """
         from viewlet.sql.defaults import default_values
 
@@ -184,6 +188,7 @@ class Database(FlowMethods, SignalMethods):
                 constraints=tuple(
                     compiled(self._warehouse.sessions, name, declared.fields, c) for c in declared.constraints
                 ),
+                source=source,
             )
             with self._warehouse.store.begin() as transaction:
                 make_table(self._warehouse.catalog, transaction, made)
@@ -199,6 +204,8 @@ class Database(FlowMethods, SignalMethods):
                     )
                 )
                 transaction.commit({"kind": "create table", "name": name, **filled})
+        if source is not None:
+            self.read_sources(name)
 
     def add_columns(self, table: str, schema: Any, *, defaults: Mapping[str, str] | None = None) -> int:
         """Add columns to a table; the number of the epoch that did it. The rows that are there get the default, or NULL.
@@ -211,7 +218,7 @@ class Database(FlowMethods, SignalMethods):
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
-            self._warehouse.catalog.refuse_written(found)
+            self._warehouse.catalog.refuse_altered(found)
             new = read_schema(found.name, schema, (), defaults)
             values = default_values(self, found.name, new)
             for narrow in with_asides(found):
@@ -229,7 +236,7 @@ class Database(FlowMethods, SignalMethods):
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
-            self._warehouse.catalog.refuse_written(found)
+            self._warehouse.catalog.refuse_altered(found)
             given = arguments.texts("the columns to drop", columns)
             if not given:
                 raise SqlError(f"table {table}: no column to drop is named")
@@ -246,7 +253,7 @@ class Database(FlowMethods, SignalMethods):
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
-            self._warehouse.catalog.refuse_written(found)
+            self._warehouse.catalog.refuse_altered(found)
             name = column_named(found, column)
             rename_column(self._warehouse.catalog, transaction, found, name, to)
             return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
@@ -261,7 +268,7 @@ class Database(FlowMethods, SignalMethods):
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.find(name)
             if isinstance(found, Table):
-                self._warehouse.catalog.refuse_written(found)
+                self._warehouse.catalog.refuse_altered(found)
                 rename_table(self._warehouse.catalog, transaction, found, to)
             else:
                 rename_view(self._warehouse, transaction, found, to)

@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | explain | check | status | history | flow | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | watch | explain | check | status | history | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -22,7 +22,8 @@ from viewlet.cli.flows import add_flow_commands
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
-from viewlet.sql import CreateTable, CreateView, Drop, Refresh, Statement, parse, split
+from viewlet.source.take_files import shown_reading
+from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -72,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     add("run", _run, "run the statements of a file").add_argument("file", type=Path, metavar="FILE.sql")
+    watch = add("watch", _watch, "read the sources of tables, for as long as one likes")
+    watch.add_argument("tables", nargs="*", metavar="TABLE", help="default: all that are fed by a source")
+    watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
+    watch.add_argument("--seconds", type=float, metavar="N", help="end after so long")
     explain = add("explain", _explain, "how a view is maintained")
     explain.add_argument("view", metavar="VIEW")
     explain.add_argument("--verbose", action="store_true", help="statements in full")
@@ -95,9 +100,24 @@ def _run(arguments: argparse.Namespace) -> int:
     script = _read(arguments.file)
     statements = split(script)
     with _open(arguments, write=True) as db:
+        _report(db, db.read_sources())
         for line, text in statements:
             _run_one(db, f"{arguments.file}:{line}", "\n" * (line - 1) + text)
     return 0
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    with _open(arguments, write=True) as db:
+        for epoch in db.watch(*arguments.tables, every=arguments.every, seconds=arguments.seconds):
+            _report(db, [epoch])
+    return 0
+
+
+def _report(db: Database, epochs: Sequence[int]) -> None:
+    """A line for each of some epochs, the last ones."""
+    for record in db.history()[-len(epochs) :] if epochs else ():
+        if record["epoch"] in epochs:
+            print(epoch_line(record), flush=True)
 
 
 def _read(file: Path) -> str:
@@ -136,6 +156,8 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
             return f"view {name}: {plural(len(db.table(name)), 'row')}"
         case Drop(kind, name), is_gone:
             return f"{kind} {name} dropped" if is_gone else f"there is no {kind} {name}"
+        case RefreshTable(name), list():
+            return f"table {name}: {plural(len(result), 'epoch')}"
         case Refresh(name), _:
             return f"view {name} refreshed"
     latest = db.history()[-1:]
@@ -151,7 +173,8 @@ def epoch_line(record: dict[str, Any]) -> str:
         return f"{number}{kind} {record.get('name', '')}".rstrip()
     tables = ", ".join(f"{name} +{t['inserted']:,} −{t['deleted']:,}" for name, t in record["tables"].items())
     views = ", ".join(f"{name} {duration(v['ms'])}" for name, v in record["views"].items())
-    return f"{number}{tables}{f' → {views}' if views else ''}; {duration(record['ms'])} on {record['engine']}"
+    read = f" ({shown_reading(record['source'])})" if "source" in record else ""
+    return f"{number}{tables}{read}{f' → {views}' if views else ''}; {duration(record['ms'])} on {record['engine']}"
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -40,6 +40,8 @@ def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     if table.dropped is not None:
         counted = snapshot.contents(table.dropped).consolidated()
         size["dropped"] = dict(zip(counted["constraint"].to_pylist(), counted.weights.tolist(), strict=True))
+    if table.source is not None:
+        size["source"] = table.source.status(table, snapshot)
     return size
 
 

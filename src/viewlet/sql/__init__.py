@@ -23,6 +23,7 @@ from viewlet.sql.statements import (
     MergeClause,
     Policy,
     Refresh,
+    RefreshTable,
     Rename,
     RenameColumn,
     Select,
@@ -35,6 +36,6 @@ from viewlet.sql.statements import (
 
 __all__ = [
     "AddColumns", "CreateTable", "CreateView", "DeleteFrom", "Describe", "DescribeHistory", "DescribeQuery", "Drop",
-    "DropColumns", "Explain", "InsertInto", "Merge", "MergeClause", "Policy", "Refresh", "Rename", "RenameColumn",
+    "DropColumns", "Explain", "InsertInto", "Merge", "MergeClause", "Policy", "Refresh", "RefreshTable", "Rename", "RenameColumn",
     "Select", "Show", "ShowColumns", "ShowCreate", "Statement", "Update", "literal_rows", "parse", "split",
 ]  # fmt: skip

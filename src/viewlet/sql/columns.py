@@ -73,14 +73,14 @@ def read_check(reader: Reader, columns: Columns, name: str | None) -> None:
     start = reader.word.end
     reader.skip()
     text = reader.text[start : reader.words[reader.at - 1].start].strip()
-    action = _action(reader) if reader.accept("ON", "VIOLATION") else "FAIL EPOCH"
+    action = read_action(reader) if reader.accept("ON", "VIOLATION") else "FAIL EPOCH"
     name = name or f"check_{len(columns.constraints) + 1}"
     if name.lower() in map(str.lower, columns.constraints):
         reader.refuse(f"the table has two constraints named `{name}`")
     columns.constraints[name] = (text, action)
 
 
-def _action(reader: Reader) -> str:
+def read_action(reader: Reader) -> str:
     for action in (("FAIL", "EPOCH"), ("FAIL", "UPDATE"), ("DROP", "ROW"), ("KEEP", "ASIDE")):
         if reader.accept(*action):
             return "FAIL EPOCH" if action[0] == "FAIL" else " ".join(action)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from viewlet.sql.columns import Columns, read_columns, resolve_key
+from viewlet.sql.columns import Columns, read_action, read_columns, resolve_key
 from viewlet.sql.reader import Reader, unquoted
-from viewlet.sql.statements import CreateTable, CreateView, Policy
+from viewlet.sql.statements import CreateTable, CreateView, FromFolder, Policy
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 _OPTIONS = ("append_only", "trusted", "static")
@@ -79,12 +79,13 @@ def read_query(reader: Reader) -> str:
 
 
 def _table(reader: Reader) -> CreateTable:
-    """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query]`"""
+    """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query | FROM FOLDER …]`"""
     if_not_exists = _if_not_exists(reader)
     name = reader.name("the table")
     columns = read_columns(reader) if reader.sees("(") else Columns()
     options, watermark = _options(reader)
     query = read_query(reader) if reader.accept("AS") else None
+    folder = _folder(reader) if reader.accept("FROM") else None
     reader.end()
     if query is None and not columns.fields:
         reader.refuse(
@@ -105,13 +106,46 @@ def _table(reader: Reader) -> CreateTable:
         defaults=tuple(columns.defaults),
         constraints=tuple(columns.constraints.items()),
         query=query,
+        folder=folder,
     )
+
+
+def _folder(reader: Reader) -> FromFolder:
+    """`FOLDER 'path' FORMAT {CSV | JSON | PARQUET} [OPTIONS (name = value, …)] [ON BAD RECORD action]`"""
+    reader.expect("FOLDER")
+    path = reader.string("the path of the folder")
+    reader.expect("FORMAT")
+    format = reader.name("the format")
+    options = _folder_options(reader) if reader.accept("OPTIONS") else ()
+    action = _bad_record(reader) if reader.accept("ON", "BAD", "RECORD") else "FAIL EPOCH"
+    return FromFolder(path, format, options, action)
+
+
+def _bad_record(reader: Reader) -> str:
+    """What becomes of a bad record: what becomes of any row that is not right, or what Spark makes of it."""
+    return "READ NULLS" if reader.accept("READ", "NULLS") else read_action(reader)
+
+
+def _folder_options(reader: Reader) -> tuple[tuple[str, str], ...]:
+    """`(header = true, 'sep' = ';')`"""
+    reader.expect("(")
+    found = []
+    while True:
+        name = _bare(reader)
+        reader.at += 1
+        reader.expect("=")
+        found.append((name, _bare(reader)))
+        reader.at += 1
+        if reader.accept(")"):
+            return tuple(found)
+        if not reader.accept(","):
+            reader.fail(", or )")
 
 
 def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
     """`APPEND ONLY`, `TRUSTED`, `STATIC`, or the same as properties; `WATERMARK column DELAY INTERVAL …`."""
     options, watermark = dict.fromkeys(_OPTIONS, False), None
-    while reader.word.kind != "end" and not reader.sees(";") and not reader.sees("AS"):
+    while reader.word.kind != "end" and not any(map(reader.sees, (";", "AS", "FROM"))):
         if reader.accept("APPEND"):
             reader.expect("ONLY")
             options["append_only"] = True
@@ -128,7 +162,7 @@ def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
         else:
             hint = "Viewlet keeps tables in its own files" if reader.sees("USING") or reader.sees("LOCATION") else None
             reader.fail(
-                "APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…), AS and a query, or the end of the statement",
+                "APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…), AS and a query, FROM FOLDER, or the end of the statement",
                 hint=hint,
             )
     return options, watermark

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet import arguments
 from viewlet.errors import SqlError
+from viewlet.source.folder import Folder, folder
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
 from viewlet.sql.execute_show import describe, described, history_table, of_kind, show, show_columns, show_create
@@ -23,9 +24,11 @@ from viewlet.sql.statements import (
     Drop,
     DropColumns,
     Explain,
+    FromFolder,
     InsertInto,
     Merge,
     Refresh,
+    RefreshTable,
     Rename,
     RenameColumn,
     Select,
@@ -84,6 +87,8 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
             return _create_view(db, statement)
         case Drop(kind, name, if_exists, cascade):
             return _drop(db, kind, name, if_exists, cascade)
+        case RefreshTable(name):
+            return db.read_sources(name)
         case Refresh(name, full):
             return db.rebuild(name) if full else next(iter(reversed(db.history(name))), None)
         case Explain(target):
@@ -120,7 +125,14 @@ def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
         defaults=dict(s.defaults),
         constraints=dict(s.constraints),
         rows=rows,
+        source=_source(s.folder),
     )
+
+
+def _source(given: FromFolder | None) -> Folder | None:
+    if given is None:
+        return None
+    return folder(given.path, given.format, dict(given.options), on_bad_record=given.on_bad)
 
 
 def _create_view(db: Database, s: CreateView) -> None:

@@ -66,6 +66,8 @@ def table_text(table: Table) -> str:
     ]  # fmt: skip
     if table.watermark is not None:
         options.append(f"WATERMARK {identifier(table.watermark.column)} DELAY {table.watermark.delay} MICROSECONDS")
+    if table.source is not None and table.source.statement is not None:
+        options.append(table.source.statement)
     return "\n".join(
         [f"CREATE TABLE {identifier(table.name)} (", ",\n".join(f"  {line}" for line in lines) + ")", *options]
     )

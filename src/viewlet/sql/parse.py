@@ -17,6 +17,7 @@ from viewlet.sql.statements import (
     Explain,
     Kind,
     Refresh,
+    RefreshTable,
     Select,
     Show,
     ShowColumns,
@@ -56,9 +57,11 @@ def _drop(reader: Reader) -> Drop:
     return Drop(kind, name, if_exists, cascade)
 
 
-def _refresh(reader: Reader) -> Refresh:
-    """`REFRESH [MATERIALIZED VIEW] name [FULL]`"""
+def _refresh(reader: Reader) -> Refresh | RefreshTable:
+    """`REFRESH [MATERIALIZED VIEW] name [FULL]`, `REFRESH TABLE name`"""
     reader.expect("REFRESH")
+    if reader.accept("TABLE"):
+        return RefreshTable(_last_name(reader, "the table"))
     _accept_view(reader)
     name = reader.name("the view")
     full = reader.accept("FULL")

@@ -14,6 +14,16 @@ Assignments = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class FromFolder:
+    """A folder that feeds a table."""
+
+    path: str
+    format: str
+    options: Assignments = ()
+    on_bad: str = "FAIL EPOCH"
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """A new table; the columns of its primary key are NOT NULL."""
 
@@ -31,6 +41,8 @@ class CreateTable:
     """By name: a condition, and what becomes of rows that break it."""
     query: str | None = None
     """What fills it and, where no columns are given, says what they are."""
+    folder: FromFolder | None = None
+    """The folder of files that feeds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,13 @@ class Refresh:
 
     name: str
     full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshTable:
+    """Read what is new in a table's source."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +241,7 @@ Statement = (
     | CreateView
     | Drop
     | Refresh
+    | RefreshTable
     | Explain
     | Describe
     | DescribeQuery

@@ -106,12 +106,20 @@ class Epoch:
                 f"table {table.name} is STATIC, and {', '.join(readers)} read it",
                 hint="drop them, change it, create them",
             )
-        if table.name not in self._changes:
-            index = None if table.index is None else self._snapshot.contents(table.index)
-            self._changes[table.name] = TableChanges(
-                table, index, mark=mark_of(table, self._snapshot), breaks=evaluator(self._sessions, table.fields)
+        if table.source is not None:
+            raise RejectedEpoch(
+                f"table {table.name} is fed by a {table.source.kind}, and nothing else changes it",
+                hint=f"change what it reads, then db.read_sources({table.name!r})",
             )
+        if table.name not in self._changes:
+            self._changes[table.name] = table_changes(table, self._snapshot, self._sessions)
         return self._changes[table.name]
+
+
+def table_changes(table: Table, snapshot: Snapshot, sessions: Sessions) -> TableChanges:
+    """Changes of a table to be collected, checked against what it holds."""
+    index = None if table.index is None else snapshot.contents(table.index)
+    return TableChanges(table, index, mark=mark_of(table, snapshot), breaks=evaluator(sessions, table.fields))
 
 
 def deltas_of(changed: list[TableChanges]) -> list[tuple[TableChanges, Rows]]:

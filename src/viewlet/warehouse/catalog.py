@@ -14,10 +14,16 @@ from viewlet import arguments
 from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json, to_json
+from viewlet.source.sources import read_source, source_document
 from viewlet.warehouse.expectations import Constraint
 from viewlet.warehouse.maintained import Maintained, read_maintained
 from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import Watermark
+
+_OURS = re.compile(
+    r"\.(index|clock|dropped|files|file_rows|positions|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$", re.IGNORECASE
+)
+"""What ends the names of bags beside those of tables and views."""
 
 
 def table_document(table: Table) -> dict[str, Any]:
@@ -33,6 +39,7 @@ def table_document(table: Table) -> dict[str, Any]:
         "constraints": [[c.name, c.text, c.action, to_json(c.expr), list(c.settings)] for c in table.constraints],
         "clustered": list(table.clustered),
         "flow": table.flow,
+        "source": source_document(table.source),
     }
 
 
@@ -53,6 +60,7 @@ def read_table(name: str, document: Mapping[str, Any]) -> Table:
         ),
         tuple(document.get("clustered", ())),
         document.get("flow", ""),
+        read_source(document.get("source")),
     )
 
 
@@ -114,7 +122,7 @@ class Catalog:
         """A new name must be free."""
         if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
-        if re.search(r"\.(index|clock|dropped|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$", name, re.IGNORECASE):
+        if _OURS.search(name):
             raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind = "table" if known in self.tables else self.views[known].kind
@@ -140,6 +148,12 @@ class Catalog:
             raise InUse(
                 f"flow {table.flow} writes {table.name}", hint="drop the flow, or create it again with replace=True"
             )
+
+    def refuse_altered(self, table: Table) -> None:
+        """What is fed by something else has the columns and the name that it was made with."""
+        self.refuse_written(table)
+        if table.source is not None:
+            raise InUse(f"table {table.name} is fed by a {table.source.kind}", hint="drop it, and create it again")
 
     def schemas(self) -> dict[str, tuple[Field, ...]]:
         """What each table and view looks like to a definition."""

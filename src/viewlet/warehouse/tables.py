@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ from viewlet.warehouse.expectations import (
 )
 from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
 
+if TYPE_CHECKING:
+    from viewlet.source.sources import Source
+
 HASHES = ("_h1", "_h2")
 
 
@@ -65,6 +68,8 @@ class Table:
     """The columns that rows are found by, other than the primary key; the index then holds whole rows."""
     flow: str = ""
     """The flow that writes it."""
+    source: Source | None = None
+    """What feeds it, if not users."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -89,7 +94,8 @@ class Table:
     @cached_property
     def index(self) -> str | None:
         """The bag that tells whether a row is there."""
-        unchecked = self.trusted or (self.append_only and not self.primary_key)
+        is_trusted = self.trusted or (self.source is not None and not self.primary_key)
+        unchecked = is_trusted or (self.append_only and not self.primary_key)
         return None if unchecked and not self.clustered else f"{self.name}.index"
 
     @cached_property
@@ -155,14 +161,15 @@ class Table:
     @property
     def asides(self) -> list[Table]:
         """The tables that hold what it does not take in, and come and go with it."""
-        return [table for table in (self.late, self.rejected) if table is not None]
+        own = [table for table in (self.late, self.rejected) if table is not None]
+        return own if self.source is None else [*own, *self.source.asides(self)]
 
     @cached_property
     def types(self) -> dict[str, pa.DataType]:
         return {f.name: arrow_type(f.type) for f in self.fields}
 
     def bags(self) -> list[tuple[str, Layout, dict[str, pa.DataType]]]:
-        """What the store keeps of a table: its rows, its index, its clock, its count of dropped rows."""
+        """What the store keeps of a table: its rows, index, clock and count of dropped rows, how far it was read."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
             kept.append((self.index, self.index_layout, self.index_types))
@@ -170,7 +177,7 @@ class Table:
             kept.append((self.clock, watermarks.LAYOUT, watermarks.TYPES))
         if self.dropped is not None:
             kept.append((self.dropped, DROPPED_LAYOUT, DROPPED_TYPES))
-        return kept
+        return kept if self.source is None else [*kept, *self.source.bags(self)]
 
     def index_rows(self, rows: Rows) -> Rows:
         """What the index keeps of some rows."""
@@ -209,22 +216,23 @@ class TableChanges:
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
-        self._put(rows.filter(self._admitted(rows)))
+        self.put(rows.filter(self.admit(rows)))
 
     def replace(self, old: Rows, new: Rows) -> None:
         """Put rows in, each instead of an old one, which stays where the new one is not taken in."""
-        admitted = self._admitted(new)
+        admitted = self.admit(new)
         self.delete(old.filter(admitted))
-        self._put(new.filter(admitted))
+        self.put(new.filter(admitted))
 
     def exchange(self, old: Rows, new: Rows) -> None:
         """Put rows in, instead of others that were read from the table as the epoch found it."""
         if len(old):
             self._take(self._sorted(old).negated())
         if len(new):
-            self._put(new)
+            self.put(new)
 
-    def _put(self, rows: Rows) -> None:
+    def put(self, rows: Rows) -> None:
+        """Put rows in that were admitted."""
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
@@ -270,7 +278,7 @@ class TableChanges:
             )
         self._refuse_append_only("upsert")
         self._refuse_unindexed("upsert")
-        given = self._sorted(rows.filter(self._admitted(rows)))
+        given = self._sorted(rows.filter(self.admit(rows)))
         self._refuse_bad_keys(given)
         there = self._with_key_of(given)
         self._refuse_final(there.rows, "upsert")
@@ -294,7 +302,7 @@ class TableChanges:
             return None
         return is_older(rows[mark.column], self.table.field(mark.column).type, self.mark)
 
-    def _admitted(self, rows: Rows) -> Mask:
+    def admit(self, rows: Rows) -> Mask:
         """Which rows are taken in: they meet the constraints and are not late. The others are kept aside or dropped."""
         admitted = self._expected(rows)
         older = self._is_older(rows)

@@ -1,0 +1,160 @@
+"""A folder of files as the source of a table: new files are insertions, replaced and deleted ones changes.
+
+What is known of each file (its size, time and inode, and how many rows it gave) is a bag beside the table, and so are
+its rows by file, so that a file that changes or goes takes its own rows with it. An APPEND ONLY table counts
+every file once, by its path, as Spark's streams do, and keeps no rows by file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import pyarrow as pa
+
+from viewlet import arguments
+from viewlet.columns.fresh_names import free_name
+from viewlet.errors import SqlError
+from viewlet.plan.types import BIGINT, STRING, Field
+from viewlet.source.sources import Bag, Source
+from viewlet.store import Layout, Snapshot
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+Format = Literal["csv", "json", "parquet"]
+OnBad = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE", "READ NULLS"]
+"""What becomes of a bad record; the last is Spark's own way: a row with NULL for what cannot be read."""
+BAD = "_bad"
+"""What is added to a table's name for the table of the records that could not be read."""
+BAD_FIELDS = (
+    Field("file", STRING, False),
+    Field("line", BIGINT),
+    Field("reason", STRING, False),
+    Field("record", STRING),
+)
+POSITION_TYPES: dict[str, pa.DataType] = {
+    "file": pa.string(),
+    **dict.fromkeys(("size", "changed", "inode", "rows", "bad"), pa.int64()),
+}
+POSITION_LAYOUT = Layout(columns=tuple(POSITION_TYPES), key=("file",))
+_ANY = ("pathglobfilter", "recursivefilelookup")
+_TEXT = ("encoding", "locale", "timezone", "dateformat", "timestampformat", "timestampntzformat")
+_OPTIONS: Mapping[Format, tuple[str, ...]] = {
+    "csv": (
+        *_ANY, *_TEXT, "header", "enforceschema", "multiline", "sep", "delimiter", "quote", "escape", "comment",
+        "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "ignoreleadingwhitespace",
+        "ignoretrailingwhitespace", "chartoescapequoteescaping", "maxcolumns", "maxcharspercolumn",
+    ),
+    "json": (
+        *_ANY, *_TEXT, "primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames",
+        "allowsinglequotes", "allownumericleadingzeros", "allowbackslashescapinganycharacter",
+        "allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull",
+    ),
+    "parquet": _ANY,
+}  # fmt: skip
+"""Spark's options of each format that mean the same here."""
+
+
+@dataclass(frozen=True)
+class Folder(Source):
+    """Files of one format in a folder."""
+
+    kind: ClassVar[str] = "folder"
+    path: str
+    format: Format
+    options: tuple[tuple[str, str], ...] = ()
+    """By their names in lower case."""
+    on_bad: OnBad = "FAIL EPOCH"
+
+    def option(self, name: str, default: str = "") -> str:
+        return dict(self.options).get(name.lower(), default)
+
+    def is_set(self, name: str) -> bool:
+        return self.option(name).lower() == "true"
+
+    def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
+        from viewlet.source.take_files import take_files
+
+        return take_files(warehouse, table, self)
+
+    def bags(self, table: Table) -> list[Bag]:
+        kept: list[Bag] = [(position_bag(table), POSITION_LAYOUT, POSITION_TYPES)]
+        if not table.append_only:
+            file = file_column(table)
+            columns = (file, *table.names)
+            kept.append((rows_bag(table), Layout(columns, (file,)), {file: pa.string(), **table.types}))
+        return kept
+
+    def asides(self, table: Table) -> list[Table]:
+        if self.on_bad != "KEEP ASIDE":
+            return []
+        return [Table(f"{table.name}{BAD}", BAD_FIELDS, clustered=("file",), aside_of=table.name)]
+
+    def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
+        from viewlet.source.take_files import reading_status
+
+        return {"kind": self.kind, "path": self.path, **reading_status(snapshot, table)}
+
+    def document(self) -> dict[str, Any]:
+        return {"path": self.path, "format": self.format, "options": dict(self.options), "on_bad": self.on_bad}
+
+    @property
+    def statement(self) -> str:
+        given = ", ".join(f"{name} = {_quoted(value)}" for name, value in self.options)
+        options = f" OPTIONS ({given})" if given else ""
+        return f"FROM FOLDER {_quoted(self.path)} FORMAT {self.format.upper()}{options} ON BAD RECORD {self.on_bad}"
+
+
+def position_bag(table: Table) -> str:
+    return f"{table.name}.files"
+
+
+def rows_bag(table: Table) -> str:
+    return f"{table.name}.file_rows"
+
+
+def file_column(table: Table) -> str:
+    return free_name("_file", table.names)
+
+
+def folder(
+    path: str | Path,
+    format: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    on_bad_record: str = "FAIL EPOCH",
+) -> Folder:
+    """A folder of files, for `db.create_table(…, source=…)`; `options` are those that Spark has for the format.
+
+    `on_bad_record`: "FAIL EPOCH", "DROP ROW", "KEEP ASIDE" (in a table of its own), or "READ NULLS" (as Spark does).
+    """
+    known = next((f for f in get_args(Format) if f == arguments.text("the format of a folder", format).lower()), None)
+    if known is None:
+        raise SqlError(f"folders hold no {format} files", hint=f"there are: {', '.join(get_args(Format))}")
+    action = next((a for a in get_args(OnBad) if a == on_bad_record.upper()), None)
+    if action is None:
+        raise SqlError(f"{on_bad_record!r} says not what becomes of bad records", hint=", ".join(get_args(OnBad)))
+    given = {name.lower(): _text(value) for name, value in arguments.mapping("the options", options).items()}
+    for name in given:
+        if name not in _OPTIONS[known]:
+            raise SqlError(f"a folder of {known} files has no option {name}", hint=", ".join(sorted(_OPTIONS[known])))
+    return Folder(str(Path(path).absolute()), known, tuple(sorted(given.items())), action)
+
+
+def read(document: Mapping[str, Any]) -> Folder:
+    """The folder that a document describes."""
+    options = tuple(sorted(document["options"].items()))
+    return Folder(document["path"], document["format"], options, document["on_bad"])
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

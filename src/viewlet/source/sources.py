@@ -1,0 +1,72 @@
+"""Where a table's rows come from, if not from users: the seam that folders, and whatever else feeds tables, plug into.
+
+The law: what was read and how far reading has come are one commit, so every record is taken in exactly once,
+whatever is interrupted where. A kind of source is a frozen dataclass that derives from `Source`, with a line in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from viewlet.errors import StoreError
+from viewlet.store import Layout, Snapshot
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.tables import Table
+    from viewlet.warehouse.warehouse import Warehouse
+
+Bag = tuple[str, Layout, dict[str, pa.DataType]]
+
+KINDS: dict[str, str] = {"folder": "viewlet.source.folder:read"}
+"""How the documents of each kind are read: where the function is found when the first is needed."""
+
+
+class Source(ABC):
+    """What feeds a table; nothing else changes it."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
+        """Take in what is new, epoch by epoch; the numbers of the epochs."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """All that makes it again in another process, as JSON."""
+
+    def bags(self, table: Table) -> list[Bag]:
+        """What it keeps beside the table: how far it has come."""
+        return []
+
+    def asides(self, table: Table) -> list[Table]:
+        """The tables of what it could not take in."""
+        return []
+
+    def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
+        """How far reading has come, as plain values."""
+        return {"kind": self.kind}
+
+    @property
+    def statement(self) -> str | None:
+        """What CREATE TABLE says of it, if it can be said there."""
+        return None
+
+
+def source_document(source: Source | None) -> dict[str, Any] | None:
+    return None if source is None else {"kind": source.kind, **source.document()}
+
+
+def read_source(document: Mapping[str, Any] | None) -> Source | None:
+    """The source that a document describes."""
+    if document is None:
+        return None
+    if document["kind"] not in KINDS:
+        raise StoreError(f"a {document['kind']} feeds a table, and is not known here", hint="use a newer Viewlet")
+    module, _, function = KINDS[document["kind"]].partition(":")
+    read: Callable[[Mapping[str, Any]], Source] = getattr(import_module(module), function)
+    return read(document)

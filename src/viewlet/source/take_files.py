@@ -1,0 +1,176 @@
+"""Taking in what has become of a folder: each portion of changed files is one epoch, with the position in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import truth_of
+from viewlet.columns.hash import hash_rows
+from viewlet.columns.rows import Rows
+from viewlet.errors import RejectedEpoch
+from viewlet.formatting import plural
+from viewlet.source.folder import (
+    BAD_FIELDS,
+    POSITION_LAYOUT,
+    POSITION_TYPES,
+    Folder,
+    file_column,
+    position_bag,
+    rows_bag,
+)
+from viewlet.source.listing import FileChange, FileState, batches, find_changes, wait_until_settled
+from viewlet.source.read_files import FileRows, file_rows, read_files
+from viewlet.store import Snapshot, Transaction
+from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
+from viewlet.warehouse.blame import blaming_changes
+from viewlet.warehouse.tables import Table, TableChanges
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def take_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iterator[int]:
+    """Commit what is new, replaced and gone in a folder; the numbers of the epochs."""
+    changes = find_changes(folder, known_files(warehouse.store.snapshot(), table), only_new=table.append_only)
+    for batch in batches(changes):
+        wait_until_settled(batch)
+        if (number := _Portion(warehouse, table, folder, batch).commit()) is not None:
+            yield number
+
+
+def known_files(snapshot: Snapshot, table: Table) -> dict[str, FileState]:
+    """What was read so far."""
+    rows = snapshot.contents(position_bag(table)).consolidated()
+    columns = (rows[name].to_pylist() for name in ("file", "size", "changed", "inode"))
+    return {file: FileState(*state) for file, *state in zip(*columns, strict=True)}
+
+
+@dataclass
+class _Portion:
+    """Some files that changed, on their way into a table."""
+
+    warehouse: Warehouse
+    table: Table
+    folder: Folder
+    files: list[FileChange]
+
+    def commit(self) -> int | None:
+        """Take the files in; the number of the epoch, or None if none of them stayed as it was meanwhile."""
+        began = time.time()
+        read = read_files(self.warehouse.sessions, self.table, self.folder, self.files)
+        gone = {c.file for c in self.files if c.now is None}
+        if not read and not gone:
+            return None
+        self._refuse_bad(read)
+        old = sorted(gone | {f.file for f in read})
+        snapshot = self.warehouse.store.snapshot()
+        changes = table_changes(self.table, snapshot, self.warehouse.sessions)
+        by_file = self._apply(
+            changes, self._rows_of(snapshot, rows_bag(self.table), file_column(self.table), old), read
+        )
+        deltas = [*deltas_of([changes]), *self._bad_changes(snapshot, old, read)]
+        position = Rows.concat(
+            [self._rows_of(snapshot, position_bag(self.table), "file", old).negated(), _position(read)]
+        )
+
+        def advance(transaction: Transaction) -> Mapping[str, Any]:
+            transaction.append(position_bag(self.table), position, POSITION_LAYOUT)
+            if by_file is not None:
+                bag = rows_bag(self.table)
+                transaction.append(bag, by_file, transaction.contents(bag).layout)
+            return {"source": self._record(read, len(gone), began)}
+
+        with blaming_changes(self.warehouse, deltas):
+            return commit_epoch(self.warehouse, deltas, advance)
+
+    def _rows_of(self, snapshot: Snapshot, bag: str, column: str, files: list[str]) -> Rows:
+        """What is kept of some files in a bag by file; nothing where there is no such bag."""
+        if not snapshot.has(bag):
+            return Rows.empty({column: pa.string(), **self.table.types})
+        names = pa.array(files, pa.string())
+        _, rows = snapshot.contents(bag).lookup((column,), hash_rows([names], len(names)))
+        return rows.filter(truth_of(pc.is_in(rows[column], names))).consolidate()
+
+    def _apply(self, changes: TableChanges, old: Rows, read: list[FileRows]) -> Rows | None:
+        """Change the table by what differs between old and new rows; what changes of its rows by file, if these are kept."""
+        column = file_column(self.table)
+        new = [file_rows(column, file) for file in read]
+        net = Rows.concat([old.negated(), *(rows.select(old.names) for rows in new)]).consolidate()
+        gone, come = (net.filter(mask) for mask in (net.weights < 0, net.weights > 0))
+        if len(gone):
+            changes.delete(gone.negated().expanded().select(self.table.names))
+        come = come.expanded()
+        come = come.filter(changes.admit(come.select(self.table.names)))
+        if len(come):
+            changes.put(come.select(self.table.names))
+        return None if self.table.append_only else Rows.concat([gone, come])
+
+    def _bad_changes(self, snapshot: Snapshot, old: list[str], read: list[FileRows]) -> list[tuple[TableChanges, Rows]]:
+        """How the table of bad records changes, if there is one."""
+        made = []
+        for aside in self.folder.asides(self.table):
+            assert aside.index is not None
+            before = self._rows_of(snapshot, aside.index, "file", old)
+            rows = [(f.file, bad.line, bad.reason, bad.text) for f in read for bad in f.bad]
+            columns = list(zip(*rows, strict=True)) or [()] * len(BAD_FIELDS)
+            after = Rows(
+                {f.name: pa.array(c, aside.types[f.name]) for f, c in zip(BAD_FIELDS, columns, strict=True)},
+                np.ones(len(rows), dtype=np.int64),
+            )
+            delta = Rows.concat([before.select(aside.names).negated(), after]).consolidate()
+            made += [(TableChanges(aside, None), delta)] if len(delta) else []
+        return made
+
+    def _refuse_bad(self, read: list[FileRows]) -> None:
+        if self.folder.on_bad != "FAIL EPOCH":
+            return
+        for file in read:
+            for bad in file.bad:
+                line = "" if bad.line is None else f", line {bad.line}"
+                raise RejectedEpoch(
+                    f"table {self.table.name}: {Path(self.folder.path) / file.file}{line}: {bad.reason}",
+                    hint="mend the file, or let bad records be dropped or kept aside: ON BAD RECORD KEEP ASIDE",
+                )
+
+    def _record(self, read: list[FileRows], gone: int, began: float) -> dict[str, Any]:
+        """What the epoch's record says of the reading; the lag is the time since the oldest change that it takes in."""
+        now = time.time()
+        oldest = min((f.state.changed / 1e9 for f in read), default=began)
+        return {
+            "table": self.table.name,
+            "files": len(read),
+            "gone": gone,
+            "bad": sum(len(f.bad) for f in read),
+            "read_ms": round((now - began) * 1e3, 3),
+            "lag": round(max(0.0, now - oldest), 3),
+        }
+
+
+def _position(read: list[FileRows]) -> Rows:
+    """What is to be known of files that were read."""
+    rows = [(f.file, f.state.size, f.state.changed, f.state.inode, f.rows.num_rows, len(f.bad)) for f in read]
+    columns = list(zip(*rows, strict=True)) or [()] * len(POSITION_TYPES)
+    arrays = {name: pa.array(c, t) for (name, t), c in zip(POSITION_TYPES.items(), columns, strict=True)}
+    return Rows(arrays, np.ones(len(rows), dtype=np.int64))
+
+
+def reading_status(snapshot: Snapshot, table: Table) -> dict[str, int]:
+    """How much was read: files, their rows, and records that could not be read."""
+    known = snapshot.contents(position_bag(table)).consolidated()
+    totals = {name: pc.sum(known[name]).as_py() or 0 for name in ("rows", "bad")}
+    return {"files": len(known), **totals}
+
+
+def shown_reading(record: Mapping[str, Any]) -> str:
+    """What an epoch read, for people."""
+    parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
+    parts += [plural(record["bad"], "bad record")] if record["bad"] else []
+    return f"{', '.join(parts)}, {record['lag']:.1f} s behind"
