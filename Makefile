@@ -100,8 +100,9 @@ bench-orderbook: $(READY) ## measure the six order-book queries beside first-ord
 bench-operators: $(READY) ## windows, min and max, distinct counts and other operators that are no sums, at ten million rows
 	$(BIN)/python -m benchmarks.operators --out docs/operators.md
 
-bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, and batches of rows
+bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, batches of rows, durable epochs
 	$(BIN)/python -m benchmarks.matrix
+	$(BIN)/python -m benchmarks.matrix_tables
 
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md
