@@ -241,7 +241,8 @@ def _state(flow: str, made: StageDefinition, where: str) -> StageState | None:
     declared = read_schema(name, made.state.schema, made.state.primary_key)
     _check_columns(f"{where}: its state is routed by", made.state.route_by, declared.fields)
     _check_columns(f"{where}: its state is ordered by", made.state.order_by, declared.fields)
-    table = Table(name, declared.fields, declared.primary_key, clustered=made.state.route_by, flow=flow)
+    clustered = made.state.route_by or (declared.fields[0].name,)  # the index has all rows, and is merged sooner
+    table = Table(name, declared.fields, declared.primary_key, clustered=clustered, flow=flow)
     return StageState(table, made.state.route_by, made.state.order_by, made.state.grouping)
 
 

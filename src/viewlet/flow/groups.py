@@ -21,6 +21,7 @@ from viewlet.flow.graph import Stage, StageInput, StageState
 from viewlet.flow.python_rows import python_rows, types_of
 from viewlet.flow.routing import Routed, route
 from viewlet.plan.types import Field
+from viewlet.store import Contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +69,20 @@ def reads_all(state: StageState) -> bool:
 
 def read_all(state: StageState, bags: Bags) -> Rows:
     """All rows of a state, in the order of their keys."""
-    rows = bags.contents(state.table.name).consolidated().select(state.table.names).expanded()
+    rows = _index(state, bags).consolidated().select(state.table.names).expanded()
     return rows.take(np.lexsort(_by_contents(rows, state.route_by, state.table.fields)))
 
 
 def look_up(state: StageState, hashes: Hashes, bags: Bags) -> Rows:
     """The rows of a state whose keys have some hashes."""
-    assert state.table.index is not None
-    _, found = bags.contents(state.table.index).lookup(state.route_by, hashes)
+    _, found = _index(state, bags).lookup(state.route_by, hashes)
     return found.select(state.table.names).consolidate().expanded()
+
+
+def _index(state: StageState, bags: Bags) -> Contents:
+    """The rows of a state by their keys."""
+    assert state.table.index is not None
+    return bags.contents(state.table.index)
 
 
 def route_all(stage: Stage, read: Mapping[str, Rows], visited: Rows | None) -> Groups:
