@@ -25,7 +25,7 @@ from workloads.flows.crawl import crawl, crawl_queue
 from workloads.flows.cube import DAYS, HOURS, data_cube
 
 import viewlet
-from benchmarks.flow_spark import CrawlOnSpark
+from benchmarks.flow_spark import CrawlOnSpark, count_with_state
 from benchmarks.measure import grid, say, timed
 from viewlet import flow
 
@@ -101,6 +101,7 @@ def count_all(keys: pa.Table, inputs: dict[str, pa.Table], state: pa.Table) -> d
     return {"state": pa.table({"key": keys["key"], "n": counts})}
 
 
+_FEW = 3_000
 BYTEWAX = """
 import random, sys, time
 import bytewax.operators as op
@@ -120,7 +121,7 @@ print(len(rows) / (time.perf_counter() - started))
 """
 
 
-def counter_figures(events: int, keys: int, increments: int, bytewax: str | None) -> str:
+def counter_figures(events: int, keys: int, increments: int, bytewax: str | None, *, spark: bool) -> str:
     """Events a second, durably counted by key."""
     rng = random.Random(1)
     names = [f"k{rng.randrange(keys)}" for _ in range(events)]
@@ -139,6 +140,11 @@ def counter_figures(events: int, keys: int, increments: int, bytewax: str | None
         command = [bytewax, "-c", BYTEWAX, str(events), str(keys)]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         rows.append(["Bytewax, in memory", f"{float(told):,.0f}"])
+    if spark:
+        say("counter: applyInPandasWithState")
+        few = names[:_FEW]  # it takes a minute for these
+        took = count_with_state(few, increments)
+        rows.append([f"Spark's applyInPandasWithState, {len(few):,} events", f"{len(few) / took * 1e3:,.0f}"])
     return grid(["a counter for each key", "events a second"], rows)
 
 
@@ -190,7 +196,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=40, help="runs of the data cube")
-    parser.add_argument("--spark", action="store_true", help="with PySpark beside the crawl queue")
+    parser.add_argument("--spark", action="store_true", help="with PySpark beside the crawl queue and the counter")
     parser.add_argument("--bytewax", metavar="PYTHON", help="a Python that has Bytewax")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(argv)
@@ -198,7 +204,7 @@ def main(argv: list[str] | None = None) -> None:
     increments = [crawl(rng, given.pages, given.sites, 10) for _ in range(given.increments)]
     parts = [
         crawl_figures(increments, spark=given.spark),
-        counter_figures(given.events, given.keys, 3, given.bytewax),
+        counter_figures(given.events, given.keys, 3, given.bytewax, spark=given.spark),
         cube_figures(given.runs, given.runs),
     ]
     text = "\n\n".join(parts) + "\n"

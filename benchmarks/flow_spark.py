@@ -60,3 +60,35 @@ def _added(counts: DataFrame, links: DataFrame, by: str) -> DataFrame:
 def _kept(frame: Any) -> Any:
     """Computed now, without the plan that it came from."""
     return frame.localCheckpoint(eager=True)
+
+
+def count_with_state(names: list[str], increments: int) -> float:
+    """The milliseconds that Spark takes to count keys with `applyInPandasWithState`, a file for each micro-batch."""
+    import tempfile
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    size = len(names) // increments
+    with tempfile.TemporaryDirectory() as folder:
+        for at in range(increments):
+            pq.write_table(pa.table({"key": names[at * size : (at + 1) * size]}), f"{folder}/{at}.parquet")
+        events = spark.readStream.schema("key STRING").option("maxFilesPerTrigger", 1).parquet(folder)
+        counts = events.groupBy("key").applyInPandasWithState(
+            _add_to_state, "key STRING, n BIGINT", "n BIGINT", "update", "NoTimeout"
+        )
+        started = counts.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
+        took = timed(lambda: started.start().awaitTermination())
+    spark.stop()
+    return took
+
+
+def _add_to_state(key: Any, frames: Any, state: Any) -> Any:
+    import pandas as pd
+
+    n = sum(len(frame) for frame in frames) + (state.get[0] if state.exists else 0)
+    state.update((n,))
+    yield pd.DataFrame({"key": [key[0]], "n": [n]})

@@ -31,6 +31,8 @@ def db(tmp_path: Path) -> Iterator[viewlet.Database]:
         db.create_table("sales", "id BIGINT, one INT, price DOUBLE, units DOUBLE", primary_key="id")
         db.insert("sales", [(i, 1, float(i), 3.0 * i + (-1) ** i) for i in range(6)])
         db.create_table("loose", "id BIGINT, v DOUBLE, day DATE, t TIMESTAMP, x DOUBLE, ok BOOLEAN, d DECIMAL(6,2)")
+        db.create_table("named", "k STRING, a DOUBLE, b DOUBLE", primary_key="k", rows=[("a", 0, 0.5), ("b", 1, 0)])
+        db.create_table("vectors", "i INT, entries ARRAY<FLOAT>", primary_key="i")
         db.create_table("other", "id BIGINT, v DOUBLE", primary_key="id", rows=[(1, 2.0), (2, 3.0)])
         yield db
 
@@ -220,6 +222,7 @@ def test_forms_of_results(db: viewlet.Database) -> None:
     plain = matrix.program(lambda A: {"product": A.T @ A, "total": np.sum(A)}, A=("n", 2))
     db.create_matrix("plain", plain, A=a)
     db.create_matrix("total", plain, A=a, outputs="total", dtype="float32")
+    db.create_matrix("short", PRODUCT, A=a, wide=True, dtype=np.float32)
     data = np.array([row[2:] for row in db.table("sales").rows()])
     gram = data.T @ data
     assert db.table("long").columns == ["m_row", "m_column", "product"]
@@ -228,7 +231,49 @@ def test_forms_of_results(db: viewlet.Database) -> None:
     assert sorted(db.table("plain").rows())[1] == (0, 1, gram[0, 1], data.sum())
     assert db.table("total").rows() == [(pytest.approx(data.sum(), rel=1e-6),)]
     assert (db.matrix("total")["product"] == gram.astype(np.float32)).all()
+    assert sorted(db.table("short").rows()) == [("price", *gram[0]), ("units", *gram[1])], "whole numbers, exactly"
     assert db.matrix("long").labels("m") == ["price", "units"]
+    db.close()
+    with viewlet.connect(db.path) as again:
+        again.insert("sales", [(10, 1, 2.0, 4.0)])
+        assert again.check().num_rows == 0
+
+
+def test_a_square_matrix_in_wide_form_has_a_row_for_each_column(db: viewlet.Database) -> None:
+    db.create_matrix("power", POWER, A=Wide("named", ["a", "b"], row="k"), wide=True, options=INCREMENTAL)
+    db.upsert("named", [("a", 0.25, 0.5)])
+    found = {row[0]: row[1:] for row in db.table("power").rows()}
+    np.testing.assert_allclose([found["a"], found["b"]], np.linalg.matrix_power([[0.25, 0.5], [1.0, 0.0]], 4))
+    with pytest.raises(RejectedEpoch, match="named has no row for k = 'b', and A needs it"):
+        db.delete("named", [("b",)])
+    with pytest.raises(RejectedEpoch, match="named has a row for k = 'c', which is no row of A"):
+        db.insert("named", [("c", 1.0, 2.0)])
+    assert db.check("power").num_rows == 0
+
+
+def test_a_row_may_be_an_array(db: viewlet.Database) -> None:
+    n = 12
+    A = RANDOM.normal(size=(n, n)).astype(np.float32) / 4
+    db.insert("vectors", [(i, A[i].tolist()) for i in range(n)])
+    program = matrix.program(models.power(4), A=(n, n))
+    db.create_matrix("power", program, A=Wide("vectors", "entries", row="i"), options=INCREMENTAL)
+    A[3] = A[5]
+    db.upsert("vectors", [(3, A[3].tolist())])
+    wanted = np.linalg.matrix_power(A.astype(np.float64), 4)
+    found = {row[:2]: row[2] for row in db.table("power").rows()}
+    np.testing.assert_allclose([[found[i, j] for j in range(n)] for i in range(n)], wanted, rtol=1e-9)
+    for entries, said in (
+        ([1.0] * 3, "vectors.entries is 3 values where i = 4, and 12 are due"),
+        (None, "vectors.entries is NULL where i = 4, and 12 are due"),
+        ([None] * n, r"vectors.entries is \[None, .* where i = 4"),
+        ([float("nan")] * n, r"vectors.entries is \[nan, .* where i = 4"),
+    ):
+        with pytest.raises(RejectedEpoch, match=said):
+            db.upsert("vectors", [(4, entries)])
+    db.close()
+    with viewlet.connect(db.path) as again:
+        again.upsert("vectors", [(5, A[0].tolist())])
+        assert again.check("power").num_rows == 0
 
 
 def test_arrays_that_are_handed_in_stay(db: viewlet.Database) -> None:
@@ -262,7 +307,14 @@ def test_arrays_that_are_handed_in_stay(db: viewlet.Database) -> None:
             ShapeError,
             "n has labels of type bigint by A, and 1 labels",
         ),
-        (POWER, {"A": np.eye(2)}, {}, ShapeError, "nothing says how many n there are"),
+        (POWER, {"A": np.eye(2)}, {}, ShapeError, "A is an array that stays, and n is no size that does"),
+        (
+            POWER,
+            {"A": Wide("named", ["a"], row="k")},
+            {},
+            RejectedEpoch,
+            "named has a row for k = 'b', which is no row",
+        ),
         (PRODUCT, {"A": Wide("sales", ["one"], row="id"), "B": 1}, {}, UnknownName, "has no input B"),
         (PRODUCT, {"A": 7}, {}, WrongArgument, "A is 7, a int"),
         (models.ols, {}, {}, WrongArgument, "the program of m is"),
@@ -298,11 +350,18 @@ def test_arrays_that_are_handed_in_stay(db: viewlet.Database) -> None:
             "two columns of the table would be called n",
         ),
         (
-            matrix.program(lambda A: A, A=(6, 2)),
-            {"A": Wide("sales", ["one", "price"], row="id")},
+            matrix.program(lambda A: A, A=("n", "m")),
+            {"A": Wide("vectors", "entries", row="i")},
             {},
             ShapeError,
-            "rows of a table come and go",
+            "A has rows from an array, whose entries m cannot name",
+        ),
+        (
+            matrix.program(lambda A: A, A=(6, 2)),
+            {"A": Wide("named", ["a", "b"], row="k")},
+            {},
+            ShapeError,
+            "6 has 6 labels, .* by the program, and labels of type string by A",
         ),
     ],
 )

@@ -425,7 +425,7 @@ def test_a_signal_can_be_replaced_dropped_and_explained(db: viewlet.Database) ->
     db.insert("readings", [(1, 1000, 1.0)])
     text = db.explain("out")
     assert text.splitlines()[0].startswith("signal out → sensor, at, v ")
-    assert "iir of 1 sections, missing restart" in text
+    assert "iir of 1 section, missing restart" in text
     assert told == ["out: 100 readings"]
     for part in ("numbers every", "changes below 1e-12", "1 group"):
         assert part in text
@@ -446,3 +446,42 @@ def test_the_examples_run(spark: Any, capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "noise: 0.30 before, 0.06 after\n" in shown
     assert "the late piece of 500 samples changed 1,280 of 8,704\n" in shown
+
+
+def test_readings_that_hold_for_a_while(tmp_path: Path) -> None:
+    """Intervals come late, change and go; beats within them are samples, others are not."""
+    random = np.random.default_rng(11)
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table(
+            "states", "machine INT, since BIGINT, until BIGINT, load DOUBLE", primary_key=("machine", "since")
+        )
+        held = db.signal("states", by="machine", time="since", until="until", value="load")
+        db.create_signal("load", held.sample(5, offset=2))
+        db.create_signal("mean", held.sample(5, offset=2).moving("mean", 3))
+        slots: dict[tuple[int, int], tuple[int, int, float]] = {}
+        for _ in range(12):
+            for _ in range(6):  # a slot of 40 ticks has one interval, at most
+                slot = (int(random.integers(2)), int(random.integers(20)))
+                start = slot[1] * 40 + int(random.integers(0, 20))
+                old = slots.pop(slot, None)
+                if old is not None:
+                    db.delete("states", [{"machine": slot[0], "since": old[0]}])
+                if random.random() < 0.8:
+                    slots[slot] = (start, start + int(random.integers(1, 20)), float(random.normal()))
+                    db.insert("states", [(slot[0], *slots[slot])])
+            wanted = {
+                (machine, t): x for (machine, _), (a, b, x) in slots.items() for t in range(a, b) if (t - 2) % 5 == 0
+            }
+            assert result(db, "load") == wanted
+            means = {at: [wanted.get((at[0], at[1] - 5 * i)) for i in range(3)] for at in wanted}
+            complete = {at: np.mean([x for x in xs if x is not None]) for at, xs in means.items() if None not in xs}
+            assert result(db, "mean") == {at: pytest.approx(x) for at, x in complete.items()}
+        assert db.check().num_rows == 0
+        with pytest.raises(viewlet.RejectedEpoch, match=r"overlap.*machine = 9 at 6"):
+            db.insert("states", [(9, 3, 8, 1.0), (9, 6, 12, 1.0)])
+        with pytest.raises(viewlet.UnsupportedQuery, match="sampled first"):
+            held.scale(2.0)
+        with pytest.raises(viewlet.UnsupportedQuery, match="sampled first"):
+            db.create_signal("raw", held)
+        with pytest.raises(viewlet.WrongArgument, match="not interpolated"):
+            held.sample(5, "linear")

@@ -7,7 +7,7 @@ pieces of consecutive chunks. A chunk that no connector refers to is deleted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from viewlet.flow.framing import Frame
@@ -26,6 +26,14 @@ class Increment:
     is_read: bool = False
     """Whether a run has read it already, and left it."""
 
+    def to_json(self) -> list[Any]:
+        return [self.key, self.pieces, self.is_read]
+
+    @staticmethod
+    def from_json(document: list[Any]) -> Increment:
+        key, pieces, is_read = document
+        return Increment(key, [(chunk, start, stop) for chunk, start, stop in pieces], is_read)
+
 
 @dataclass(slots=True)
 class Connector:
@@ -35,6 +43,8 @@ class Connector:
     growing: Increment | None = None
     """The increment whose framing key may come again."""
     framing_state: Any = None
+    removed: int = 0
+    """How many increments have left the queue."""
 
     def add(self, chunk: int, frames: Iterable[Frame]) -> None:
         """Take in the frames of a chunk."""
@@ -52,6 +62,11 @@ class Connector:
         self.complete.append(self.growing)
         self.growing = None
 
+    def remove(self, count: int = 1) -> None:
+        """Take the first increments out of the queue."""
+        del self.complete[:count]
+        self.removed += count
+
     @property
     def waiting(self) -> Waiting:
         return Waiting(self.complete[0].key if self.complete else None, len(self.complete))
@@ -64,20 +79,3 @@ class Connector:
         """The chunks that it refers to."""
         increments = [*self.complete, *([self.growing] if self.growing is not None else [])]
         return {chunk for increment in increments for chunk, _, _ in increment.pieces}
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(document: dict[str, Any]) -> Connector:
-        growing = document["growing"]
-        return Connector(
-            [_increment(d) for d in document["complete"]],
-            None if growing is None else _increment(growing),
-            document["framing_state"],
-        )
-
-
-def _increment(document: dict[str, Any]) -> Increment:
-    pieces = [(chunk, start, stop) for chunk, start, stop in document["pieces"]]
-    return Increment(document["key"], pieces, document["is_read"])

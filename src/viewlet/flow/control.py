@@ -1,6 +1,7 @@
 """What a flow knows between its runs: cursors, queues, run counts, the states of framing and runnable functions.
 
-It is a bag of small documents, one for each stage and flow; a run commits those that it changed, with its outputs.
+It is a bag of small documents, one for each stage, flow and increment; a run commits those that it changed, with its
+outputs. So a run costs the same, however many increments wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError
-from viewlet.flow.connector import Connector
+from viewlet.flow.connector import Connector, Increment
 from viewlet.flow.graph import Graph
 from viewlet.store import Contents, Layout, Transaction
 
@@ -67,10 +68,10 @@ class Control:
     cursors: dict[str, int | None] = field(default_factory=dict)
     """The epoch up to which the changes of each source were read; None before the first."""
     stages: dict[str, StageControl] = field(default_factory=dict)
-    chunks: dict[str, list[int]] = field(default_factory=dict)
-    """The chunks of each flow that are stored."""
     written: dict[str, int] = field(default_factory=dict)
     """How many chunks each flow has had."""
+    held: dict[str, set[int]] = field(default_factory=dict)
+    """The chunks of each flow that are stored."""
     stored: dict[str, str] = field(default_factory=dict)
     """The documents as they were read or committed last."""
 
@@ -89,22 +90,42 @@ class Control:
             known = self.stages[name].connectors
             self.stages[name].connectors = {i.flow: known.get(i.flow, Connector()) for i in stage.inputs}
 
-    def forget_removed(self, graph: Graph, transaction: Transaction) -> None:
-        """Drop the chunks that all consumers have removed."""
-        for flow, numbers in self.chunks.items():
-            needed = {n for s in graph.consumers(flow) for n in self.stages[s.name].connectors[flow].chunks()}
-            for number in (n for n in numbers if n not in needed):
-                transaction.drop(chunk_bag(graph.name, flow, number))
-            self.chunks[flow] = [n for n in numbers if n in needed]
+    def new_chunk(self, flow: str) -> int:
+        """The number of a chunk that is about to be written."""
+        number = self.written.get(flow, 0)
+        self.written[flow] = number + 1
+        self.held.setdefault(flow, set()).add(number)
+        return number
+
+    def referenced(self) -> dict[str, set[int]]:
+        """The chunks of each flow that some consumer has yet to remove."""
+        found: dict[str, set[int]] = {}
+        for stage in self.stages.values():
+            for flow, connector in stage.connectors.items():
+                if chunks := connector.chunks():
+                    found.setdefault(flow, set()).update(chunks)
+        return found
+
+    def forget_removed(self, name: str, transaction: Transaction) -> None:
+        """Drop the chunks of a flow that all consumers have removed."""
+        needed = self.referenced()
+        for flow, numbers in self.held.items():
+            for number in numbers - needed.get(flow, set()):
+                transaction.drop(chunk_bag(name, flow, number))
+        self.held = needed
 
     def documents(self) -> dict[str, str]:
         """What is stored, by part."""
         parts: dict[str, Any] = {"schedule": [self.turn, self.cursors]}
+        parts |= {f"flow/{flow}": count for flow, count in self.written.items()}
         for name, stage in self.stages.items():
-            connectors = {flow: c.to_json() for flow, c in stage.connectors.items()}
-            parts[f"stage/{name}"] = [stage.runs, stage.since, connectors, stage.runnable_state]
-        for flow, count in self.written.items():
-            parts[f"flow/{flow}"] = [count, self.chunks.get(flow, [])]
+            queues = {}
+            for flow, queue in stage.connectors.items():
+                growing = None if queue.growing is None else queue.growing.to_json()
+                queues[flow] = [queue.removed, growing, queue.framing_state]
+                numbered = enumerate(queue.complete, queue.removed)
+                parts |= {f"increment/{name}/{flow}/{number}": i.to_json() for number, i in numbered}
+            parts[f"stage/{name}"] = [stage.runs, stage.since, queues, stage.runnable_state]
         return {part: json.dumps(document) for part, document in parts.items()}
 
     def save(self, flow: str, transaction: Transaction) -> None:
@@ -123,18 +144,29 @@ class Control:
         rows = bags.contents(control_bag(flow)).consolidated()
         made = Control()
         made.stored = dict(zip(rows["part"].to_pylist(), rows["document"].to_pylist(), strict=True))
-        for part, document in sorted(made.stored.items()):
-            made._read(part, json.loads(document))
+        increments = []
+        for part, text in made.stored.items():
+            kind, _, name = part.partition("/")
+            if kind == "increment":
+                stage, queue, number = name.split("/")
+                increments.append((stage, queue, int(number), json.loads(text)))
+            else:
+                made._read(kind, name, json.loads(text))
+        for stage, queue, _, document in sorted(increments, key=lambda i: i[:3]):
+            made.stages[stage].connectors[queue].complete.append(Increment.from_json(document))
+        made.held = made.referenced()
         return made
 
-    def _read(self, part: str, document: Any) -> None:
-        kind, _, name = part.partition("/")
+    def _read(self, kind: str, name: str, document: Any) -> None:
         match kind:
             case "schedule":
                 self.turn, self.cursors = document
-            case "stage":
-                runs, since, connectors, remembered = document
-                read = {flow: Connector.from_json(d) for flow, d in connectors.items()}
-                self.stages[name] = StageControl(runs, since, read, remembered)
             case "flow":
-                self.written[name], self.chunks[name] = document
+                self.written[name] = document
+            case "stage":
+                runs, since, queues, remembered = document
+                connectors = {
+                    flow: Connector([], None if growing is None else Increment.from_json(growing), state, removed)
+                    for flow, (removed, growing, state) in queues.items()
+                }
+                self.stages[name] = StageControl(runs, since, connectors, remembered)

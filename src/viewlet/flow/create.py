@@ -95,14 +95,14 @@ def _taken_over(warehouse: Warehouse, transaction: Transaction, old: Graph, grap
     """The cursors and queues of a flow, for the one that takes its place."""
     control = Control.load(graph.name, warehouse.store.snapshot())
     before, now = _columns(old), _columns(graph)
-    for flow, numbers in control.chunks.items():
-        if numbers and flow in now and now[flow] != before[flow]:
+    for flow in control.held:
+        if flow in now and now[flow] != before[flow]:
             raise FlowError(
                 f"rows of {flow} wait to be read in flow {graph.name}, and it would have other columns",
                 hint="run the flow first, or give what it writes another name",
             )
     control.fit(graph)
-    control.forget_removed(graph, transaction)
+    control.forget_removed(graph.name, transaction)
     return control
 
 
@@ -136,7 +136,7 @@ def drop_flow(warehouse: Warehouse, name: str) -> None:
         for table in tables:
             _refuse_read(warehouse, table.name, {known, *document["views"]})
             _drop_table(transaction, table)
-        for flow, numbers in control.chunks.items():
+        for flow, numbers in control.held.items():
             for number in numbers:
                 transaction.drop(chunk_bag(known, flow, number))
         transaction.drop(control_bag(known))

@@ -68,9 +68,7 @@ class Effects:
 
     def _enqueue(self, flow: str, rows: Rows, fields: Fields, key: int) -> None:
         control = self._control
-        number = control.written.get(flow, 0)
-        control.written[flow] = number + 1
-        control.chunks.setdefault(flow, []).append(number)
+        number = control.new_chunk(flow)
         position, layout = _chunk_layout(fields)
         placed = rows.select([f.name for f in fields]).with_columns({position: pa.array(np.arange(len(rows)))})
         self._chunks.append((chunk_bag(self._graph.name, flow, number), placed, layout))
@@ -88,7 +86,7 @@ class Effects:
         def also(transaction: Transaction) -> dict[str, Any]:
             for bag, rows, layout in self._chunks:
                 transaction.append(bag, rows, layout)
-            self._control.forget_removed(self._graph, transaction)
+            self._control.forget_removed(self._graph.name, transaction)
             self._control.save(self._graph.name, transaction)
             ms = round((time.perf_counter() - started) * 1e3, 3)
             return {**record, "kind": "flow", "name": self._graph.name, "written": self.rows, "ms": ms}
@@ -127,11 +125,11 @@ def read_pieces(graph: str, stage: Stage, pieces: Mapping[str, Sequence[Piece]],
 def take_inputs(decision: Decision, control: StageControl) -> None:
     """Mark the increments that a run has read, and remove those that it is done with."""
     for name, count in decision.skip.items():
-        del control.connectors[name].complete[:count]
+        control.connectors[name].remove(count)
     for name in decision.read:
         control.connectors[name].complete[0].is_read = True
     for name in decision.remove:
-        control.connectors[name].complete.pop(0)
+        control.connectors[name].remove()
 
 
 def change_table(changes: TableChanges, rows: Rows) -> None:

@@ -33,7 +33,7 @@ MERGES = ("error", "mean", "sum", "min", "max")
 
 
 def make_source(
-    warehouse: Warehouse, table: str, by: Any, time: str, value: Any, is_complex: bool, merge: str
+    warehouse: Warehouse, table: str, by: Any, time: str, value: Any, is_complex: bool, merge: str, until: str | None
 ) -> Signal:
     """A signal of the rows of a table or view."""
     found = warehouse.catalog.find(arguments.text("the name of a table or view", table))
@@ -43,7 +43,9 @@ def make_source(
         raise WrongArgument(f"value is {shortened(value)}", hint=f"give {wanted}")
     if merge not in MERGES:
         raise WrongArgument(f"merge is {shortened(merge)}", hint=f"one of {', '.join(MERGES)}")
-    return Signal(source_of(found.name, found.fields, keys, arguments.text("time", time), values, is_complex, merge))
+    ends = None if until is None else arguments.text("until", until)
+    named = arguments.text("time", time)
+    return Signal(source_of(found.name, found.fields, keys, named, values, is_complex, merge, ends))
 
 
 def create_signal(
@@ -54,6 +56,8 @@ def create_signal(
         raise WrongArgument(f"{shortened(signal)} is no signal", hint="begin with db.signal(…)")
     if not 0 <= tolerance < 1e-6:
         raise WrongArgument(f"the tolerance is {shortened(tolerance)}", hint="0 or a small part, such as 1e-12")
+    if signal.kind.is_held:
+        raise UnsupportedQuery("readings that hold for a while have to be sampled first", hint="call .sample(period)")
     catalog = warehouse.catalog
     known = catalog.known(name) if replace else None
     if known not in catalog.views:

@@ -170,6 +170,8 @@ def widen(inputs: Inputs, node: Sample, spans: Spans, before: int, after: int) -
 
 def _nearest(node: Sample, edges: Spans, count: int, inputs: Inputs, side: int) -> Ints:
     """The time of the count-th reading before each edge, or just after the count-th one after it."""
+    if not count:
+        return edges.start
     result = np.full(len(edges), side * FOREVER)
     left = np.flatnonzero(np.abs(edges.start) < FOREVER)
     for width in (*(w * node.period for w in _WIDTHS), FOREVER):

@@ -25,11 +25,16 @@ from viewlet.signal.series import Series
 
 def readings(source: Source, columns: Columns, rows: Rows) -> Rows:
     """The rows of a source that are readings, as they are kept, with their weights."""
-    picked = rows.select((*source.by, source.time, *source.values))
+    picked = rows.select(dict.fromkeys((*source.by, source.time, *source.values, *filter(None, [source.until]))))
     times = picked[source.time]
     numbers = [pc.cast(picked[name], pa.float64()) for name in source.values]
     kept = np.logical_and.reduce([valid_mask(times), *(np.isfinite(_doubles(n)) & valid_mask(n) for n in numbers)])
     ticks = values_of(pc.cast(times, pa.int64()), "i8")
+    if source.until is not None:
+        until = picked[source.until]
+        lasts = values_of(pc.cast(until, pa.int64()), "i8") - ticks
+        kept &= valid_mask(until) & (lasts > 0)
+        numbers.append(pa.array(lasts.astype(np.float64)))
     _refuse_far(source, ticks[kept])
     named = [picked[name] for name in source.by]
     stored = [*named, from_numpy(ticks, columns.time_type), *numbers]
@@ -69,6 +74,8 @@ def merged(source: Source, keys: Rows, columns: Columns, rows: Rows, groups: Int
     weights = rows.weights[order]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (np.diff(series.times) != 0) | (np.diff(series.groups) != 0)
+    if source.until is not None:
+        new[1:] &= (np.diff(series.times) >= series.values[:-1, -1]) | (np.diff(series.groups) != 0)
     if new.all() and (weights == 1).all():
         return series
     if source.merge == "error":
@@ -92,8 +99,13 @@ def _refuse(source: Source, keys: Rows, columns: Columns, series: Series, severa
     at = several[0]
     told = {name: keys[name][int(series.groups[at])].as_py() for name in columns.keys}
     time = from_numpy(series.times[at : at + 1], columns.time_type)[0].as_py()
+    where = f"{', '.join(f'{k} = {v!r}' for k, v in told.items())} at {time}"
+    if source.until is not None:
+        raise RejectedEpoch(
+            f"{source.table} has readings that overlap, of {where}", hint="end one before the next begins"
+        )
     raise RejectedEpoch(
-        f"{source.table} has several readings of {', '.join(f'{k} = {v!r}' for k, v in told.items())} at {time}",
+        f"{source.table} has several readings of {where}",
         hint="say how they become one: merge='mean', 'sum', 'min' or 'max'",
     )
 
@@ -106,11 +118,17 @@ def source_of(
     values: tuple[str, ...],
     is_complex: bool,
     merge: str,
+    until: str | None,
 ) -> Source:
     """The source that a user describes, if the table has such columns."""
     known = {f.name.lower(): f for f in fields}
-    found = {name: _column(table, known, name) for name in (*by, time, *values)}
+    found = {name: _column(table, known, name) for name in (*by, time, *values, *filter(None, [until]))}
     clock = _clock(table, found[time])
+    if until is not None and (found[until].type != found[time].type or is_complex or merge != "error"):
+        raise UnsupportedQuery(
+            f"{table}.{until} is {found[until].type}, and {time} {found[time].type}",
+            hint="the two are of one type; the values are real, and not merged",
+        )
     for name in values:
         if not found[name].type.is_numeric:
             raise UnsupportedQuery(f"{table}.{name} is {found[name].type}, and a signal is of numbers")
@@ -120,7 +138,8 @@ def source_of(
                 f"{table}.{name} is {found[name].type}, which cannot be a group's key", hint="cast it"
             )
     names = tuple(tuple(found[name].name for name in part) for part in (by, (time,), values))
-    return Source(table, names[0], names[1][0], clock, names[2], is_complex, merge)  # type: ignore[arg-type]
+    ends = None if until is None else found[until].name
+    return Source(table, names[0], names[1][0], clock, names[2], is_complex, merge, ends)  # type: ignore[arg-type]
 
 
 def _column(table: str, known: Mapping[str, Field], name: str) -> Field:

@@ -20,7 +20,10 @@ def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
         return _on_beat(node, readings)
     segments = readings.segments
     last = np.full(len(readings.times), -FOREVER)
-    last[:-1] = np.where(_bridged(node.policy, readings, segments), readings.times[1:], -FOREVER)
+    if node.policy.kind == "held":
+        last = readings.times + readings.values[:, -1].astype(np.int64)
+    else:
+        last[:-1] = np.where(_bridged(node.policy, readings, segments), readings.times[1:], -FOREVER)
     start = np.maximum(readings.times, np.repeat(spans.start, readings.lengths))
     stop = np.minimum(np.maximum(last, readings.times + 1), np.repeat(spans.stop, readings.lengths))
     first = -((node.offset - start) // node.period)  # the first beat at or after the reading
@@ -33,6 +36,8 @@ def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
 def _values(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values:
     """The value at each time, which is that of the reading at a position, or after it."""
     values = readings.values[at]
+    if policy.kind == "held":
+        return values[:, :-1]
     if policy.kind == "last":
         return values
     since = times - readings.times[at]

@@ -34,6 +34,7 @@ from viewlet.signal.nodes import (
     Transform,
     Where,
     Windows,
+    children,
 )
 
 
@@ -55,12 +56,18 @@ class Kind:
     grid: Grid | None
     policy: Policy | None = None
     """How it is interpolated where another grid is wanted."""
+    is_held: bool = False
+    """Whether the last channel says for how many ticks each sample holds."""
 
 
 @lru_cache(maxsize=4096)
 def kind_of(node: Node) -> Kind:
     """What an operator gives; refused if it cannot take what it reads."""
+    if not isinstance(node, Sample) and any(kind_of(child).is_held for child in children(node)):
+        raise UnsupportedQuery("readings that hold for a while have to be sampled first", hint="call .sample(period)")
     match node:
+        case Source(values=values, until=str(until)):
+            return Kind((*values, until), None, False, None, is_held=True)
         case Source(values=values, is_complex=is_complex):
             return Kind(values[:1] if is_complex else values, None, is_complex, None)
         case Where(of):
@@ -78,7 +85,9 @@ def kind_of(node: Node) -> Kind:
         case Combine(left, right, operator):
             return _combined(kind_of(left), kind_of(right), operator)
         case Sample(of, period, offset, policy):
-            return replace(kind_of(of), grid=_grid(period, offset), policy=policy)
+            kind = kind_of(of)
+            channels = kind.channels[:-1] if kind.is_held else kind.channels
+            return replace(kind, channels=channels, grid=_grid(period, offset), policy=policy, is_held=False)
         case Fir(of, taps):
             kind = _uniform(of, "a filter")
             return replace(kind, is_complex=kind.is_complex or any(isinstance(tap, complex) for tap in taps))

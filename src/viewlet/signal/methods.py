@@ -25,17 +25,19 @@ class SignalMethods:
         by: str | Sequence[str] = (),
         time: str,
         value: str | Sequence[str],
+        until: str | None = None,
         complex: bool = False,
         merge: Literal["error", "mean", "sum", "min", "max"] = "error",
     ) -> Signal:
         """The rows of a table or view as signals: one for each group, of its values in the order of time.
 
         Several columns of values are channels of one signal; with `complex`, two are one complex number. A group has
-        one reading at a time: several are an error, unless `merge` says how they become one.
+        one reading at a time: several are an error, unless `merge` says how they become one. With `until`, a reading holds
+        from its time until that one; those of a group must not overlap.
         """
         from viewlet.signal.create import make_source
 
-        return make_source(self._warehouse, table, by, time, value, complex, merge)
+        return make_source(self._warehouse, table, by, time, value, complex, merge, until)
 
     def create_signal(
         self,

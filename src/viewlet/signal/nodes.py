@@ -24,7 +24,7 @@ Merge = Literal["error", "mean", "sum", "min", "max"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The readings of a table or view: by group, in the order of time."""
+    """The readings of a table or view: by group, in the order of time; with `until`, each holds until then."""
 
     table: str
     by: tuple[str, ...]
@@ -34,6 +34,7 @@ class Source:
     is_complex: bool
     """Whether the two values are the real and the imaginary part of one."""
     merge: Merge
+    until: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,10 @@ class Combine:
 class Policy:
     """How a signal is interpolated between readings, of which `before` and `after` a time are taken into account.
 
-    Readings that are more than `max_gap` ticks apart have nothing between them.
+    Readings that are more than `max_gap` ticks apart have nothing between them. Those that are `held` say so themselves.
     """
 
-    kind: Literal["none", "constant", "last", "step", "linear", "quadratic", "cubic", "user"]
+    kind: Literal["none", "constant", "last", "step", "linear", "quadratic", "cubic", "user", "held"]
     before: int
     after: int
     max_gap: int | None

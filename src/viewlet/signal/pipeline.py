@@ -34,7 +34,7 @@ from viewlet.signal.nodes import (
     sources,
 )
 from viewlet.signal.numbers import coefficients, whole
-from viewlet.signal.policies import Interpolate, policy_of
+from viewlet.signal.policies import HELD, Interpolate, policy_of
 from viewlet.signal.probe import probe_samples
 from viewlet.signal.scans import NEGLIGIBLE, settling
 from viewlet.signal.show import show
@@ -122,17 +122,24 @@ class Signal:
     def sample(
         self,
         period: Duration,
-        interpolate: Interpolate = "linear",
+        interpolate: Interpolate | None = None,
         *,
         offset: Duration | None = None,
         max_gap: Duration | None = None,
         value: float = 0.0,
     ) -> Signal:
-        """A uniform signal: a sample at each offset + k · period that lies between readings."""
+        """A uniform signal: a sample at each offset + k · period that lies between readings, linear unless told.
+
+        Where readings hold for a while, there is a sample wherever one does.
+        """
         length = positive("the period", period, self.clock)
         start = 0 if offset is None else ticks("the offset", offset, self.clock)
         gap = None if max_gap is None else positive("the maximal gap", max_gap, self.clock)
-        return Signal(Sample(self.node, length, start % length, policy_of(interpolate, gap, value)))
+        if self.kind.is_held:
+            if interpolate is not None or max_gap is not None:
+                raise WrongArgument("readings that hold for a while are not interpolated", hint="give the period alone")
+            return Signal(Sample(self.node, length, start % length, HELD))
+        return Signal(Sample(self.node, length, start % length, policy_of(interpolate or "linear", gap, value)))
 
     def upsample(self, times: int, interpolate: Interpolate | None = None) -> Signal:
         """So many times as many samples; those between are interpolated."""

@@ -38,6 +38,10 @@ POINTS = {
 """How many readings before and after a time each takes into account."""
 
 
+HELD = Policy("held", 1, 0, None)
+"""Each reading says until when it holds."""
+
+
 def policy_of(how: Interpolate, max_gap: int | None, value: float) -> Policy:
     """The policy that a user names."""
     if isinstance(how, Interpolation):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from viewlet.formatting import plural
 from viewlet.signal.durations import Clock, show_ticks
 from viewlet.signal.nodes import (
     Apply,
@@ -61,8 +62,9 @@ def lines(
 def show_node(node: Node, clock: Clock) -> str:
     """An operator, without what it reads."""
     match node:
-        case Source(table, by, time, _, values):
-            return f"{table} [{', '.join(by)}] {time} → {', '.join(values)}"
+        case Source(table, by, time, _, values, until=until):
+            held = "" if until is None else f" until {until}"
+            return f"{table} [{', '.join(by)}] {time}{held} → {', '.join(values)}"
         case Where(_, function):
             return f"where {function.name}"
         case Select(_, function, channels):
@@ -81,7 +83,7 @@ def show_node(node: Node, clock: Clock) -> str:
         case Fir(_, taps, ahead, missing):
             return f"fir of {len(taps)} taps{f', {ahead} ahead' if ahead else ''}, missing {missing}"
         case Iir(_, sections, missing):
-            return f"iir of {len(sections)} sections, missing {missing}"
+            return f"iir of {plural(len(sections), 'section')}, missing {missing}"
         case Feedback(_, function, forward, backward):
             return f"filter {function.name} of {forward} inputs and {backward} outputs"
         case Windows(_, size, hop, gaps, steps):

@@ -11,7 +11,7 @@ from viewlet.matrix.sizes import Dim, Shape, show_shape, symbol_of
 from viewlet.matrix.sources import Fixed, Long, Moments, Wide
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.inputs import Input
-from viewlet.matrix.tables.resolve import Schemas, label_column
+from viewlet.matrix.tables.resolve import Schemas, is_array, label_column
 from viewlet.plan.types import BIGINT, INTEGRAL, STRING, Type
 
 
@@ -44,35 +44,50 @@ def axis_kinds(
             kinds[axis] = there if there.fixed is not None or kind.fixed is None else kind
             said.setdefault(axis, given.name)
     for given in inputs:
-        for axis in given.axes:
-            if axis not in kinds:
-                raise ShapeError(f"{given.name} stays as it is, and nothing says how many {axis} there are")
+        _refuse_unsteady(given, kinds)
     return kinds
+
+
+def _refuse_unsteady(given: Input, kinds: Mapping[str, AxisKind]) -> None:
+    """An array that stays has labels that do."""
+    moving = [axis for axis in given.axes if axis not in kinds or kinds[axis].fixed is None]
+    if isinstance(given.source, Fixed) and moving:
+        raise ShapeError(
+            f"{given.name} is an array that stays, and {moving[0]} is no size that does",
+            hint="give the size as a number, or keep the matrix in a table",
+        )
 
 
 def _kinds_of(given: Input, schemas: Schemas) -> tuple[AxisKind | None, AxisKind | None]:
     """What one matrix says of its axes; None where it says nothing."""
     match given.source:
-        case Wide(table, columns, row):
+        case Wide(table, _, row):
             if row is None:
                 raise UnsupportedQuery(
                     f"{given.name}: a wide matrix needs a column that tells its rows apart",
                     hint='Wide(table, columns, row="id"); only sums over all rows can do without',
                 )
-            if given.axes[0].isdigit():
-                raise ShapeError(
-                    f"{given.name} is declared with {given.axes[0]} rows, but rows of a table come and go",
-                    hint='give the size a name: ("n", …)',
-                )
-            fixed = tuple(range(len(columns))) if given.axes[1].isdigit() else tuple(columns)
-            kind = AxisKind(BIGINT if given.axes[1].isdigit() else STRING, fixed)
-            return AxisKind(label_column(table, schemas[table], row).type), kind
+            return AxisKind(label_column(table, schemas[table], row).type), _columns_kind(given, given.source, schemas)
         case Long(table, row, column):
             types = (label_column(table, schemas[table], name).type for name in (row, column))
             down, across = (None if a.isdigit() else AxisKind(t) for a, t in zip(given.axes, types, strict=True))
             return down, across
         case Moments() | Fixed():
             return None, None
+
+
+def _columns_kind(given: Input, source: Wide, schemas: Schemas) -> AxisKind | None:
+    """The columns are the labels of an axis with a name; how many entries an array has, its type does not say."""
+    axis, is_counted = given.axes[1], given.axes[1].isdigit()
+    if is_array(source, schemas):
+        if not is_counted:
+            raise ShapeError(
+                f"{given.name} has rows from an array, whose entries {axis} cannot name",
+                hint="give their number: (…, 300)",
+            )
+        return None
+    count = len(source.columns)
+    return AxisKind(BIGINT, tuple(range(count))) if is_counted else AxisKind(STRING, tuple(source.columns))
 
 
 def _agree(there: AxisKind, kind: AxisKind) -> bool:

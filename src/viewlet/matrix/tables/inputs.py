@@ -1,7 +1,8 @@
 """Inputs: what is known of the matrices that tables give, and what an epoch's changes of the tables do to them.
 
 The labels of an axis are the keys of the wide matrices that have it, all of which have a row for each; without a wide
-one, all labels that its long matrices mention. A long matrix is zero where it says nothing.
+one, all labels that its long matrices mention. Labels that stay are columns of a wide matrix, or 0, 1, … up to a number;
+a wide matrix has a row for each of these, too. A long matrix is zero where it says nothing.
 """
 
 from __future__ import annotations
@@ -49,12 +50,18 @@ class Inputs:
         self.axes = {name: Axis(kind.fixed or ()) for name, kind in kinds.items()}
         self._mentions: dict[str, Counter[Label]] = {name: Counter() for name in kinds}
         """How often long matrices mention each label."""
+        self._rows: dict[str, set[Label]] = {
+            i.name: set() for i in self._of(Wide) if kinds[i.axes[0]].fixed is not None
+        }
+        """Which rows of a wide matrix are there, where the labels stay."""
         self._there = {i.name: Buffer(np.zeros(self._extent(i), dtype=np.bool_)) for i in self._of(Long)}
 
     def plan(self, differences: Mapping[str, Difference], order: Mapping[str, Axis] | None = None) -> InputStep:
         """What some changes come to; nothing is done yet. Labels that come are in the order of some axes, if given."""
         for name, difference in differences.items():
             self._refuse_strangers(self.inputs[name], difference)
+        for name in self._rows:
+            self._refuse_missing(self.inputs[name], differences.get(name) or _NOTHING)
         mentions = self._mentioned(differences)
         moves = {axis: self._move(axis, differences, mentions[axis], order or {}) for axis in self.axes}
         updates = {name: self._entries(self.inputs[name], differences.get(name), moves) for name in self.inputs}
@@ -66,6 +73,8 @@ class Inputs:
             update = step.updates.get(name)
             if update is not None:
                 self._mark(there, self.inputs[name], update, step)
+        for name, rows in self._rows.items():
+            rows.update((step.differences.get(name) or _NOTHING).new)
         for axis, delta in self._mentioned(step.differences).items():
             self._mentions[axis].update(delta)
             for label in [label for label in delta if not self._mentions[axis][label]]:
@@ -102,10 +111,22 @@ class Inputs:
             if not self._is_there(given, key):
                 raise missing(given.name, given.source, key)
 
+    def _refuse_missing(self, given: Input, difference: Difference) -> None:
+        """Where labels stay, a wide matrix has a row for each, and for nothing else."""
+        assert isinstance(given.source, Wide)
+        if self._rows[given.name] and not (difference.new or difference.gone):
+            return
+        labels, table, row = self.axes[given.axes[0]].places, given.source.table, given.source.row
+        if strange := [key for key in difference.new if key not in labels]:
+            raise RejectedEpoch(f"{table} has a row for {row} = {strange[0]!r}, which is no row of {given.name}")
+        there = {*self._rows[given.name], *difference.new} - set(difference.gone)
+        if due := [label for label in labels if label not in there]:
+            raise RejectedEpoch(f"{table} has no row for {row} = {due[0]!r}, and {given.name} needs it")
+
     def _is_there(self, given: Input, key: Any) -> bool:
         rows, columns = (self.axes[axis].places for axis in given.axes)
         if isinstance(given.source, Wide):
-            return key in rows
+            return key in self._rows.get(given.name, rows)
         row, column = key
         return row in rows and column in columns and bool(self._there[given.name].array[rows[row], columns[column]])
 

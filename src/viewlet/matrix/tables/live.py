@@ -118,7 +118,8 @@ def _differences(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[st
     found = {}
     for given in view.inputs:
         if isinstance(given.source, Wide | Long) and (delta := deltas.get(given.source.table)) is not None:
-            found[given.name] = difference(given.name, given.source, delta)
+            width = len(view.axes[given.axes[1]].fixed or ()) if isinstance(given.source, Wide) else 1
+            found[given.name] = difference(given.name, given.source, delta, width)
     return found
 
 

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import valid_mask, values_of
 from viewlet.columns.rows import Rows
-from viewlet.errors import RejectedEpoch
+from viewlet.errors import RejectedEpoch, shortened
+from viewlet.formatting import plural
 from viewlet.matrix.factors import Array
 from viewlet.matrix.sources import Long, Wide
 
@@ -34,8 +35,8 @@ class Difference:
         return not (self.new or self.replaced or self.gone)
 
 
-def difference(name: str, source: Wide | Long, delta: Rows) -> Difference:
-    """The net change of a table, as that of the records of an input.
+def difference(name: str, source: Wide | Long, delta: Rows, width: int) -> Difference:
+    """The net change of a table, as that of the records of an input, which have so many entries each.
 
     Rows are told apart by their keys alone: where there is one row for each key, a change of some takes away at most one
     row under a key, and puts in at most one.
@@ -49,10 +50,10 @@ def difference(name: str, source: Wide | Long, delta: Rows) -> Difference:
         found[key] = at
     lost = {key: at for at, key in enumerate(_keys(source, went, keys))}
     replaced = {key: at for key, at in found.items() if key in lost}
-    values = _values(source, came, columns)
+    values = _values(source, came, columns, width)
     return Difference(
         {key: at for key, at in found.items() if key not in lost},
-        _without_equal(replaced, lost, values, _numbers(went, columns)) if replaced else {},
+        _without_equal(replaced, lost, values, _numbers(went, columns, width)) if replaced else {},
         [key for key in lost if key not in found],
         values,
     )
@@ -113,32 +114,50 @@ def _keys(source: Wide | Long, rows: Rows, keys: Sequence[str]) -> list[Key]:
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
-def _values(source: Wide | Long, rows: Rows, columns: Sequence[str]) -> Array:
+def _values(source: Wide | Long, rows: Rows, columns: Sequence[str], width: int) -> Array:
     """The entries as doubles, a row for each record; all are finite numbers."""
-    found = _numbers(rows, columns)
-    bad = ~np.isfinite(found)
-    for at, column in enumerate(columns):
-        if rows[column].null_count:
-            bad[:, at] |= ~valid_mask(rows[column])
-    if bad.any():
-        row, at = np.argwhere(bad)[0].tolist()
-        raise _no_number(source, rows.take(np.array([row])), columns[at])
+    for column in columns:
+        if pa.types.is_list(rows[column].type):
+            _refuse_lengths(source, rows, column, width)
+        elif rows[column].null_count:
+            raise _no_number(source, rows.filter(~valid_mask(rows[column])), column)
+    found = _numbers(rows, columns, width)
+    if not np.isfinite(found).all():
+        row, at = np.argwhere(~np.isfinite(found))[0].tolist()
+        raise _no_number(source, rows.take(np.array([row])), columns[min(at, len(columns) - 1)])
     return found
 
 
-def _numbers(rows: Rows, columns: Sequence[str]) -> Array:
-    found = np.empty((len(rows), len(columns)))
+def _numbers(rows: Rows, columns: Sequence[str], width: int) -> Array:
+    if pa.types.is_list(rows[columns[0]].type):
+        return _doubles(rows[columns[0]].flatten()).reshape(len(rows), width)
+    found = np.empty((len(rows), width))
     for at, column in enumerate(columns):
-        array = rows[column]
-        doubles = array if pa.types.is_float64(array.type) else pc.cast(array, pa.float64(), safe=False)
-        found[:, at] = values_of(doubles, "f8")
+        found[:, at] = _doubles(rows[column])
     return found
+
+
+def _doubles(array: pa.Array) -> Array:
+    return values_of(array if pa.types.is_float64(array.type) else pc.cast(array, pa.float64(), safe=False), "f8")
+
+
+def _refuse_lengths(source: Wide | Long, rows: Rows, column: str, width: int) -> None:
+    """An array must have an entry, and not NULL, for each column of the matrix."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(rows[column]), -1))
+    if (lengths != width).any():
+        row = rows.filter(lengths != width)
+        key = _keys(source, row, _columns_of(source)[0])[0]
+        count = "NULL" if (found := row[column][0].as_py()) is None else plural(len(found), "value")
+        raise RejectedEpoch(f"{source.table}.{column} is {count} where {place_of(source, key)}, and {width} are due")
+    if rows[column].flatten().null_count:
+        whole = np.array([None not in values for values in rows[column].to_pylist()])
+        raise _no_number(source, rows.filter(~whole), column)
 
 
 def _no_number(source: Wide | Long, row: Rows, column: str) -> RejectedEpoch:
     key = _keys(source, row, _columns_of(source)[0])[0]
     value = row[column][0].as_py()
     return RejectedEpoch(
-        f"{source.table}.{column} is {'NULL' if value is None else value} where {place_of(source, key)}",
+        f"{source.table}.{column} is {'NULL' if value is None else shortened(value)} where {place_of(source, key)}",
         hint="a matrix takes finite numbers; make a view that leaves such rows out, or fills them",
     )

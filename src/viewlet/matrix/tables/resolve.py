@@ -52,7 +52,7 @@ def resolved(name: str, source: Any, schemas: Schemas) -> Source:
         case Wide(table, columns, row):
             known, fields = table_named(table, schemas)
             wanted = arguments.texts(f"the columns of {name}", columns)
-            found = tuple(f.name for f in number_columns(known, fields, wanted))
+            found = _entry_columns(known, fields, wanted)
             return Wide(known, found, None if row is None else label_column(known, fields, row).name)
         case Long(table, row, column, value):
             known, fields = table_named(table, schemas)
@@ -96,6 +96,22 @@ def _column(table: str, fields: tuple[Field, ...], name: str) -> Field:
     if found is None:
         raise UnknownName(f"{table} has no column {name}", hint=f"its columns are {', '.join(f.name for f in fields)}")
     return found
+
+
+def _entry_columns(table: str, fields: tuple[Field, ...], names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a wide matrix: numbers, or one array of them."""
+    if len(names) == 1 and _holds_arrays(column := _column(table, fields, names[0])):
+        return (column.name,)
+    return tuple(f.name for f in number_columns(table, fields, names))
+
+
+def is_array(source: Wide, schemas: Schemas) -> bool:
+    """Whether a row of a matrix is an array in one column."""
+    return len(source.columns) == 1 and _holds_arrays(_column(source.table, schemas[source.table], source.columns[0]))
+
+
+def _holds_arrays(column: Field) -> bool:
+    return column.type.name == "array" and column.type.parts[0].is_numeric
 
 
 def number_columns(table: str, fields: tuple[Field, ...], names: Sequence[str]) -> list[Field]:

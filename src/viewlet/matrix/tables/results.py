@@ -85,12 +85,12 @@ class Showing:
         return {name: _placed(extent, index, values) for name, values in columns.items()}
 
     def _shaped(self, values: Values, places: Sequence[Indices]) -> list[Array]:
-        """Outputs of one extent; numbers fill it. What is −0.0 is 0.0, since a bag tells them apart."""
+        """Outputs as doubles of one extent; numbers fill it. What is −0.0 is 0.0, since a bag tells them apart."""
         extent = tuple(map(len, places))
         shaped = (
             values[o] if len(self.results.axes) == 2 else np.reshape(values[o], (-1, 1)) for o in self.results.outputs
         )
-        return [np.broadcast_to(value, extent) + 0.0 for value in shaped]
+        return [np.broadcast_to(value, extent).astype(np.float64) + 0.0 for value in shaped]
 
     def _here(self, moves: Mapping[str, Move]) -> list[Move]:
         """How rows and columns move."""

@@ -18,6 +18,7 @@ from viewlet.matrix.tables.durable import Bags, is_full, write_entry, write_labe
 from viewlet.matrix.tables.explain import explain
 from viewlet.matrix.tables.inputs import Input
 from viewlet.matrix.tables.live import Live, Moved, follow, from_scratch, resumed, started
+from viewlet.matrix.tables.resolve import reads_only_what_is_there
 from viewlet.matrix.tables.results import Results
 from viewlet.matrix.tables.settings import Settings
 from viewlet.plan.types import Field
@@ -99,13 +100,9 @@ class MatrixView(Maintained):
         return to_document(self)
 
     def narrowed(self, warehouse: Warehouse, catalog: Catalog, redefined: Collection[str], columns: str) -> MatrixView:
-        from viewlet.matrix.tables.resolve import reads_only_what_is_there
-
-        return (
-            self
-            if reads_only_what_is_there(self, catalog)
-            else super().narrowed(warehouse, catalog, redefined, columns)
-        )
+        if reads_only_what_is_there(self, catalog):
+            return self
+        return super().narrowed(warehouse, catalog, redefined, columns)
 
     def renamed(self, warehouse: Warehouse, to: str) -> MatrixView:
         return replace(self, name=to)
