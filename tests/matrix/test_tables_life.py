@@ -201,6 +201,24 @@ def test_an_epoch_writes_factors_and_no_matrix(db: viewlet.Database, monkeypatch
         assert again.matrix("power").check()["value"] < 1e-9
 
 
+def test_what_is_evaluated_anew_is_marked_once(db: viewlet.Database) -> None:
+    create_fit(db, options={"strategy": "reevaluate"})
+
+    def written() -> int:
+        return db._warehouse.store.snapshot().contents("fit.state_since").total()
+
+    counts = []
+    for number in range(3):
+        db.upsert("sales", [(1, 1, 1.5 + number, 4.0)])
+        counts.append(written())
+    assert counts[0] == counts[1] == counts[2] > 5
+    db.close()
+    with viewlet.connect(db.path) as again:
+        again.upsert("sales", [(2, 1, 1.5, 4.0)])
+        assert again._warehouse.store.snapshot().contents("fit.state_since").total() == counts[0]
+        assert_fits(again)
+
+
 def test_labels_are_of_many_types(db: viewlet.Database) -> None:
     day = dt.date(2026, 1, 1)
     rows = [(i, float(i), day + dt.timedelta(i), dt.datetime(2026, 1, 1, i), 1.0, i > 0, Decimal(i)) for i in range(2)]

@@ -134,7 +134,12 @@ def read_saved(contained: Contained, bags: Bags) -> Saved:
     return loads(_text(contained, bags), Saved)
 
 
-def read_state(contained: Contained, bags: Bags, inputs: Mapping[str, Array]) -> Maintained:
+def read_journal(contained: Contained, bags: Bags) -> list[Entry]:
+    """What epochs did since all statements were written, in their order."""
+    return list(_journal(contained(bags.since)))
+
+
+def read_state(contained: Contained, bags: Bags, inputs: Mapping[str, Array], journal: Sequence[Entry]) -> Maintained:
     """The state, with the inputs as they are now."""
     text = _text(contained, bags)
     saved = loads(text, Saved)
@@ -142,7 +147,7 @@ def read_state(contained: Contained, bags: Bags, inputs: Mapping[str, Array]) ->
     kept = [name for name, op in saved.compiled.statements.items() if not is_view(op)]
     shapes = shapes_in(saved.program)
     arrays = {name: _matrix(contained(bags.matrices), name, measured(shapes[name], sizes), dtype) for name in kept}
-    return Maintained.restore(text, {**arrays, **inputs}, list(_journal(contained(bags.since))))
+    return Maintained.restore(text, {**arrays, **inputs}, journal)
 
 
 def _text(contained: Contained, bags: Bags) -> str:
@@ -194,7 +199,6 @@ def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:
 
 
 def _journal(contents: Contents) -> Iterator[Entry]:
-    """What epochs did, in their order."""
     rows = contents.consolidated()
     epochs: dict[int, dict[str, bytes]] = {}
     for number, name, entry in zip(*(rows[c].to_pylist() for c in SINCE.columns), strict=True):

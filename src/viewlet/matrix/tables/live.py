@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
 from viewlet.matrix.factors import Array
+from viewlet.matrix.journal import Entry
 from viewlet.matrix.sources import Fixed, Long, Moments, Wide
 from viewlet.matrix.state import Maintained, Record
 from viewlet.matrix.tables.axes import Label
-from viewlet.matrix.tables.durable import Contained, read_axes, read_state
+from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_state
 from viewlet.matrix.tables.inputs import Inputs, InputStep
 from viewlet.matrix.tables.moments import moments_of
 from viewlet.matrix.tables.records import Difference, difference
@@ -36,6 +37,14 @@ class Live:
     showing: Showing
     shown: Mapping[str, Any]
     """What the table holds, to the last digit."""
+    stale: set[str] = field(default_factory=set)
+    """The statements that were evaluated anew since all were written: of what changes in them, nothing is written."""
+
+    def unwritten(self, entry: Entry) -> Entry:
+        """What of an update is to be written down."""
+        changes = {name: change for name, change in entry.changes.items() if name not in self.stale}
+        self.stale.update(name for name, change in changes.items() if change is None)
+        return Entry(entry.resizes, changes)
 
 
 @dataclass(frozen=True)
@@ -80,9 +89,12 @@ def resumed(view: MatrixView, read: Read, contained: Contained) -> Live:
     axes = read_axes(contained, view.state)
     inputs, step, arrays = _begun(view, read, axes)
     inputs.apply(step)
-    matrices = read_state(contained, view.state, {n: a.astype(view.settings.dtype) for n, a in arrays.items()})
+    journal = read_journal(contained, view.state)
+    arrays = {name: array.astype(view.settings.dtype) for name, array in arrays.items()}
+    matrices = read_state(contained, view.state, arrays, journal)
     showing = _showing(view, inputs)
-    return Live(inputs, matrices, showing, showing.values(contained(view.name).consolidated()))
+    stale = {name for entry in journal for name, change in entry.changes.items() if change is None}
+    return Live(inputs, matrices, showing, showing.values(contained(view.name).consolidated()), stale)
 
 
 def follow(view: MatrixView, live: Live, deltas: Mapping[str, Rows | None]) -> Followed | None:

@@ -83,8 +83,9 @@ class MatrixView(Maintained):
             run.transaction.drop(self.state.matrices)
             run.transaction.drop(self.state.since)
             write_matrices(run.keep, self.state, live.matrices)
+            live.stale.clear()
         else:
-            write_entry(run.keep, self.state, run.warehouse.store.epoch + 1, followed.record.entry)
+            write_entry(run.keep, self.state, run.warehouse.store.epoch + 1, live.unwritten(followed.record.entry))
         return {"technique": technique(live), "steps": followed.record.outcomes}
 
     def recompute(self, warehouse: Warehouse) -> Rows:
