@@ -99,6 +99,11 @@ class Rows:
     def filter(self, keep: Mask) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
+    def slice(self, start: int, count: int) -> Rows:
+        """Some consecutive rows, without copying them."""
+        columns = {name: column.slice(start, count) for name, column in self.columns.items()}
+        return Rows(columns, self.weights[start : start + count])
+
     def select(self, wanted: Iterable[str]) -> Rows:
         return Rows({n: self.columns[n] for n in wanted}, self.weights, self._hashes)
 

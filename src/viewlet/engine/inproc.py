@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import Chosen
+from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
+from viewlet.engine.stream import contributions
+from viewlet.engine.terms.compile_term import CompiledTerm
 
 
 class InprocEngine:
@@ -20,6 +23,11 @@ class InprocEngine:
         for step in run.ready.steps:
             if not run.begins(step):
                 continue
-            parts = [rows for term in step.runs if (rows := term(run)) is not None]
+            parts = [rows for term in step.terms if (rows := _applied(term, step, run)) is not None]
             if parts:
                 run.put(step, Rows.concat(parts))
+
+
+def _applied(term: CompiledTerm, step: PreparedStep, run: ProgramRun) -> Rows | None:
+    """What a term comes to in a run."""
+    return contributions(run, term, step.map.sums) if term.bag in run.sources and term.is_local else term(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewlet.engine.terms.compile_term import TermFn, compile_term
+from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
 from viewlet.program.program import Map, Program, Step
 from viewlet.program.terms import FinalizeSums, Fold, GroupSums, Regroup, Sessionize
 from viewlet.store import Layout
@@ -16,7 +16,7 @@ class PreparedStep:
 
     map: Map
     layout: Layout
-    runs: tuple[TermFn, ...]
+    terms: tuple[CompiledTerm, ...]
     is_netted: bool
     """Whether a single term gives each row once already."""
 
@@ -43,5 +43,5 @@ def prepare(program: Program) -> PreparedProgram:
 
 def _ready_step(step: Step, view: str) -> PreparedStep:
     netted = len(step.terms) == 1 and isinstance(step.terms[0], GroupSums | FinalizeSums | Fold | Sessionize | Regroup)
-    runs = tuple(compile_term(t) for t in step.terms)
-    return PreparedStep(step.map, layout_of(step.map, is_view=step.map.name == view), runs, netted)
+    terms = tuple(compile_term(t) for t in step.terms)
+    return PreparedStep(step.map, layout_of(step.map, is_view=step.map.name == view), terms, netted)

@@ -5,13 +5,14 @@ An epoch has a run for each view that it reaches; a program that is computed ane
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.engine.source import Source
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, Layout, RunRef, make_contents
 
@@ -26,8 +27,18 @@ class OnSpark(Protocol):
 class ProgramRun:
     """A program that is brought up to date with an epoch's deltas, or filled with its maps made first."""
 
-    def __init__(self, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark, *, initial: bool = False) -> None:
+    def __init__(
+        self,
+        deltas: EpochDeltas,
+        ready: PreparedProgram,
+        spark: OnSpark,
+        *,
+        initial: bool = False,
+        sources: Mapping[str, Source] | None = None,
+    ) -> None:
         self.deltas = deltas
+        self.sources = sources or {}
+        """Bags all of whose rows are the change, in a run that fills maps: they can be read piece by piece."""
         self.ready = ready
         self.initial = initial
         """Whether this is the program's first run, which puts in what is there without any data."""
@@ -39,9 +50,11 @@ class ProgramRun:
                 self._make(step)
 
     @classmethod
-    def anew(cls, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark) -> ProgramRun:
+    def anew(
+        cls, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark, sources: Mapping[str, Source]
+    ) -> ProgramRun:
         """A run from nothing of a program that is there: its maps are made again, its result is only a delta."""
-        run = cls(deltas, ready, spark)
+        run = cls(deltas, ready, spark, sources=sources)
         run.initial, run._aside = True, ready.program.view
         for step in (s for s in ready.steps if s.map.stored):
             if step.map.name == run._aside:
@@ -65,7 +78,7 @@ class ProgramRun:
         if step.map.stored and name != self._aside:
             self.deltas.add_unnetted(name, rows, step.layout)
         else:
-            delta = rows if step.is_netted else rows.consolidate(step.map.sums)
+            delta = rows if step.is_netted and not self.sources else rows.consolidate(step.map.sums)
             if len(delta):
                 self.deltas.changes[name] = delta
 
@@ -84,6 +97,8 @@ class ProgramRun:
         return self.deltas.transaction.layout(step.map.name) or step.layout
 
     def change(self, bag: str) -> Rows | None:
+        if bag in self.sources and bag not in self.deltas.changes:
+            self.deltas.changes[bag] = self.sources[bag].all()
         return self.deltas.changes.get(bag)
 
     def old(self, bag: str) -> Contents:

@@ -6,7 +6,7 @@ partitions can be made of runs that know nothing of them. A map's slice of a par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -285,6 +285,14 @@ class Contents:
             return self.scan()
         rows = self.scan()
         return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
+
+    def batches(self, columns: Names, size: int) -> Iterator[Rows]:
+        """All rows in pieces of about some size, with some of their columns; one row may come in several pieces.
+
+        A row that is not there comes in none: what was taken away again is netted first.
+        """
+        rows = self.consolidated().select(columns)
+        yield from (rows.slice(start, size) for start in range(0, len(rows), size))
 
     def nothing(self) -> Rows:
         """No rows, with the columns that rows would have."""

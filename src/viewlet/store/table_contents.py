@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from viewlet.columns.arrays import Positions
+from viewlet.columns.arrays import Mask, Positions, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents, span_of
 from viewlet.store.runs import table_run as tablerun
+from viewlet.store.runs.layout import Names
 from viewlet.store.runs.map_run import Span
 from viewlet.store.runs.runs import Run
 
@@ -58,6 +59,36 @@ class TableContents(Contents):
     def scan(self) -> Rows:
         return self._read(self.runs)
 
+    def batches(self, columns: Names, size: int) -> Iterator[Rows]:
+        recent, gone = self.recent(), self._read([run for run in self._parquet() if run.ref.sign < 0])
+        taken = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
+        if not len(taken):
+            for run in self._parquet():
+                yield from tablerun.read_batches(run, columns, size)
+            if len(recent):
+                yield recent.select(columns)
+            return
+        touched: list[Rows] = []
+        for run in (run for run in self._parquet() if run.ref.sign > 0):
+            yield from self._untouched(run, columns, size, np.unique(taken), touched)
+        netted = Rows.concat([*touched, recent, gone]).consolidate()
+        if len(netted):
+            yield netted.select(columns)
+
+    def _untouched(self, run: Run, columns: Names, size: int, taken: Hashes, touched: list[Rows]) -> Iterator[Rows]:
+        """The rows of a file whose hash no row has that was taken away; the others are added to `touched`, whole."""
+        at, first = [], 0
+        for batch in tablerun.read_batches(run, (*columns, self.layout.row_hash), size):
+            found = is_among(values_of(batch[self.layout.row_hash], "u8"), taken)
+            at.append(np.flatnonzero(found) + first)
+            first += len(batch)
+            yield batch.select(columns).filter(~found)
+        if len(positions := np.concatenate(at)):
+            touched.append(tablerun.read_rows(run).take(positions))
+
+    def _parquet(self) -> list[Run]:
+        return [run for run in self.runs if run.ref.kind == "parquet"]
+
     def hashes(self) -> Hashes:
         parts = [read[self._inside(read)] for read in map(tablerun.read_hashes, self.runs)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
@@ -73,3 +104,10 @@ class TableContents(Contents):
         order = np.argsort(hashes, kind="stable")
         start, stop = span_of(hashes[order], self.part)
         return np.sort(order[start:stop])
+
+
+def is_among(hashes: Hashes, ordered: Hashes) -> Mask:
+    """Which hashes are among some sorted ones."""
+    at = np.minimum(ordered.searchsorted(hashes), len(ordered) - 1)
+    found: Mask = ordered[at] == hashes
+    return found

@@ -31,15 +31,12 @@ def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
 def fill_program(view: View, run: Refresh) -> dict[str, Any]:
     """Fill a view from what its inputs hold, as one big change."""
     refuse_other_spark(run.warehouse, view.name, view.changing, view.spark)
-    deltas = run.deltas
-    for bag in view.reads:
-        rows = run.rows(bag)
-        run.progress(f"view {view.name}: reading {bag}, {len(rows):,} rows")
-        if len(rows):
-            deltas.changes[bag] = rows
-    run.progress(f"view {view.name}: computing from {sum(map(len, deltas.changes.values())):,} rows")
-    _run(view, run, ProgramRun(deltas, view.ready, _on_spark(view, run), initial=True))
-    return {"technique": technique(view.program)}
+    sources = run.sources()
+    rows_in = {bag: source.contents.total() for bag, source in sources.items()}
+    reading = ", ".join(f"{count:,} rows of {bag}" for bag, count in rows_in.items())
+    run.progress(f"view {view.name}: computing from {reading or 'nothing'}")
+    _run(view, run, ProgramRun(run.deltas, view.ready, _on_spark(view, run), initial=True, sources=sources))
+    return {"technique": technique(view.program), "rows_in": rows_in}
 
 
 def refuse_other_spark(warehouse: Warehouse, view: str, changing: Sequence[str], spark: str) -> None:
@@ -94,11 +91,7 @@ def _increment(view: View, run: Refresh) -> str:
 def _recompute(view: View, run: Refresh) -> str:
     """Compute a view from nothing; the difference is what is passed on."""
     anew = EpochDeltas(run.transaction)
-    for bag in view.reads:
-        rows = run.rows(bag)
-        if len(rows):
-            anew.changes[bag] = rows
-    _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run)))
+    _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run), run.sources()))
     before = run.before(view.name).consolidated().negated()
     now = anew.changes.get(view.name)
     delta = (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()

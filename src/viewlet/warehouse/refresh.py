@@ -11,6 +11,7 @@ import numpy as np
 from viewlet.columns.rows import Rows
 from viewlet.engine.engine import Engine
 from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.source import Source
 from viewlet.store import Contents, Layout, Transaction
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.tables import Table
@@ -58,11 +59,16 @@ class Refresh:
 
     def rows(self, name: str) -> Rows:
         """All rows of something that is read, as the epoch leaves it, under the names of its columns."""
-        found = self._find(name)
         if self._inputs is None:
-            return visible(found, self.transaction.contents(name).consolidated())
-        stored = self._inputs.get(name)
-        return visible(found, self.transaction.contents(name).nothing() if stored is None else stored)
+            return visible(self._find(name), self.after(name).consolidated())
+        return visible(self._find(name), self._inputs[name] if name in self._inputs else self.after(name).nothing())
+
+    def sources(self) -> dict[str, Source]:
+        """All that is read, as the epoch leaves it, to be read piece by piece; a trial has what it is given instead."""
+        if self._inputs is not None:
+            self.deltas.changes.update(self._inputs)
+            return {}
+        return {name: Source(self.after(name), self._find(name).stored) for name in self.thing.reads}
 
     def rows_before(self, name: str) -> Rows:
         """The same as the epoch found it."""

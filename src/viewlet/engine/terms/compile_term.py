@@ -6,7 +6,8 @@ and group sums on the delta. What it reads it gets from an `EpochReader`: deltas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 import numpy as np
@@ -26,6 +27,8 @@ from viewlet.engine.terms.sessionize import compile_sessionize
 from viewlet.engine.terms.top_k import compile_top_k
 from viewlet.engine.terms.unnest import compile_unnest
 from viewlet.program.access import Get, Match, Range, Scan
+from viewlet.program.chain import chain
+from viewlet.program.demand import columns_used
 from viewlet.program.terms import (
     Change,
     Combine,
@@ -63,13 +66,56 @@ class EpochReader(Protocol):
 
 
 TermFn = Callable[[EpochReader], Rows | None]
+StepFn = Callable[[EpochReader, Rows], Rows]
 
 
-def compile_term(term: Term) -> TermFn:
-    """The function that a term denotes; it gives None for no rows."""
+@dataclass(frozen=True, slots=True)
+class CompiledTerm:
+    """A term as a function; one that starts from a bag's change can be given the rows of it piece by piece."""
+
+    start: TermFn
+    steps: tuple[StepFn, ...]
+    bag: str | None = None
+    """The bag whose change it starts from."""
+    used: tuple[tuple[int, str], ...] = ()
+    """Which columns of that change it uses, by their places, and their names in the term."""
+    weight: str | None = None
+    """The column that is to hold the weights."""
+    is_local: bool = True
+    """Whether none of its steps runs on Spark."""
+
+    def __call__(self, epoch: EpochReader) -> Rows | None:
+        """What the term comes to in an epoch; None for no rows."""
+        return self.after(epoch, self.start(epoch))
+
+    def of(self, epoch: EpochReader, rows: Rows) -> Rows | None:
+        """What it comes to for some rows of the change, with just the columns that it uses, by their own names."""
+        return self.after(epoch, _named(rows, rows.columns.values(), self.used, self.weight) if len(rows) else None)
+
+    def after(self, epoch: EpochReader, rows: Rows | None) -> Rows | None:
+        for step in self.steps:
+            if rows is None:
+                return None
+            rows = step(epoch, rows)
+            if not len(rows):
+                return None
+        return rows
+
+
+def compile_term(term: Term) -> CompiledTerm:
+    """The function that a term denotes."""
+    first, *rest = chain(term)
+    steps = tuple(compile_step(step) for step in rest if isinstance(step, Following))
+    if not isinstance(first, Change):
+        return CompiledTerm(_compile_start(first), steps)
+    wanted = columns_used(term)
+    used = tuple((at, f.name) for at, f in enumerate(first.columns) if f.name in wanted and f.name != first.weight)
+    is_local = not any(isinstance(step, SparkRowwise) for step in rest)
+    return CompiledTerm(_change(first, used), steps, first.bag, used, first.weight, is_local)
+
+
+def _compile_start(term: Term) -> TermFn:
     match term:
-        case Change():
-            return _change(term)
         case Values():
             return _constant(term)
         case FinalizeSums():
@@ -82,10 +128,8 @@ def compile_term(term: Term) -> TermFn:
             return compile_sessionize(term)
         case TopK():
             return compile_top_k(term)
-        case Filter() | Project() | Expand() | Unnest() | SparkRowwise() | Negate() | Probe() | Combine() | GroupSums():
-            return _then(compile_term(term.rows), compile_step(term))
         case _:
-            assert_never(term)
+            raise AssertionError(f"{term} follows another term")
 
 
 def compile_step(term: Following) -> Callable[[EpochReader, Rows], Rows]:
@@ -116,28 +160,21 @@ def compile_step(term: Following) -> Callable[[EpochReader, Rows], Rows]:
             assert_never(term)
 
 
-def _then(first: TermFn, step: Callable[[EpochReader, Rows], Rows]) -> TermFn:
-    def run(epoch: EpochReader) -> Rows | None:
-        rows = first(epoch)
-        if rows is None:
-            return None
-        result = step(epoch, rows)
-        return result if len(result) else None
-
-    return run
-
-
-def _change(term: Change) -> TermFn:
-    names = [f.name for f in term.columns]
-
+def _change(term: Change, used: tuple[tuple[int, str], ...]) -> TermFn:
     def run(epoch: EpochReader) -> Rows | None:
         rows = epoch.change(term.bag)
         if rows is None or not len(rows):
             return None
-        columns = dict(zip(names, rows.columns.values(), strict=False))
-        return rows.replaced(_weighed(columns, term.weight, rows.weights))
+        columns = tuple(rows.columns.values())
+        return _named(rows, [columns[at] for at, _ in used], used, term.weight)
 
     return run
+
+
+def _named(rows: Rows, columns: Iterable[pa.Array], used: tuple[tuple[int, str], ...], weight: str | None) -> Rows:
+    """Some columns under the names that a term has for them."""
+    named = dict(zip((name for _, name in used), columns, strict=True))
+    return rows.replaced(_weighed(named, weight, rows.weights))
 
 
 def _weighed(columns: dict[str, pa.Array], name: str | None, weights: Weights) -> dict[str, pa.Array]:

@@ -6,6 +6,7 @@ the whole row, by which a row that was taken away finds the one that was put in.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from viewlet.columns.arrays import combine, from_numpy, values_of
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
-from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.map_run import to_rows
 from viewlet.store.runs.runs import Run
 
@@ -56,6 +57,12 @@ def read_rows(run: Run) -> Rows:
     table = _file(run).read(columns=list(run.layout.columns))
     columns = {name: combine(table.column(name)) for name in run.layout.columns}
     return Rows(columns, np.full(run.ref.rows, run.ref.sign, dtype=np.int64))
+
+
+def read_batches(run: Run, columns: Names, size: int) -> Iterator[Rows]:
+    """The rows of a Parquet run in pieces, with some of its columns, that of the hashes among them if it is named."""
+    for batch in _file(run).iter_batches(batch_size=size, columns=list(columns)):
+        yield Rows.of(batch.select(list(columns)), np.full(batch.num_rows, run.ref.sign, dtype=np.int64))
 
 
 def read_hashes(run: Run) -> Hashes:

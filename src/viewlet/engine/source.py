@@ -1,0 +1,26 @@
+"""All rows of a bag as the change that fills a map: read piece by piece, with the columns that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from viewlet.columns.rows import Rows
+from viewlet.store import Contents
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a table or view holds."""
+
+    contents: Contents
+    columns: tuple[str, ...]
+    """The columns of the bag that hold the fields, in their order."""
+
+    def pieces(self, places: Sequence[int], size: int) -> Iterator[Rows]:
+        """The rows in pieces of about some size, with the columns at some places."""
+        return self.contents.batches(tuple(self.columns[at] for at in places), size)
+
+    def all(self) -> Rows:
+        """All rows, each once."""
+        return self.contents.consolidated().select(self.columns)
