@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
-from viewlet.columns.hash import Hashes, hash_array, hash_rows
+from viewlet.columns.hash import Hashes, hash_array, hash_rows, order_of
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
 Known = dict[tuple[int, tuple[int, ...]], tuple[Sequence[pa.Array], Hashes]]
@@ -201,6 +201,8 @@ def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
     if len(hashes) < _FEW:
         return _distinct_few(hashes)
+    if len(hashes) > _MANY and not _are_repeated(hashes):
+        return _distinct_sorted(hashes)
     found = from_numpy(hashes, pa.uint64()).dictionary_encode()
     codes = values_of(found.indices, "i4").astype(np.int64)
     first = np.empty(len(found.dictionary), dtype=np.int64)
@@ -209,6 +211,30 @@ def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
 
 
 _FEW = 64  # so few are faster compared one by one, without copying
+
+
+_MANY = 1 << 16  # so many are told apart sooner by sorting, unless they are few different ones, again and again
+
+
+def _are_repeated(hashes: Hashes) -> bool:
+    """Whether a sample has most hashes more than once."""
+    sample = np.sort(hashes[:: len(hashes) // 4096])
+    return bool(2 * np.count_nonzero(sample[1:] != sample[:-1]) < len(sample))
+
+
+def _distinct_sorted(hashes: Hashes) -> tuple[Positions, Positions]:
+    ordered = np.sort(hashes)
+    if (ordered[1:] != ordered[:-1]).all():
+        everyone = np.arange(len(hashes))
+        return everyone, everyone
+    order = order_of(hashes)
+    is_new = np.concatenate([[True], np.diff(hashes[order]) != 0])
+    first = order[is_new]
+    number = np.empty(len(first), dtype=np.int64)
+    number[order_of(first.astype(np.uint64))] = np.arange(len(first))
+    codes = np.empty(len(hashes), dtype=np.int64)
+    codes[order] = number[np.cumsum(is_new) - 1]
+    return np.sort(first), codes
 
 
 def _distinct_few(hashes: Hashes) -> tuple[Positions, Positions]:

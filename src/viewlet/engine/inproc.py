@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import Chosen
-from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
-from viewlet.engine.stream import contributions
-from viewlet.engine.terms.compile_term import CompiledTerm
+from viewlet.engine.stream import filled
 
 
 class InprocEngine:
@@ -23,11 +21,9 @@ class InprocEngine:
         for step in run.ready.steps:
             if not run.begins(step):
                 continue
-            parts = [rows for term in step.terms if (rows := _applied(term, step, run)) is not None]
+            if run.initial:
+                parts = filled(run, step)
+            else:
+                parts = [rows for term in step.terms if (rows := term(run)) is not None]
             if parts:
                 run.put(step, Rows.concat(parts))
-
-
-def _applied(term: CompiledTerm, step: PreparedStep, run: ProgramRun) -> Rows | None:
-    """What a term comes to in a run."""
-    return contributions(run, term, step.map.sums) if term.bag in run.sources and term.is_local else term(run)

@@ -65,6 +65,10 @@ class ProgramRun:
                 run._make(step)
         return run
 
+    def was_empty(self, bag: str) -> bool:
+        """Whether a map was empty before this run, which fills it."""
+        return bag in self._empty
+
     def begins(self, step: PreparedStep) -> bool:
         """Whether a step is still to be run; it counts as done from now on."""
         if step.map.name in self.deltas.done:
@@ -78,7 +82,7 @@ class ProgramRun:
         if step.map.stored and name != self._aside:
             self.deltas.add_unnetted(name, rows, step.layout)
         else:
-            delta = rows if step.is_netted and not self.sources else rows.consolidate(step.map.sums)
+            delta = rows if step.is_netted and not self.initial else rows.consolidate(step.map.sums)
             if len(delta):
                 self.deltas.changes[name] = delta
 

@@ -1,32 +1,120 @@
-"""Filling maps from what bags hold, piece by piece: no more is in memory than some pieces and what they come to.
+"""Filling maps: from what bags hold, piece by piece, and from the product's best end.
 
-A term that starts from a bag's change is linear in it, so it is applied to each piece of the bag by itself; pieces are
-worked on by all cores at once, where Arrow and NumPy let go of Python's lock.
+A term that starts from a bag's change is linear in it, so it is applied to each piece of the bag by itself: no more is
+in memory than some pieces and what they come to. Pieces are worked on by all cores at once, where Arrow and NumPy let
+go of Python's lock.
+
+A product has a term for each factor that can change. When all factors are new, Δa₁·b_old + a_new·Δb₁ is the last of
+them alone; but any one of them that reads the others as they are now is all of the product, too. So the one that
+handles the fewest rows is taken.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
-from viewlet.engine.terms.compile_term import CompiledTerm
+from viewlet.engine.terms.compile_term import CompiledTerm, EpochReader
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.store import Contents
 
 PIECE = 1 << 18
 """Rows of a piece: enough for its overhead not to matter, few enough for the caches."""
 _MANY = 1 << 20
 """Partial results of so many rows are added up before more come."""
+_SAMPLE = 32
+"""Rows of a factor by which the work of a term that starts from it is estimated."""
 
 
-def contributions(run: ProgramRun, term: CompiledTerm, sums: tuple[str, ...]) -> Rows | None:
-    """What a term comes to for all that the bag it starts from holds; None for no rows."""
-    assert term.bag is not None, "the term starts from no bag"
-    pieces = run.sources[term.bag].pieces([at for at, _ in term.used], PIECE)
+def filled(run: ProgramRun, step: PreparedStep) -> list[Rows]:
+    """What the terms of a step come to in a run that fills its maps."""
+    parts = [_contribution(run, run, term, step.map.sums) for term in step.terms if not _is_nothing(term, run)]
+    for product in _products(step.terms, run):
+        now = _AsNow(run)
+        parts.append(_contribution(run, now, _cheapest(product, now), step.map.sums))
+    return [rows for rows in parts if rows is not None]
+
+
+def _is_product(term: CompiledTerm, run: ProgramRun) -> bool:
+    """Whether a term is one of a product all of whose factors the run fills."""
+    return bool(term.factors) and all(run.was_empty(bag) for bag, _ in term.looked_up)
+
+
+def _is_nothing(term: CompiledTerm, run: ProgramRun) -> bool:
+    """Whether a term gives nothing, because it reads something as it was: empty; products are seen to as a whole."""
+    return _is_product(term, run) or any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up)
+
+
+def _products(terms: Iterable[CompiledTerm], run: ProgramRun) -> list[list[CompiledTerm]]:
+    """The terms of each product, whose factors are all filled by the run."""
+    found: dict[frozenset[str], list[CompiledTerm]] = {}
+    for term in terms:
+        if _is_product(term, run):
+            found.setdefault(term.factors, []).append(term)
+    return list(found.values())
+
+
+def _cheapest(product: Sequence[CompiledTerm], epoch: EpochReader) -> CompiledTerm:
+    """The term that is estimated to handle the fewest rows."""
+    return product[0] if len(product) == 1 else min(product, key=lambda term: _work(term, epoch))
+
+
+def _work(term: CompiledTerm, epoch: EpochReader) -> float:
+    rows = term.start(epoch)
+    if rows is None:
+        return 0.0
+    sample = rows.take(np.linspace(0, len(rows) - 1, min(_SAMPLE, len(rows))).astype(np.int64))
+    return term.work(epoch, sample) * len(rows) / len(sample)
+
+
+class _AsNow:
+    """A run that reads every map as it is now."""
+
+    def __init__(self, run: ProgramRun) -> None:
+        self._run, self.initial = run, run.initial
+
+    def change(self, bag: str) -> Rows | None:
+        return self._run.change(bag)
+
+    def old(self, bag: str) -> Contents:
+        return self._run.new(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self._run.new(bag)
+
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
+        return self._run.on_spark(term, rows)
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        return self._run.regroup_on_spark(term, inputs)
+
+
+def _contribution(run: ProgramRun, epoch: EpochReader, term: CompiledTerm, sums: tuple[str, ...]) -> Rows | None:
+    """What a term comes to, piece by piece if it can be; None for no rows."""
+    if term.bag is None or not term.is_local:
+        return term(epoch)
+    if term.bag in run.sources:
+        pieces = run.sources[term.bag].pieces([at for at, _ in term.used], PIECE)
+        return _total((partial(term.of, epoch, piece) for piece in pieces), sums)
+    rows = term.start(epoch)
+    if rows is None or len(rows) <= PIECE:
+        return term.after(epoch, rows)
+    slices = (rows.slice(at, PIECE) for at in range(0, len(rows), PIECE))
+    return _total((partial(term.after, epoch, piece) for piece in slices), sums)
+
+
+def _total(work: Iterable[Callable[[], Rows | None]], sums: tuple[str, ...]) -> Rows | None:
+    """The sum of what pieces come to."""
     total = PartialSums(sums)
-    for rows in _in_parallel(lambda piece: term.of(run, piece), pieces):
+    for rows in _in_parallel(work):
         if rows is not None:
             total.add(rows)
     return total.result()
@@ -56,13 +144,13 @@ class PartialSums:
         return Rows.concat(self._parts) if self._parts else None
 
 
-def _in_parallel(work: Callable[[Rows], Rows | None], pieces: Iterable[Rows]) -> Iterator[Rows | None]:
-    """The work on each piece, in order; a few pieces at a time are under way."""
+def _in_parallel(work: Iterable[Callable[[], Rows | None]]) -> Iterator[Rows | None]:
+    """The results of some work, in order; a few pieces of it at a time are under way."""
     cores = os.cpu_count() or 1
     waiting: deque[Future[Rows | None]] = deque()
     with ThreadPoolExecutor(cores, "viewlet-fill") as threads:
-        for piece in pieces:
-            waiting.append(threads.submit(work, piece))
+        for piece in work:
+            waiting.append(threads.submit(piece))
             if len(waiting) > 2 * cores:
                 yield waiting.popleft().result()
         while waiting:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from viewlet.columns.arrays import Mask, Positions, values_of
-from viewlet.columns.hash import Hashes
+from viewlet.columns.arrays import Positions, values_of
+from viewlet.columns.hash import Hashes, different, is_among
 from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents, span_of
 from viewlet.store.runs import table_run as tablerun
@@ -70,7 +70,7 @@ class TableContents(Contents):
             return
         touched: list[Rows] = []
         for run in (run for run in self._parquet() if run.ref.sign > 0):
-            yield from self._untouched(run, columns, size, np.unique(taken), touched)
+            yield from self._untouched(run, columns, size, different(taken), touched)
         netted = Rows.concat([*touched, recent, gone]).consolidate()
         if len(netted):
             yield netted.select(columns)
@@ -104,10 +104,3 @@ class TableContents(Contents):
         order = np.argsort(hashes, kind="stable")
         start, stop = span_of(hashes[order], self.part)
         return np.sort(order[start:stop])
-
-
-def is_among(hashes: Hashes, ordered: Hashes) -> Mask:
-    """Which hashes are among some sorted ones."""
-    at = np.minimum(ordered.searchsorted(hashes), len(ordered) - 1)
-    found: Mask = ordered[at] == hashes
-    return found

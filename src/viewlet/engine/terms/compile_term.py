@@ -83,6 +83,10 @@ class CompiledTerm:
     """The column that is to hold the weights."""
     is_local: bool = True
     """Whether none of its steps runs on Spark."""
+    looked_up: frozenset[tuple[str, str]] = frozenset()
+    """The maps that its look-ups read, each with the version that is read."""
+    factors: frozenset[str] = frozenset()
+    """The factors of the product that it is a part of, if that is known: each by the name of its weight."""
 
     def __call__(self, epoch: EpochReader) -> Rows | None:
         """What the term comes to in an epoch; None for no rows."""
@@ -93,6 +97,7 @@ class CompiledTerm:
         return self.after(epoch, _named(rows, rows.columns.values(), self.used, self.weight) if len(rows) else None)
 
     def after(self, epoch: EpochReader, rows: Rows | None) -> Rows | None:
+        """What the steps make of rows that it starts from."""
         for step in self.steps:
             if rows is None:
                 return None
@@ -100,6 +105,16 @@ class CompiledTerm:
             if not len(rows):
                 return None
         return rows
+
+    def work(self, epoch: EpochReader, rows: Rows) -> int:
+        """How many rows all steps together handle for some that it starts from."""
+        total = len(rows)
+        for step in self.steps:
+            rows = step(epoch, rows)
+            total += len(rows)
+            if not len(rows):
+                break
+        return total
 
 
 def compile_term(term: Term) -> CompiledTerm:
@@ -111,7 +126,18 @@ def compile_term(term: Term) -> CompiledTerm:
     wanted = columns_used(term)
     used = tuple((at, f.name) for at, f in enumerate(first.columns) if f.name in wanted and f.name != first.weight)
     is_local = not any(isinstance(step, SparkRowwise) for step in rest)
-    return CompiledTerm(_change(first, used), steps, first.bag, used, first.weight, is_local)
+    probes = [step for step in rest if isinstance(step, Probe)]
+    weights = [first.weight, *(probe.weight for probe in probes)]
+    return CompiledTerm(
+        _change(first, used),
+        steps,
+        first.bag,
+        used,
+        first.weight,
+        is_local,
+        frozenset((probe.map, probe.version) for probe in probes),
+        frozenset(weight for weight in weights if weight is not None) if all(weights) else frozenset(),
+    )
 
 
 def _compile_start(term: Term) -> TermFn:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy
 from viewlet.columns.exact.encoded_sums import decode
-from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.hash import Hashes, different, hash_rows
 from viewlet.columns.rows import Rows, alike, group
 from viewlet.plan.sums import SLOT, Sum, sum_columns
 from viewlet.program.terms import FinalizeSums
@@ -59,7 +59,7 @@ def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:
     """The hashes of the keys that a delta touches; without keys, the one there is."""
     if delta is None or not keys:
         return hash_rows([], 1)
-    return np.unique(delta.hashes(keys))
+    return different(delta.hashes(keys))
 
 
 def decode_rows(sums: tuple[Sum, ...], state: Rows) -> Rows:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from viewlet.aggregates import Replay
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
 from viewlet.columns.arrow_types import arrow_type
-from viewlet.columns.hash import hash_rows
+from viewlet.columns.hash import different, hash_rows
 from viewlet.columns.rows import Rows, add_up, group
 from viewlet.engine.groups.grouping import Groups, take_or_null, taken
 from viewlet.engine.groups.reducers import compile_reduce
@@ -44,7 +44,7 @@ def compile_fold(term: Fold) -> TermFn:
         delta = epoch.change(term.map)
         if delta is None:
             return _of_nothing(term) if always and epoch.initial else None
-        touched = np.unique(delta.hashes(term.keys)) if term.keys else hash_rows([], 1)
+        touched = different(delta.hashes(term.keys)) if term.keys else hash_rows([], 1)
         was = epoch.old(term.target).lookup(term.keys, touched)[1].consolidate()
         assert cancels or (delta.weights > 0).all(), f"{term.map} was taken to grow only"
         now = _absorbed(term, absorbers, was, delta, always)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions
-from viewlet.columns.hash import Hashes, hash_rows
+from viewlet.columns.hash import Hashes, different, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
 from viewlet.engine.terms.finalize_sums import decode_rows
@@ -40,7 +40,7 @@ def compile_regroup(term: Regroup) -> TermFn:
         if done is None:
             return whole(epoch, touched)
         changed, seen = done
-        rest = None if seen.all() else whole(epoch, np.unique(changes.hashes(term.inputs[0].key)[~seen]))
+        rest = None if seen.all() else whole(epoch, different(changes.hashes(term.inputs[0].key)[~seen]))
         parts = [rows for rows in (changed, rest) if rows is not None and len(rows)]
         return Rows.concat(parts) if parts else None
 
@@ -84,7 +84,7 @@ def touched_groups(term: Regroup, epoch: EpochReader) -> Hashes | None:
         return hash_rows([], 1) if deltas or epoch.initial else None
     if not deltas:
         return None
-    return np.unique(np.concatenate([d.hashes(i.key) for i, d in deltas]))
+    return different(np.concatenate([d.hashes(i.key) for i, d in deltas]))
 
 
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from viewlet.columns.arrays import from_numpy, values_of
+from viewlet.columns.hash import different
 from viewlet.columns.intervals import join_up
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups.keys import number_groups
@@ -47,7 +46,7 @@ def _met(term: Sessionize, target: Contents, delta: Rows, session: tuple[str, st
     few = len(delta) <= _MANY * target.rows
     affected = target.sessions_met(term.keys, session, delta, term.span) if few else None
     if affected is None:
-        return target.lookup(term.keys, np.unique(delta.hashes(term.keys)))[1]
+        return target.lookup(term.keys, different(delta.hashes(term.keys)))[1]
     return target.inside(term.keys, term.span[0], affected)[1]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, order_of
+from viewlet.columns.hash import Hashes, different, is_among, order_of
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.store.runs.layout import Layout
 
@@ -76,9 +76,25 @@ def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
     broken = again & ~same
     if not ((broken[1:] & again[:-1]) | (broken[:-1] & again[1:])).any():
         return np.arange(len(rows)), _starts(~same)
-    _, groups = group(list(rows.columns.values()), len(rows))
-    order = np.lexsort((groups, np.concatenate([[0], np.cumsum(~again)])))  # by hash, as they are given
-    return order, _starts(np.diff(groups[order]) != 0)
+    return _gather_repeated(rows, np.concatenate([[0], np.cumsum(~again)]))
+
+
+def _gather_repeated(rows: Rows, sharers: Positions) -> tuple[Positions, Positions]:
+    """The same, given which rows share a hash; only those are put in order among which some may be the same."""
+    hashes = rows.hashes()
+    ordered = np.sort(hashes)
+    repeated = different(ordered[1:][ordered[1:] == ordered[:-1]])
+    order, is_first = np.arange(len(rows)), np.ones(len(rows), dtype=np.bool_)
+    if len(repeated):
+        mixed = np.zeros(sharers[-1] + 1, dtype=np.bool_)
+        mixed[sharers[is_among(hashes, repeated)]] = True
+        at = np.flatnonzero(mixed[sharers])
+        some = rows.take(at)
+        _, groups = group(list(some.columns.values()), len(some), hashes[at])
+        together = np.lexsort((groups, sharers[at]))
+        order[at] = at[together]
+        is_first[at[1:]] = np.diff(groups[together]) != 0
+    return order, np.flatnonzero(is_first)
 
 
 def _starts(is_new: Mask) -> Positions:

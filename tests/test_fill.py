@@ -1,0 +1,116 @@
+"""Filling a view from what is there: piece by piece, with the columns that it reads, without what was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import viewlet
+from viewlet.columns.rows import Rows, distinct, group
+from viewlet.engine import stream
+from viewlet.store import Layout
+from viewlet.store.runs.add_rows import add_together
+
+
+@pytest.fixture
+def db(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[viewlet.Database]:
+    monkeypatch.setattr(stream, "PIECE", 97)
+    monkeypatch.setattr(stream, "_MANY", 50)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
+        writer = db._warehouse.store._writer
+        assert writer is not None
+        writer.limits = replace(writer.limits, recent_rows=300)
+        yield db
+
+
+def sales(count: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "shop": rng.integers(0, 9, count),
+            "item": rng.integers(0, 40, count),
+            "price": pa.array(rng.integers(-5, 50, count), mask=rng.random(count) < 0.1),
+            "note": [f"note {i % 7}" for i in range(count)],
+        }
+    )
+
+
+def test_pieces_are_all_rows_without_those_deleted(db: viewlet.Database) -> None:
+    db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
+    for seed in (1, 2):
+        db.insert("sales", sales(1_000, seed))
+    db.delete("sales", sales(1_000, 2).slice(100, 650))
+    db.delete("sales", sales(1_000, 1).slice(0, 20))
+    contents = db._warehouse.store.snapshot().contents("sales")
+    for columns in (("price", "shop"), ("note",), ()):
+        pieces = list(contents.batches(columns, 97))
+        assert len(pieces) > 10
+        assert all(tuple(piece.columns) == columns and (piece.weights > 0).all() for piece in pieces)
+        found = Rows.concat(pieces).consolidate()
+        expected = contents.consolidated().select(columns).consolidate()
+        assert _as_dict(found) == _as_dict(expected)
+
+
+def _as_dict(rows: Rows) -> dict[tuple[Any, ...], int]:
+    values = zip(*(column.to_pylist() for column in rows.columns.values()), strict=True) if rows.columns else [()]
+    return dict(zip(values, rows.weights.tolist(), strict=True))
+
+
+def test_views_of_many_pieces_equal_spark_sql(db: viewlet.Database) -> None:
+    db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
+    db.sql("CREATE TABLE items (item BIGINT, kind STRING)")
+    db.insert("sales", sales(1_500, 3))
+    db.insert("items", [(i, "even" if i % 2 == 0 else "odd") for i in range(35)])
+    db.delete("sales", sales(1_500, 3).slice(0, 400))
+    texts = {
+        "sums": "SELECT shop, sum(price) AS s, count(*) AS n FROM sales WHERE item > 3 GROUP BY shop",
+        "joined": "SELECT kind, shop, sum(price) AS s FROM sales JOIN items USING (item) GROUP BY kind, shop",
+        "rows": "SELECT s.shop, i.kind, s.price FROM sales s LEFT JOIN items i ON s.item = i.item WHERE s.price > 40",
+        "least": "SELECT item, min(price) AS least, count(DISTINCT note) AS notes FROM sales GROUP BY item",
+        "pairs": "SELECT a.shop, count(*) AS n FROM sales a JOIN sales b ON a.item = b.item AND a.price < b.price GROUP BY a.shop",
+        "everything": "SELECT count(*) AS n FROM sales",
+    }
+    for name, text in texts.items():
+        db.create_view(name, text)
+    assert db.check().num_rows == 0
+    db.delete("sales", sales(1_500, 3).slice(400, 1_000))  # most of it: computed anew
+    db.insert("sales", sales(200, 4))
+    assert db.check().num_rows == 0
+
+
+def test_rows_that_were_deleted_are_not_evaluated(db: viewlet.Database) -> None:
+    db.sql("CREATE TABLE t (id BIGINT, d BIGINT)")
+    db.insert("t", pa.table({"id": range(1_000), "d": [i % 10 for i in range(1_000)]}))
+    db.delete("t", [(i, 0) for i in range(0, 1_000, 10)])
+    db.create_view("v", "SELECT sum(100 div d) AS s FROM t")
+    assert db.table("v").rows() == [(sum(100 // (i % 10) for i in range(1_000) if i % 10),)]
+
+
+@pytest.mark.parametrize("different", [3, 60_000, 69_000, 70_000])
+def test_hashes_are_told_apart_however_many_there_are(different: int) -> None:
+    rng = np.random.default_rng(different)
+    values = rng.integers(0, 1 << 62, different).astype(np.uint64)
+    hashes = rng.permutation(np.concatenate([values, rng.choice(values, 70_000 - different)]))
+    first, codes = distinct(hashes)
+    assert (np.diff(first) > 0).all()
+    assert (hashes[first][codes] == hashes).all()
+    assert len(first) == len(set(hashes.tolist()))
+
+
+def test_equal_rows_under_one_key_are_added_up() -> None:
+    rng = np.random.default_rng(5)
+    rows = Rows(
+        {"k": pa.array(rng.integers(0, 50, 3_000)), "v": pa.array(rng.integers(0, 40, 3_000))},
+        rng.integers(-1, 2, 3_000),
+    )
+    layout = Layout(columns=("k", "v"), key=("k",))
+    added, hashes = add_together(rows, rows.hashes(("k",)), layout)
+    assert (np.diff(hashes.astype(np.float64)) >= 0).all()
+    assert len(group(list(added.columns.values()), len(added))[0]) == len(added)
+    assert _as_dict(added) == _as_dict(rows.consolidate())
