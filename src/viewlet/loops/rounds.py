@@ -39,7 +39,7 @@ class Round:
     def run(self, ready: PreparedProgram) -> Rows | None:
         """Bring the maps of a program up to date; what changes in its result."""
         for step in ready.steps:
-            parts = [rows for run in step.runs if (rows := run(self)) is not None]
+            parts = [rows for run in step.terms if (rows := run(self)) is not None]
             if parts and len(delta := self._add(step, Rows.concat(parts))):
                 self.changes[step.map.name] = delta
         return self.changes.get(ready.program.view)
