@@ -86,8 +86,10 @@ class Transaction:
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
         layout = self.layout(bag) or layout
         if layout.form == "table":
-            self._edit(bag).rows.append((rows, layout))
-            self._tables[bag] = self._edit(bag)
+            edit = self._tables[bag] = self._edit(bag)
+            edit.rows.append((rows, layout))
+            if are_many(len(rows), _size(rows), self._writer.limits):  # no index will share its run with these
+                self._begin_to_write(edit)
             return rows
         body = build(rows.select(layout.columns), layout)
         if body is None:
@@ -139,14 +141,16 @@ class Transaction:
 
     def write_ahead(self) -> None:
         """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
-        limits = self._writer.limits
         for edit in self._tables.values():
-            size = sum(array.nbytes for rows, _ in edit.rows for array in rows.columns.values())
-            if edit.ahead is None and size > limits.ahead_bytes:
-                waiting, edit.rows = edit.rows, []
-                edit.ahead = self._writer.ahead.submit(
-                    write_durably, self._writer.handles, waiting, self._writer.durable_epoch, limits
-                )
+            if sum(_size(rows) for rows, _ in edit.rows) > self._writer.limits.ahead_bytes:
+                self._begin_to_write(edit)
+
+    def _begin_to_write(self, edit: Edit) -> None:
+        if edit.ahead is None:
+            waiting, edit.rows = edit.rows, []
+            edit.ahead = self._writer.ahead.submit(
+                write_durably, self._writer.handles, waiting, self._writer.durable_epoch, self._writer.limits
+            )
 
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
@@ -266,6 +270,10 @@ class Transaction:
         for run in edit.runs:
             if run.ref.file and run.ref.file not in shared:
                 remove(run.path)
+
+
+def _size(rows: Rows) -> int:
+    return sum(array.nbytes for array in rows.columns.values())
 
 
 def contents_of(bags: Mapping[str, Any], bag: str) -> Contents:
