@@ -41,6 +41,7 @@ def sales(count: int, seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.spark
 def test_pieces_are_all_rows_without_those_deleted(db: viewlet.Database) -> None:
     db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
     for seed in (1, 2):
@@ -62,6 +63,7 @@ def _as_dict(rows: Rows) -> dict[tuple[Any, ...], int]:
     return dict(zip(values, rows.weights.tolist(), strict=True))
 
 
+@pytest.mark.spark
 def test_views_of_many_pieces_equal_spark_sql(db: viewlet.Database) -> None:
     db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
     db.sql("CREATE TABLE items (item BIGINT, kind STRING)")
@@ -84,6 +86,7 @@ def test_views_of_many_pieces_equal_spark_sql(db: viewlet.Database) -> None:
     assert db.check().num_rows == 0
 
 
+@pytest.mark.spark
 def test_rows_that_were_deleted_are_not_evaluated(db: viewlet.Database) -> None:
     db.sql("CREATE TABLE t (id BIGINT, d BIGINT)")
     db.insert("t", pa.table({"id": range(1_000), "d": [i % 10 for i in range(1_000)]}))
