@@ -492,6 +492,8 @@ def test_the_command_line_runs_flows_and_says_what_they_do(
     assert capsys.readouterr().out == "count: 1 run\n"
     assert main(["--warehouse", path, "flow", "run", "counts"]) == 0
     assert capsys.readouterr().out == "nothing to do\n"
+    assert main(["--warehouse", path, "flow", "status"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["counts", "1", "1", "0"]
     assert main(["flow", "status", "--warehouse", path, "counts"]) == 0
     told = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["count", "1", "words", "0"] in told

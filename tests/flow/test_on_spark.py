@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workloads.flows.crawl import crawl, crawl_queue
-from workloads.flows.people import PEOPLE, who_is_who
 
 import viewlet
+from tests.flow import test_programs as programs
 from tests.flow.test_model import check_any
-from tests.flow.test_programs import persons_of, queue_of
+from tests.flow.test_programs import queue_of
 from viewlet import flow
 
 pytestmark = pytest.mark.spark
@@ -49,16 +50,25 @@ def test_what_a_function_raises_on_spark_is_told(tmp_path: Path, spark: Any) -> 
 
 
 @pytest.mark.slow
-def test_people_on_spark(tmp_path: Path, spark: Any) -> None:
-    rng = random.Random(4)
+@pytest.mark.parametrize(
+    "program",
+    [
+        programs.test_the_median,
+        programs.test_the_data_cube_and_its_queries,
+        programs.test_a_join_that_follows_its_tables,
+        programs.test_a_join_by_day_and_a_sliding_window,
+        programs.test_people_are_found_taken_apart_and_found_again,
+    ],
+)
+def test_programs_on_spark(tmp_path: Path, spark: Any, program: Callable[[viewlet.Database], None]) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark", durability=1000) as db:
-        db.create_table("people", PEOPLE, primary_key="id")
-        db.create_flow(who_is_who())
-        for _ in range(4):
-            keys = rng.sample(range(20), 8)
-            db.upsert("people", [(key, "n", f"m{rng.randrange(8)}", f"p{rng.randrange(8)}") for key in keys])
-            db.run_flow("who")
-            assert dict(db.table("persons").rows()) == persons_of(db.table("people").rows())
+        program(db)
+        assert any(
+            run["translated_on"] == "spark"
+            for name in db.flows
+            for run in db.flow_trace(name)
+            if "translated_on" in run
+        )
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewlet.flow.report import status_text, trace_plot, trace_text
+from viewlet.flow.report import status_text, summary_text, trace_plot, trace_text
 from viewlet.formatting import plural
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ def add_flow_commands(parser: argparse.ArgumentParser, parents: Sequence[Any], o
 
     def add(name: str, command: Callable[[Database, argparse.Namespace], str], text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, parents=parents, help=text, description=text)
-        added.add_argument("name", metavar="FLOW")
+        added.add_argument("name", metavar="FLOW", nargs="?" if name == "status" else None)
         added.set_defaults(command=lambda arguments: _say(open_warehouse, command, arguments, write=name == "run"))
         return added
 
     run = add("run", _run, "run a flow until nothing is left to do")
     run.add_argument("--runs", type=int, metavar="N", help="stop after so many runs of stages")
     run.add_argument("--seconds", type=float, metavar="N", help="an error if it takes longer")
-    add("status", _status, "what waits for each stage of a flow")
+    add("status", _status, "what waits for each stage of a flow, or for all flows")
     trace = add("trace", _trace, "what ran of a flow, when and why")
     trace.add_argument("--plot", action="store_true", help="a line for each stage, a mark for each run")
 
@@ -51,6 +51,8 @@ def _run(db: Database, arguments: argparse.Namespace) -> str:
 
 
 def _status(db: Database, arguments: argparse.Namespace) -> str:
+    if arguments.name is None:
+        return summary_text([db.flow_status(name) for name in db.flows])
     return status_text(db.flow_status(arguments.name))
 
 

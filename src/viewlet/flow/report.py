@@ -35,6 +35,20 @@ def trace(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
     return [r for r in warehouse.store.history() if r.get("kind") == "flow" and r["name"] == known]
 
 
+def summary_text(flows: Sequence[dict[str, Any]]) -> str:
+    """A line for each of some flows: its stages, their runs, and the increments that wait."""
+    rows = [
+        [
+            found["name"],
+            len(found["stages"]) + len(found["pipelined"]),
+            f"{sum(s['runs'] for s in found['stages'].values()):,}",
+            f"{sum(n for s in found['stages'].values() for n in s['waiting'].values()):,}",
+        ]
+        for found in flows
+    ]
+    return aligned(["flow", "stages", "runs", "waiting"], rows, right=(1, 2, 3))
+
+
 def status_text(found: dict[str, Any]) -> str:
     """The status of a flow as tables."""
     sources = [[name, "not yet" if epoch is None else f"epoch {epoch}"] for name, epoch in found["sources"].items()]
