@@ -49,7 +49,7 @@ ALL: Span = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Combination:
     """Z·C"""
 
     coefficients: str
@@ -58,13 +58,13 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Transposed:
     """(Z·C)ᵀ"""
 
-    of: Rows
+    of: Combination
 
 
-Form = str | Rows | Columns
+Form = str | Combination | Transposed
 """What stands for a matrix: itself, if it has nothing to do with the rows."""
 
 
@@ -120,9 +120,9 @@ class _Rewriting:
         self.width = moments.shape[0]
         self.sizes = sizes
 
-    def picked(self, span: tuple[int, int]) -> Rows:
+    def picked(self, span: tuple[int, int]) -> Combination:
         """Some columns of Z."""
-        return Rows(self.emit(Slice(self.emit(Identity(self.width)), ALL, span)), span)
+        return Combination(self.emit(Slice(self.emit(Identity(self.width)), ALL, span)), span)
 
     def statement(self, statement: Statement, forms: Mapping[str, Form]) -> Form:
         op = statement.op
@@ -177,27 +177,29 @@ class _Rewriting:
     def _form(self, op: Source, read: Sequence[Form]) -> Form | None:
         """What stands for the result of an operator that has to do with rows; None where there is no such thing."""
         match op, read:
-            case Add() | Subtract(), [Rows() as a, Rows() as b]:
-                return Rows(self.emit(type(op)(a.coefficients, b.coefficients)))
-            case Scale(float() as factor, _), [Rows() as a]:
-                return Rows(self.emit(Scale(factor, a.coefficients)))
-            case Scale(), [str() as factor, Rows() as a]:
-                return Rows(self.emit(Scale(factor, a.coefficients)))
-            case Product(), [Rows() as a, str() as b]:
-                return Rows(self.emit(Product(a.coefficients, b)))
-            case Product(), [Columns(a), Rows() as b]:
+            case Add() | Subtract(), [Combination() as a, Combination() as b]:
+                return Combination(self.emit(type(op)(a.coefficients, b.coefficients)))
+            case Scale(float() as factor, _), [Combination() as a]:
+                return Combination(self.emit(Scale(factor, a.coefficients)))
+            case Scale(), [str() as factor, Combination() as a]:
+                return Combination(self.emit(Scale(factor, a.coefficients)))
+            case Product(), [Combination() as a, str() as b]:
+                return Combination(self.emit(Product(a.coefficients, b)))
+            case Product(), [Transposed(a), Combination() as b]:
                 return self._met(a, b)
-            case Inner(), [Rows() as a, Rows() as b]:
+            case Inner(), [Combination() as a, Combination() as b]:
                 return self.emit(Inner(a.coefficients, self._columns(b)))
-            case Transpose(), [Rows() as a]:
-                return Columns(a)
-            case Transpose(), [Columns(a)]:
+            case Transpose(), [Combination() as a]:
+                return Transposed(a)
+            case Transpose(), [Transposed(a)]:
                 return a
-            case Slice(_, (None, None), span), [Rows() as a]:
-                return Rows(self.emit(Slice(a.coefficients, ALL, span)))
-            case Stack(_, 1), parts if all(isinstance(p, Rows) for p in parts):
-                return Rows(self.emit(Stack(tuple(p.coefficients for p in parts if isinstance(p, Rows)), 1)))
-            case Sum(_, axis), [Rows() as a]:
+            case Slice(_, (None, None), span), [Combination() as a]:
+                return Combination(self.emit(Slice(a.coefficients, ALL, span)))
+            case Stack(_, 1), parts if all(isinstance(p, Combination) for p in parts):
+                return Combination(
+                    self.emit(Stack(tuple(p.coefficients for p in parts if isinstance(p, Combination)), 1))
+                )
+            case Sum(_, axis), [Combination() as a]:
                 return self._summed(a, axis)
             case SizeOf(size), _:
                 return self._size(size)
@@ -209,27 +211,27 @@ class _Rewriting:
     def _turned(self, op: Source, read: Sequence[Form]) -> Form | None:
         """The same for (Z·C)ᵀ: as the transpose of what the transposed operator gives."""
         match op, read:
-            case Product(), [str() as a, Columns(b)]:  # A·(Z·C)ᵀ = (Z·C·Aᵀ)ᵀ
-                return Columns(Rows(self.emit(Product(b.coefficients, self.emit(Transpose(a))))))
-            case ((Add() | Subtract() | Scale()), _) if any(isinstance(f, Columns) for f in read):
-                found = self._form(op, [f.of if isinstance(f, Columns) else f for f in read])
-                return Columns(found) if isinstance(found, Rows) else None
-            case Sum(_, axis), [Columns(a)]:
+            case Product(), [str() as a, Transposed(b)]:  # A·(Z·C)ᵀ = (Z·C·Aᵀ)ᵀ
+                return Transposed(Combination(self.emit(Product(b.coefficients, self.emit(Transpose(a))))))
+            case ((Add() | Subtract() | Scale()), _) if any(isinstance(f, Transposed) for f in read):
+                found = self._form(op, [f.of if isinstance(f, Transposed) else f for f in read])
+                return Transposed(found) if isinstance(found, Combination) else None
+            case Sum(_, axis), [Transposed(a)]:
                 found = self._summed(a, None if axis is None else 1 - axis)
                 return (
-                    Columns(found)
-                    if isinstance(found, Rows)
+                    Transposed(found)
+                    if isinstance(found, Combination)
                     else found
                     if axis is None
                     else self.emit(Transpose(found))
                 )
-            case Stack(_, 0), parts if all(isinstance(p, Columns) for p in parts):
-                beside = tuple(p.of.coefficients for p in parts if isinstance(p, Columns))
-                return Columns(Rows(self.emit(Stack(beside, 1))))
+            case Stack(_, 0), parts if all(isinstance(p, Transposed) for p in parts):
+                beside = tuple(p.of.coefficients for p in parts if isinstance(p, Transposed))
+                return Transposed(Combination(self.emit(Stack(beside, 1))))
             case _:
                 return None
 
-    def _met(self, a: Rows, b: Rows) -> str:
+    def _met(self, a: Combination, b: Combination) -> str:
         """Cᵀ·(ZᵀZ)·D; where both just pick columns, a piece of ZᵀZ."""
         if a.span is not None:
             return self.emit(Slice(self._columns(b), a.span, ALL)) if b.span is None else self._piece(a.span, b.span)
@@ -238,14 +240,14 @@ class _Rewriting:
     def _piece(self, rows: Span, columns: Span) -> str:
         return self.emit(Slice(self.moments, rows, columns))
 
-    def _columns(self, b: Rows) -> str:
+    def _columns(self, b: Combination) -> str:
         """(ZᵀZ)·D"""
         return self._piece(ALL, b.span) if b.span is not None else self.emit(Product(self.moments, b.coefficients))
 
-    def _summed(self, a: Rows, axis: int | None) -> str | Rows:
+    def _summed(self, a: Combination, axis: int | None) -> str | Combination:
         if axis == 1:
             width = self.builder.shapes[a.coefficients][1]
-            return Rows(self.emit(Product(a.coefficients, self.emit(Full((width, 1), 1.0)))))
+            return Combination(self.emit(Product(a.coefficients, self.emit(Full((width, 1), 1.0)))))
         row = self._met(self.picked((0, 1)), a)
         return row if axis == 0 else self.emit(Sum(row, None))
 
@@ -267,8 +269,8 @@ class _Rewriting:
                 row = self.emit(Full((1, columns), value))
             case Broadcast(), [str() as of]:
                 row = self.emit(Broadcast(of, (1, columns)))
-            case Broadcast(), [Rows() as of]:
-                return Rows(self.emit(Product(of.coefficients, self.emit(Full((1, columns), 1.0)))))
+            case Broadcast(), [Combination() as of]:
+                return Combination(self.emit(Product(of.coefficients, self.emit(Full((1, columns), 1.0)))))
             case _:
                 return None
-        return Rows(self.emit(Product(self.picked((0, 1)).coefficients, row)))
+        return Combination(self.emit(Product(self.picked((0, 1)).coefficients, row)))

@@ -42,12 +42,16 @@ def create_matrix(warehouse: Warehouse, wanted: Wanted, progress: Progress) -> i
 
 
 def _moments(warehouse: Warehouse, sums: Summed) -> list[View]:
-    """The views of sums, ready to be filled."""
-    views = []
-    for place, (name, (table, columns)) in enumerate(sums.views.items()):
+    """The views of sums that are not there yet, ready to be filled."""
+    views: list[View] = []
+    for name, (table, columns) in sums.views.items():
+        query = moments_query(table, _fields(warehouse, table, columns))
+        there = warehouse.catalog.views.get(name)
+        if isinstance(there, View) and there.definition == query:
+            continue  # a program that was dropped has left it
         warehouse.catalog.refuse_taken(name)
-        view = define(warehouse, name, moments_query(table, _fields(warehouse, table, columns)))
-        views.append(replace(view, position=view.position + place, created=warehouse.store.epoch + 1))
+        view = define(warehouse, name, query)
+        views.append(replace(view, position=view.position + len(views), created=warehouse.store.epoch + 1))
     return views
 
 
