@@ -164,6 +164,12 @@ def _with_one_zero(kind: Type) -> Callable[[pa.Array], pa.Array]:
     return lambda array: normalize(Rows.of(pa.table({"x": array})))
 
 
+def _nothing_binary_inside(call: Reduce) -> str | None:
+    """Spark 4.1.0 takes equal byte strings for different values of a mode; later patches of 4.1 do not."""
+    kind = call.args[0].type
+    return f"{call.function} of {kind} is evaluated by Spark alone" if kind.holds("binary") else why_not_order(kind)
+
+
 def _nothing_floating_inside(call: Reduce) -> str | None:
     kind = call.args[0].type
     nested = kind.has_floats and kind.name not in FRACTIONAL
@@ -260,8 +266,8 @@ TABLE: dict[str, Entry] = {
     "bit_and": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_and, -1)),
     "bit_or": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_or, 0)),
     "bit_xor": Entry(_only(*INTEGRAL), _bitwise(np.bitwise_xor, 0)),
-    "mode[reverseOpt=true]": Entry(_orderable, _mode(largest=False)),
-    "mode[reverseOpt=false]": Entry(_orderable, _mode(largest=True)),
+    "mode[reverseOpt=true]": Entry(_nothing_binary_inside, _mode(largest=False)),
+    "mode[reverseOpt=false]": Entry(_nothing_binary_inside, _mode(largest=True)),
     "mode[reverseOpt=true, since 4.2]": Entry(_nothing_floating_inside, _mode(largest=False, one_zero=True)),
     "mode[reverseOpt=false, since 4.2]": Entry(_nothing_floating_inside, _mode(largest=True, one_zero=True)),
     **{name: Entry(percentiles.refuse, build) for name, build in percentiles.BUILDERS.items()},
