@@ -18,6 +18,7 @@ from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
+from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
 from viewlet.source.methods import SourceMethods
 from viewlet.source.schema import read_schema
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods, SignalMethods, SourceMethods):
+class Database(FlowMethods, ProjectMethods, SignalMethods, SourceMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(
@@ -158,6 +159,7 @@ class Database(FlowMethods, SignalMethods, SourceMethods):
         constraints: Mapping[str, str | tuple[str, str]] | None = None,
         rows: Any = None,
         source: Source | None = None,
+        read: bool = True,
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
@@ -166,7 +168,7 @@ class Database(FlowMethods, SignalMethods, SourceMethods):
         `constraints`: conditions by name; alone, or with what becomes of rows that break them: "FAIL EPOCH" (unless
         said otherwise), "DROP ROW" or "KEEP ASIDE".
         `rows`: its first rows, in the same commit. `source`: what feeds it, such as a `viewlet.folder(…)`; what is there
-        is read at once, `read_sources` and `watch` go on.
+        is read at once unless `read` is false; `read_sources` and `watch` go on.
         """
         from viewlet.sql.defaults import default_values
 
@@ -204,7 +206,7 @@ class Database(FlowMethods, SignalMethods, SourceMethods):
                     )
                 )
                 transaction.commit({"kind": "create table", "name": name, **filled})
-        if source is not None:
+        if source is not None and read:
             self.read_sources(name)
 
     def add_columns(self, table: str, schema: Any, *, defaults: Mapping[str, str] | None = None) -> int:

@@ -14,6 +14,7 @@
     ├── EndlessLoop                a loop still changes rows after as many rounds as it may take
     ├── FlowError                  a flow is not right, or its functions do not do what they must
     │   └── FlowUnfinished         … or it went on beyond a bound on rounds or time
+    ├── ProjectError               a project cannot be run as it is
     ├── StoreError                 the warehouse cannot be opened, read or written
     │   ├── CorruptFile            a file is torn or was altered
     │   ├── UntrustedCode          stored code would have to run, and is not trusted
@@ -139,6 +140,10 @@ class FlowError(ViewletError):
 
 class FlowUnfinished(FlowError):
     """A flow went on beyond a bound on rounds or time; the runs before stay committed."""
+
+
+class ProjectError(ViewletError):
+    """A project of Spark Declarative Pipelines cannot be run as it is."""
 
 
 class StoreError(ViewletError):

@@ -37,7 +37,7 @@ def test_new_replaced_and_deleted_files(landing: Path, spark: Any, format: str) 
     with viewlet.connect(landing.parent / "w", spark=spark) as db:
         db.create_table("sales", SCHEMA, source=viewlet.folder(landing, format, OPTIONS[format]))
         db.create_view("spend", VIEW)
-        for step in range(6):
+        for step in range(4):
             for name in rng.sample("abcd", 2):
                 path = landing / f"{name}.{format}"
                 if path.exists() and rng.random() < 0.4:

@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | watch | explain | check | status | history | flow | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | explain | check | status | history | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from viewlet import __version__
 from viewlet.cli.flows import add_flow_commands
+from viewlet.cli.projects import add_project_options, init, is_project, run_project
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
@@ -51,7 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _shared(warehouse: Any, engine: Any) -> argparse.ArgumentParser:
     """The options that may stand before and after the command."""
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--warehouse", metavar="DIR", default=warehouse, help="default: ./warehouse")
+    shared.add_argument(
+        "--warehouse", metavar="DIR", default=warehouse, help="default: ./warehouse; a project's is in its folder"
+    )
     shared.add_argument("--engine", choices=ENGINES, default=engine, help="default: auto, by cost")
     return shared
 
@@ -72,7 +75,10 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    add("run", _run, "run the statements of a file").add_argument("file", type=Path, metavar="FILE.sql")
+    run = add("run", _run, "run the statements of a file, or a project of Spark Declarative Pipelines")
+    run.add_argument("path", type=Path, metavar="FILE.sql|PROJECT")
+    add_project_options(run)
+    add("init", init, "make a new project that runs").add_argument("folder", type=Path, metavar="FOLDER")
     watch = add("watch", _watch, "read the sources of tables, for as long as one likes")
     watch.add_argument("tables", nargs="*", metavar="TABLE", help="default: all that are fed by a source")
     watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
@@ -97,12 +103,14 @@ def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    script = _read(arguments.file)
+    if is_project(arguments.path):
+        return run_project(arguments, _open)
+    script = _read(arguments.path)
     statements = split(script)
     with _open(arguments, write=True) as db:
         _report(db, db.read_sources())
         for line, text in statements:
-            _run_one(db, f"{arguments.file}:{line}", "\n" * (line - 1) + text)
+            _run_one(db, f"{arguments.path}:{line}", "\n" * (line - 1) + text)
     return 0
 
 

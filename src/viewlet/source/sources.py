@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
-KINDS: dict[str, str] = {"folder": "viewlet.source.folder:read"}
+KINDS: dict[str, str] = {"folder": "viewlet.source.folder:read", "project": "viewlet.project.flows:read"}
 """How the documents of each kind are read: where the function is found when the first is needed."""
 
 

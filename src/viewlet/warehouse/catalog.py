@@ -73,12 +73,16 @@ class Catalog:
         """All that is kept fresh, each after what it reads."""
         self.flows: dict[str, Mapping[str, Any]] = {}
         """The documents of flows: they are run, not kept fresh, and read when they are."""
+        self.projects: dict[str, Mapping[str, Any]] = {}
+        """What projects have defined, as they were last run."""
         for key, document in documents.items():
             kind, _, name = key.partition("/")
             if kind == "table":
                 self.tables[name] = read_table(name, document)
             elif kind == "flow":
                 self.flows[name] = document
+            elif kind == "project":
+                self.projects[name] = document
             elif name:
                 self.views[name] = read_maintained(key, document, trusted=trust)
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))

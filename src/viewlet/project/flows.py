@@ -1,0 +1,73 @@
+"""Streaming tables: append-only tables that a project's flows feed, and how far each flow has read each stream.
+
+The law: what a flow appends and the epoch up to which it has read are one commit. A flow whose definition changes
+goes on from where it was; what it appended stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.source.sources import Bag, Source
+from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+TYPES: dict[str, pa.DataType] = {"flow": pa.string(), "stream": pa.string(), "epoch": pa.int64()}
+LAYOUT = Layout(columns=tuple(TYPES), key=("flow", "stream"))
+Positions = dict[tuple[str, str], int]
+"""For each flow and stream, the last epoch that was read."""
+
+
+@dataclass(frozen=True)
+class ProjectFlows(Source):
+    """The flows of a project. They are its code, so that only running the project reads them."""
+
+    kind: ClassVar[str] = "project"
+    project: str
+
+    def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
+        return iter(())
+
+    def bags(self, table: Table) -> list[Bag]:
+        return [(positions_bag(table), LAYOUT, TYPES)]
+
+    def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
+        read = {f"{flow} of {stream}": epoch for (flow, stream), epoch in read_positions(snapshot, table).items()}
+        return {"kind": self.kind, "project": self.project, "read": read}
+
+    def document(self) -> dict[str, Any]:
+        return {"project": self.project}
+
+
+def read(document: Mapping[str, Any]) -> ProjectFlows:
+    return ProjectFlows(document["project"])
+
+
+def positions_bag(table: Table) -> str:
+    return f"{table.name}.positions"
+
+
+def read_positions(snapshot: Snapshot, table: Table) -> Positions:
+    """How far each flow has read."""
+    rows = snapshot.contents(positions_bag(table)).consolidated()
+    flows, streams, epochs = (rows[name].to_pylist() for name in TYPES)
+    return dict(zip(zip(flows, streams, strict=True), epochs, strict=True))
+
+
+def move(transaction: Transaction, table: Table, before: Positions, flow: str, streams: Mapping[str, int]) -> None:
+    """Note that a flow has read streams up to some epochs."""
+    moved = {(flow, stream): epoch for stream, epoch in streams.items() if before.get((flow, stream)) != epoch}
+    gone = [(*key, before[key], -1) for key in moved if key in before]
+    rows = [*gone, *((*key, epoch, 1) for key, epoch in moved.items())]
+    *columns, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
+    arrays = {name: pa.array(c, kind) for (name, kind), c in zip(TYPES.items(), columns, strict=True)}
+    transaction.append(positions_bag(table), Rows(arrays, np.array(weights, dtype=np.int64)), LAYOUT)

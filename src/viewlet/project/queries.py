@@ -1,0 +1,79 @@
+"""A project's query texts as Viewlet's: streams, files and qualified names become names of one part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from viewlet.errors import ProjectError
+from viewlet.plan.words import Word, quoted, read_words
+from viewlet.sql.reader import unquoted
+
+FORMATS = ("csv", "json", "parquet")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the names of a text become."""
+
+    table: Callable[[str], str]
+    """A name that may be a dataset's, qualified or not; as it is, if it is none."""
+    stream: Callable[[str], str]
+    files: Callable[[str, str, bool], str]
+    """A format and a path; the last argument: whether they are a stream."""
+
+
+def rewrite(text: str, names: Names) -> str:
+    """The same query over names of one part."""
+    words, pieces, at, done = read_words(text), [], 0, 0
+    while words[at].kind != "end":
+        found = _stream(words, at, names) or _files(words, at, names) or _table(words, at, names)
+        if found is None:
+            at += 1
+            continue
+        replacement, after = found
+        pieces += [text[done : words[at].start], replacement]
+        done, at = words[after - 1].end, after
+    return "".join([*pieces, text[done:]])
+
+
+def _qualified(words: list[Word], at: int) -> tuple[str, int]:
+    """The name at a place, with the place after it."""
+    parts = [unquoted(words[at])]
+    while words[at + 1].key == "." and words[at + 2].kind in ("name", "quoted"):
+        at += 2
+        parts.append(unquoted(words[at]))
+    return ".".join(parts), at + 1
+
+
+def _stream(words: list[Word], at: int, names: Names) -> tuple[str, int] | None:
+    """`STREAM(name)` and `STREAM name`"""
+    if words[at].key != "STREAM" or words[at - 1].key not in ("FROM", "JOIN", ",", "("):
+        return None
+    inside = words[at + 1].key == "("
+    start = at + 2 if inside else at + 1
+    if (files := _files(words, start, names, is_stream=True)) is not None:
+        return files[0], files[1] + inside
+    if words[start].kind not in ("name", "quoted"):
+        return None
+    name, after = _qualified(words, start)
+    if inside and words[after].key != ")":
+        raise ProjectError(f"STREAM({name}…) reads no dataset", hint="read files with spark.readStream, in Python")
+    return names.stream(name), after + inside
+
+
+def _files(words: list[Word], at: int, names: Names, *, is_stream: bool = False) -> tuple[str, int] | None:
+    """``csv.`path` ``"""
+    is_path = words[at].text.lower() in FORMATS and words[at].kind == "name" and words[at - 1].key != "."
+    if not is_path or words[at + 1].key != "." or words[at + 2].kind != "quoted":
+        return None
+    return quoted(names.files(words[at].text.lower(), unquoted(words[at + 2]), is_stream)), at + 3
+
+
+def _table(words: list[Word], at: int, names: Names) -> tuple[str, int] | None:
+    """A name after FROM, JOIN or a comma."""
+    if words[at].kind not in ("name", "quoted") or words[at - 1].key not in ("FROM", "JOIN", ",", "TABLE"):
+        return None
+    name, after = _qualified(words, at)
+    found = names.table(name)
+    return None if found == name else (quoted(found), after)

@@ -1,0 +1,221 @@
+"""What a project's queries read: datasets, streams of them, files.
+
+While a project is defined, everything is empty, and only plans count. While a flow runs, a stream is what was added
+to its table since the flow last read it, and every other table is what it holds now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from viewlet.errors import ProjectError
+from viewlet.plan.words import quoted
+from viewlet.project.definitions import Definitions
+from viewlet.project.queries import FORMATS, Names, rewrite
+from viewlet.source.folder import OnBad, folder
+from viewlet.warehouse.relation import Relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from viewlet.database import Database
+    from viewlet.spark.project_session import Files
+
+MODES: dict[str, OnBad] = {"PERMISSIVE": "READ NULLS", "DROPMALFORMED": "DROP ROW", "FAILFAST": "FAIL EPOCH"}
+"""Spark's ways with malformed records."""
+
+
+def stream_name(table: str) -> str:
+    """The name under which a query finds the stream of a table."""
+    return f"stream of {table}"
+
+
+@dataclass
+class Evaluation:
+    """What one query has read."""
+
+    positions: dict[str, int] | None = None
+    """For a flow that runs: up to which epoch it has read each stream."""
+    streams: dict[str, int] = field(default_factory=dict)
+    """How many new rows each stream has."""
+    epochs: dict[str, int] = field(default_factory=dict)
+    """Up to which epoch each stream is read now."""
+    temporary: bool = False
+    """Whether a temporary view is part of it."""
+
+
+class ProjectReads:
+    """The datasets, streams and files of a project, in its session."""
+
+    def __init__(self, db: Database, spark: SparkSession, definitions: Definitions, *, is_trial: bool) -> None:
+        self._db, self._spark, self._definitions, self._is_trial = db, spark, definitions, is_trial
+        self.needed: Callable[[str], None] = lambda _: None
+        """Makes a dataset of the project, if it is one and not yet made in this run."""
+        self.evaluation = Evaluation()
+        self.sources: set[str] = set()
+        """The tables of files that were read."""
+
+    @contextmanager
+    def evaluating(self, positions: dict[str, int] | None = None) -> Iterator[Evaluation]:
+        """Notes what is read in the block."""
+        before, self.evaluation = self.evaluation, Evaluation(positions)
+        try:
+            yield self.evaluation
+        finally:
+            self.evaluation = before
+
+    def table(self, name: str) -> DataFrame:
+        return self._spark.table(quoted(self._show(self._definitions.plain(name))))
+
+    def stream(self, name: str) -> DataFrame:
+        return self._spark.table(quoted(self._show_stream(self._definitions.plain(name))))
+
+    def query(self, text: str, args: Any = None) -> DataFrame:
+        return self._spark.sql(self.text(text), args)
+
+    def text(self, text: str) -> str:
+        """A query's text, all of whose names the session knows."""
+        streams = lambda name: quoted(self._show_stream(self._definitions.plain(name)))  # noqa: E731
+        return rewrite(text, Names(self._known, streams, self._files_of_text))
+
+    def _files_of_text(self, format: str, path: str, is_stream: bool) -> str:
+        from viewlet.spark.project_session import Files
+
+        name = self._declare(Files(format, (path,), is_stream=is_stream))
+        return self._show_stream(name) if is_stream else self._show(name)
+
+    def files(self, files: Files) -> DataFrame:
+        name = self._declare(files)
+        return self.stream(name) if files.is_stream else self.table(name)
+
+    def _known(self, name: str) -> str:
+        """A name of a dataset or table in one part; others as they are."""
+        *before, last = name.split(".")
+        is_ours = self._definitions.find(last) or self._db._warehouse.catalog.known(last)
+        if is_ours and all(part.lower() in self._definitions.qualifiers for part in before):
+            return self._show(last)
+        return name
+
+    def _show(self, name: str) -> str:
+        """Let the session know a dataset or table."""
+        from viewlet.spark.session.leaves import Tables, register_mentioned
+
+        self.needed(name)
+        dataset = self._definitions.find(name)
+        warehouse = self._db._warehouse
+        if dataset is not None and dataset.kind == "temporary view":
+            self.evaluation.temporary = True
+        elif (known := warehouse.catalog.known(name)) is not None:
+            if self.evaluation.positions is None:
+                tables = Tables({known: warehouse.catalog.find(known).fields}, warehouse.sessions.warehouse)
+                register_mentioned(self._spark, tables, known)
+            else:
+                warehouse.reading.show(self._spark, [known])
+        return name
+
+    def _show_stream(self, name: str) -> str:
+        """Let the session know what is new in a table; the name it has there."""
+        from viewlet.spark.session.arrow_frames import from_arrow
+        from viewlet.spark.session.leaves import Tables, register, register_mentioned
+
+        self.needed(name)
+        dataset = self._definitions.find(name)
+        if dataset is not None and dataset.kind == "temporary view":
+            return self._show(name)
+        warehouse = self._db._warehouse
+        relation = Relation(warehouse, warehouse.catalog.find(name))
+        mark = stream_name(relation.name)
+        if self.evaluation.positions is None:
+            self.evaluation.streams[relation.name] = 0
+            register_mentioned(self._spark, Tables({mark: relation.fields}, warehouse.sessions.warehouse), mark)
+        else:
+            rows = new_rows(relation, self.evaluation.positions.get(relation.name))
+            self.evaluation.streams[relation.name] = rows.num_rows
+            self.evaluation.epochs[relation.name] = relation.epoch
+            frame = from_arrow(warehouse.sessions.plain, rows, relation.fields)
+            register(self._spark, warehouse.sessions.warehouse, mark, frame)
+        return mark
+
+    def _declare(self, files: Files) -> str:
+        """The table that holds what some files hold; it is made and read when it is first wanted."""
+        root, pattern = _place(files)
+        options = {name.lower(): value for name, value in files.options.items()}
+        given = {**({"enforceschema": "true"} if files.format == "csv" else {}), **options}
+        mode = MODES[given.pop("mode", "PERMISSIVE").upper()]
+        for inference in ("inferschema", "samplingratio", "mergeschema", "maxfilespertrigger", "latestfirst"):
+            given.pop(inference, None)  # they say how a schema is found, or in which portions files are read
+        schema = files.schema or self._inferred(files)
+        if files.format != "parquet":
+            given.setdefault("timezone", str(self._spark.conf.get("spark.sql.session.timeZone")))
+        if pattern:
+            given["pathglobfilter"] = pattern
+        source = folder(root, files.format, given, on_bad_record=mode)
+        shape = schema if isinstance(schema, str) else schema.jsonValue()
+        identity = json.dumps([source.document(), shape, files.is_stream], sort_keys=True, default=str)
+        name = f"files_{Path(root).name}_{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+        self.sources.add(name)
+        if self._db._warehouse.catalog.known(name) is None:
+            self._db.create_table(
+                name, _nullable(schema), append_only=files.is_stream, source=source, read=not self._is_trial
+            )
+        return name
+
+    def _inferred(self, files: Files) -> Any:
+        """The schema that Spark finds in the files."""
+        paths = [str(_local(path)) for path in files.paths]
+        return self._spark.read.format(files.format).options(**files.options).load(paths).schema
+
+
+def _place(files: Files) -> tuple[str, str]:
+    """The folder of some files, and the pattern of their names."""
+    if files.format not in FORMATS or len(files.paths) != 1:
+        raise ProjectError(
+            f"{files.format} of {', '.join(files.paths) or 'no path'} is nothing that is kept fresh",
+            hint="one folder of CSV, JSON or Parquet files",
+        )
+    path = _local(files.paths[0])
+    if any(c in path.name for c in "*?[{") or path.is_file():
+        return str(path.parent), path.name
+    return str(path), ""
+
+
+def _local(path: str) -> Path:
+    """A path of a project's, which is relative to its folder."""
+    return Path(path.removeprefix("file://").removeprefix("file:")).absolute()
+
+
+def _nullable(schema: Any) -> Any:
+    """A schema as files have it: every column may be NULL."""
+    if isinstance(schema, str):
+        return schema
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(f.name, f.dataType) for f in schema.fields])
+
+
+def new_rows(relation: Relation, since: int | None) -> pa.Table:
+    """What was added to a table after an epoch; all that it holds, if it was never read."""
+    columns = relation.columns
+    if since is None:
+        return relation.arrow()
+    if relation.oldest > since:
+        raise ProjectError(
+            f"{relation.name} was read up to epoch {since}, and its changes are kept from epoch {relation.oldest} on",
+            hint="run the project with --full-refresh for what reads it, and more often; or db.set_retention",
+        )
+    changes = relation.changes(since)
+    if gone := pc.sum(pc.not_equal(changes["_change_type"], "insert")).as_py():
+        raise ProjectError(
+            f"{relation.name} is read as a stream, and {gone} of its rows were deleted or replaced",
+            hint="read it as a table, in a materialized view",
+        )
+    return changes.select(columns)

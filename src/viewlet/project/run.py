@@ -1,0 +1,354 @@
+"""Running a project: what it defines is made or replaced, what is new is read, flows append.
+
+A dataset is made when something reads it, before what reads it; so the order follows from what queries read, in the
+first run and in every other. Each step is a commit of its own, and a run that was interrupted goes on with the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viewlet.errors import InUse, NameTaken, ProjectError, ViewletError
+from viewlet.formatting import plural
+from viewlet.plan.types import Field
+from viewlet.project.definitions import Dataset, Definitions, Query
+from viewlet.project.flows import ProjectFlows
+from viewlet.project.load import inside, load
+from viewlet.project.reads import Evaluation, ProjectReads, stream_name
+from viewlet.project.run_flow import run_flow
+from viewlet.project.spec import Spec, find_spec, read_spec
+from viewlet.sink.parquet_folder import export
+from viewlet.source.schema import read_schema
+from viewlet.sql.queries import fields_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from viewlet.database import Database
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What of a project is brought up to date; nothing said means all."""
+
+    refresh: frozenset[str] | None = None
+    full: frozenset[str] = frozenset()
+    """What is made from nothing."""
+    all_full: bool = False
+
+    def has(self, name: str) -> bool:
+        return self.refresh is None or name.lower() in self.refresh | self.full
+
+    def is_full(self, name: str) -> bool:
+        return self.all_full or name.lower() in self.full
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did to a dataset."""
+
+    name: str
+    kind: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.what}"
+
+
+@dataclass
+class ProjectRun:
+    """A project on its way into a warehouse."""
+
+    db: Database
+    spec: Spec
+    selection: Selection = field(default_factory=Selection)
+    is_trial: bool = False
+    """Whether it is only to be seen how it would be kept: nothing is read."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    _done: list[str] = field(default_factory=list)
+    _doing: list[str] = field(default_factory=list)
+    _prints: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> list[Outcome]:
+        """Bring the warehouse up to what the project says, and to what is there to be read."""
+        from viewlet.spark.project_session import ProjectSession
+        from viewlet.spark.session.children import active, clone
+
+        self._spark = clone(self.db._warehouse.sessions.child)
+        for name, value in self.spec.configuration.items():
+            self._spark.conf.set(name, value)
+        self.definitions = Definitions(self.spec.qualifiers)
+        self._reads = ProjectReads(self.db, self._spark, self.definitions, is_trial=self.is_trial)
+        self._reads.needed = self._needed
+        self._session = ProjectSession(self._reads)
+        with active(self._spark), inside(self.spec.root):
+            load(self.spec, self.definitions, self._session, self._spark)
+            self._prints = self._claim()
+            self._reset()
+            for dataset in self._selected():
+                self._needed(dataset.name)
+            self._remember()
+            if not self.is_trial:
+                self._bring_up_to_date()
+        return self.outcomes
+
+    def _selected(self) -> list[Dataset]:
+        names = (self.selection.refresh or frozenset()) | self.selection.full
+        if unknown := [name for name in names if self.definitions.find(name) is None]:
+            known = ", ".join(d.name for d in self.definitions.datasets.values())
+            raise ProjectError(f"project {self.spec.name} has no {unknown[0]}", hint=f"there are: {known}")
+        return [d for d in self.definitions.datasets.values() if self.selection.has(d.name)]
+
+    def _claim(self) -> dict[str, str]:
+        """Note which names are the project's, before the first is made; what was known of them."""
+        catalog = self.db._warehouse.catalog
+        known: dict[str, str] = dict(catalog.projects.get(self.spec.name, {}).get("datasets", {}))
+        for dataset in self.definitions.datasets.values():
+            if dataset.name not in known and dataset.kind != "temporary view" and catalog.known(dataset.name):
+                raise NameTaken(
+                    f"{dataset.where}: there is a {dataset.name} that is not of project {self.spec.name}",
+                    hint="give the project a warehouse of its own",
+                )
+            known.setdefault(dataset.name, "")
+        self._put(known)
+        return known
+
+    def _remember(self) -> None:
+        self._put(self._prints)
+
+    def _put(self, datasets: dict[str, str]) -> None:
+        warehouse = self.db._warehouse
+        document = {"datasets": dict(sorted(datasets.items()))}
+        if warehouse.catalog.projects.get(self.spec.name) == document:
+            return
+        with warehouse.writing(), warehouse.store.begin() as transaction:
+            transaction.put(f"project/{self.spec.name}", document)
+            transaction.commit({"kind": "project", "name": self.spec.name})
+
+    def _reset(self) -> None:
+        """Forget what is to be made from nothing; views over it are made again."""
+        catalog = self.db._warehouse.catalog
+        for dataset in self.definitions.datasets.values():
+            is_table = dataset.kind in ("streaming table", "sink")
+            if is_table and self.selection.is_full(dataset.name) and catalog.known(dataset.name) in catalog.tables:
+                self._drop(dataset.name)
+
+    def _drop(self, name: str) -> None:
+        """Drop something of the project's, with what it reads from it."""
+        readers = self.db._warehouse.catalog.readers(name)
+        if others := [reader for reader in readers if reader not in self._prints]:
+            raise InUse(f"{', '.join(others)} read {name}, and are not of project {self.spec.name}", hint="drop them")
+        self.db.drop(name, cascade=True)
+
+    def _needed(self, name: str) -> None:
+        """Make a dataset of the project, unless that is done."""
+        dataset = self.definitions.find(name)
+        if dataset is None or dataset.name in self._doing:
+            return
+        self._doing.append(dataset.name)
+        try:
+            if dataset.kind == "temporary view":  # what it reads may be another's stream, so each reader has its own
+                frame = self._frame(self.definitions.flows(dataset)[0])
+                frame.createOrReplaceTempView(f"`{dataset.name}`")
+            elif dataset.name not in self._done:
+                self._make(dataset)
+                self._done.append(dataset.name)
+        except ViewletError as error:
+            raise _at(dataset.where, error) from error
+        finally:
+            self._doing.pop()
+
+    def _frame(self, query: Query) -> DataFrame:
+        """What a query gives, over what it reads; under the evaluation of the moment."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            with self._settings(query):
+                if isinstance(query.query, str):
+                    return self._reads.query(query.query)
+                with self._session.theirs():
+                    found: DataFrame = query.query()
+        except AnalysisException as error:
+            raise ProjectError(f"{query.where}: {' '.join(str(error).splitlines()[0].split())}") from error
+        if not hasattr(found, "isStreaming"):
+            raise ProjectError(f"{query.where}: {query.name} gives no DataFrame, but {type(found).__name__}")
+        return found
+
+    @contextmanager
+    def _settings(self, query: Query) -> Iterator[None]:
+        before = {name: self._spark.conf.get(name, None) for name in query.settings}
+        for name, value in query.settings.items():
+            self._spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, was in before.items():
+                self._spark.conf.unset(name) if was is None else self._spark.conf.set(name, was)
+
+    def _make(self, dataset: Dataset) -> None:
+        if dataset.kind in ("streaming table", "sink"):
+            self._make_table(dataset)
+        else:
+            self._make_view(dataset)
+
+    def _make_view(self, dataset: Dataset) -> None:
+        """Create a view, or replace it if its definition has changed."""
+        (query,) = self.definitions.flows(dataset)
+        with self._reads.evaluating() as evaluation:
+            frame = self._frame(query)
+        if evaluation.streams:
+            raise ProjectError(
+                f"{dataset.kind} {dataset.name} reads {', '.join(evaluation.streams)} as a stream",
+                hint="read it as a table, or make this a streaming table",
+            )
+        _check_columns(dataset, fields_of(frame))
+        meaning = self._meaning(frame, query)
+        there = self.db._warehouse.catalog.known(dataset.name) is not None
+        if there and self._prints.get(dataset.name) == meaning:
+            what = "unchanged"
+            if self.selection.is_full(dataset.name):
+                self.db.rebuild(dataset.name)
+                what = "recomputed"
+        else:
+            self._define(dataset, query, frame, evaluation)
+            self._prints[dataset.name] = meaning
+            what = f"{'replaced' if there else 'created'}, {plural(len(self.db.table(dataset.name)), 'row')}"
+        self._say(dataset, what + self._recomputed(dataset.name))
+
+    def _define(self, dataset: Dataset, query: Query, frame: DataFrame, evaluation: Evaluation) -> None:
+        """A text says it all unless temporary views or settings of its own are part of it."""
+        definition: Any = frame
+        if (
+            isinstance(query.query, str)
+            and not evaluation.temporary
+            and not query.settings
+            and not self.spec.configuration
+        ):
+            definition = self._reads.text(query.query)
+        policy = dataset.options.get("refresh_policy", "AUTO")
+        try:
+            self.db.create_view(dataset.name, definition, policy=policy, replace=True)
+        except InUse:  # its columns change for what reads it, which is made again
+            self._drop(dataset.name)
+            self.db.create_view(dataset.name, definition, policy=policy)
+
+    def _meaning(self, frame: DataFrame, query: Query) -> str:
+        """What a definition means, in short; Python functions are known by the project's files."""
+        from viewlet.spark.project_session import fingerprint, runs_python
+
+        code = self.definitions.code if runs_python(frame) else ""
+        parts = [fingerprint(frame), code, sorted(query.settings.items()), sorted(self.spec.configuration.items())]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _recomputed(self, name: str) -> str:
+        """The operators of a view that have no incremental form."""
+        from viewlet.program.program import operators
+
+        program = getattr(self.db._warehouse.catalog.view(name), "program", None)
+        notes = [] if program is None else [note for _, note in operators(program.notes) if note.tier == "recompute"]
+        return "".join(f"; {note.label} is recomputed on every change: {note.reason}" for note in notes)
+
+    def _make_table(self, dataset: Dataset) -> None:
+        """Create the table of a streaming table or sink, unless it is there."""
+        fields = self._table_fields(dataset)
+        catalog = self.db._warehouse.catalog
+        known = catalog.known(dataset.name)
+        if known is None:
+            self.db.create_table(dataset.name, fields, append_only=True, source=ProjectFlows(self.spec.name))
+        elif _shape(catalog.find(known).fields) != _shape(fields):
+            raise ProjectError(
+                f"{dataset.kind} {dataset.name} holds rows of other columns than its flows give now",
+                hint=f"viewlet run --full-refresh {dataset.name}",
+            )
+        self._say(dataset, "created" if known is None else "unchanged")
+
+    def _table_fields(self, dataset: Dataset) -> tuple[Field, ...]:
+        """The columns that are declared, or those of all flows together."""
+        merged: dict[str, Field] = {}
+        for query in self.definitions.flows(dataset):
+            for f in fields_of(self._checked_flow(query)):
+                if merged.setdefault(f.name.lower(), f).type != f.type:
+                    raise ProjectError(f"{query.where}: {f.name} is {f.type}, and of another type in another flow")
+        if dataset.schema is not None:
+            return tuple(replace(f, nullable=True) for f in read_schema(dataset.name, dataset.schema).fields)
+        if not merged:
+            raise ProjectError(f"{dataset.kind} {dataset.name} has neither columns nor a flow")
+        return tuple(merged.values())
+
+    def _checked_flow(self, query: Query) -> DataFrame:
+        """What a flow gives, if it can be run on new rows alone."""
+        from viewlet.spark.project_session import why_stateful
+
+        with self._reads.evaluating() as evaluation:
+            frame = self._frame(query)
+        if not evaluation.streams:
+            raise ProjectError(
+                f"{query.where}: flow {query.name} reads no stream",
+                hint="readStream, STREAM(…); or a materialized view",
+            )
+        reason = why_stateful(frame, frozenset(stream_name(name).lower() for name in evaluation.streams))
+        if reason is not None:
+            raise ProjectError(
+                f"{query.where}: flow {query.name}: {reason} over a stream would have to remember its rows",
+                hint="define it as a materialized view, which is kept fresh incrementally",
+            )
+        return frame
+
+    def _bring_up_to_date(self) -> None:
+        """Read what is new, and let flows append what follows from it, each after those that it reads."""
+        if self._reads.sources:
+            self.db.read_sources(*sorted(self._reads.sources))
+        for name in self._done:
+            dataset = self.definitions.find(name)
+            if dataset is None or not self.selection.has(name) or dataset.kind not in ("streaming table", "sink"):
+                continue
+            for query in self.definitions.flows(dataset):
+                appended = run_flow(self.db, self._reads, dataset.name, query, partial(self._frame, query))
+                if appended:
+                    self._say(dataset, f"flow {query.name} appended {plural(appended, 'row')}")
+            if dataset.kind == "sink":
+                self._export(dataset)
+
+    def _export(self, dataset: Dataset) -> None:
+        path = self.spec.root / dataset.options.get("path", "").removeprefix("file://")
+        written = export(self.db.table(dataset.name), path, plain=True)
+        if written:
+            self._say(dataset, f"{plural(len(written), 'file')} written")
+
+    def _say(self, dataset: Dataset, what: str) -> None:
+        self.outcomes.append(Outcome(dataset.name, dataset.kind, what))
+
+
+def _at(where: str, error: ViewletError) -> ViewletError:
+    """An error with the place of the definition in it, once."""
+    if any(mark in str(error.args[0]) for mark in (".sql:", ".py:")):
+        return error
+    return ProjectError(f"{where}: {error.message}", hint=error.hint)
+
+
+def _shape(fields: Collection[Field]) -> list[tuple[str, str]]:
+    return [(f.name.lower(), str(f.type)) for f in fields]
+
+
+def _check_columns(dataset: Dataset, given: tuple[Field, ...]) -> None:
+    if dataset.schema is not None and _shape(read_schema(dataset.name, dataset.schema).fields) != _shape(given):
+        raise ProjectError(
+            f"{dataset.kind} {dataset.name} is declared with other columns than its query gives",
+            hint=f"the query gives {', '.join(map(str, given))}",
+        )
+
+
+def run_project(db: Database, path: Path, selection: Selection, *, is_trial: bool = False) -> list[Outcome]:
+    """Run the project of a folder, or of a specification."""
+    from viewlet.spark.project_session import read_yaml
+
+    spark = db._warehouse.session
+    spec = read_spec(find_spec(path), lambda text: read_yaml(spark, text))
+    return ProjectRun(db, spec, selection, is_trial).run()

@@ -1,0 +1,111 @@
+"""The statements of a project's SQL files, read without Spark; queries stay text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from viewlet.errors import ProjectError, SqlError
+from viewlet.plan.words import split
+from viewlet.project.definitions import Dataset, Definitions, Kind, Query
+from viewlet.sql.create import read_query
+from viewlet.sql.reader import Reader, unquoted
+
+_KINDS: tuple[tuple[tuple[str, ...], Kind], ...] = (
+    (("MATERIALIZED", "VIEW"), "materialized view"),
+    (("STREAMING", "TABLE"), "streaming table"),
+    (("GLOBAL", "TEMPORARY", "VIEW"), "temporary view"),
+    (("TEMPORARY", "VIEW"), "temporary view"),
+    (("TEMP", "VIEW"), "temporary view"),
+    (("VIEW",), "view"),
+)
+
+
+@dataclass
+class SqlFile:
+    """One file on its way into the definitions: settings and names hold from where they are set."""
+
+    path: Path
+    definitions: Definitions
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def read(self) -> None:
+        for line, text in split(self.path.read_text(encoding="utf-8")):
+            where = f"{self.path}:{line}"
+            try:
+                self._statement(Reader(text), where)
+            except SqlError as error:
+                raise ProjectError(f"{where}: {error.args[0]}", hint=error.hint) from error
+
+    def _statement(self, reader: Reader, where: str) -> None:
+        if reader.accept("SET"):
+            name, _, value = reader.rest().partition("=")
+            self.settings[name.strip().strip("`")] = value.strip()
+        elif reader.accept("USE"):
+            self._use(reader)
+        elif reader.accept("CREATE", "FLOW"):
+            self._flow(reader, where)
+        elif reader.accept("CREATE"):
+            self._create(reader, where)
+        else:
+            reader.fail("CREATE, SET or USE")
+
+    def _use(self, reader: Reader) -> None:
+        any(map(reader.accept, ("CATALOG", "DATABASE", "SCHEMA", "NAMESPACE")))
+        self.definitions.qualifiers |= {part.lower() for part in _parts(reader)}
+        reader.end()
+
+    def _create(self, reader: Reader, where: str) -> None:
+        if reader.accept("OR"):
+            reader.at += 1  # REPLACE or REFRESH: a project's definitions always do
+        kind = next((kind for words, kind in _KINDS if reader.accept(*words)), None)
+        if kind is None:
+            reader.fail("MATERIALIZED VIEW, STREAMING TABLE, FLOW, TEMPORARY VIEW or VIEW")
+        if reader.accept("IF"):
+            reader.expect("NOT", "EXISTS")
+        name = self._name(reader, where)
+        columns = _columns(reader)
+        reader.until("AS", ";")  # clauses that say where Spark would keep it
+        query = read_query(reader) if reader.accept("AS") else None
+        is_view = kind in ("view", "temporary view")
+        if query is not None and is_view and columns:
+            query = f"SELECT * FROM ({query}) AS {'v'}({columns})"
+        self.definitions.add(Dataset(name, kind, where, None if is_view else columns))
+        if query is not None:
+            self.definitions.add_query(Query(name, name, query, where, dict(self.settings)))
+
+    def _flow(self, reader: Reader, where: str) -> None:
+        """`name [COMMENT '…'] AS INSERT INTO target [BY NAME] query`"""
+        name = self._name(reader, where)
+        if reader.accept("COMMENT"):
+            reader.string("the comment")
+        reader.expect("AS", "INSERT", "INTO")
+        reader.accept("TABLE")
+        target = self._name(reader, where)
+        if reader.accept("BY"):
+            reader.expect("NAME")
+        self.definitions.add_query(Query(name, target, read_query(reader), where, dict(self.settings)))
+
+    def _name(self, reader: Reader, where: str) -> str:
+        return self.definitions.plain(".".join(_parts(reader)), where)
+
+
+def _parts(reader: Reader) -> list[str]:
+    """The parts of a qualified name."""
+    parts: list[str] = []
+    while True:
+        if reader.word.kind not in ("name", "quoted"):
+            reader.fail("a name")
+        parts.append(unquoted(reader.word))
+        reader.at += 1
+        if not reader.accept("."):
+            return parts
+
+
+def _columns(reader: Reader) -> str | None:
+    """The text of a list of columns."""
+    if not reader.sees("("):
+        return None
+    start = reader.word.end
+    reader.skip()
+    return reader.text[start : reader.words[reader.at - 1].start].strip()

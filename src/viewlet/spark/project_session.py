@@ -1,0 +1,202 @@
+"""A project's own code, run on a classic session: whatever it reads, it reads through Viewlet.
+
+Functions of Spark Declarative Pipelines call `spark.table`, `spark.read`, `spark.readStream` and `spark.sql` on
+whichever session they hold. While their code runs, these lead to `Reads`; while ours does, to Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from viewlet.errors import UnsupportedQuery
+from viewlet.spark.session.handles import java_of, plan_of
+from viewlet.spark.session.jvm import Node, children, class_of
+
+_PATCHED = ("table", "sql", "read", "readStream")
+_PYTHON = re.compile(r"Python(UDF|UDAF|UDTF|MapInArrow)|MapInPandas|MapInArrow|InPandas|InArrow")
+_VOLATILE = re.compile(r"#(\d+)L?|viewlet:[0-9a-f]*:")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that a project reads."""
+
+    format: str
+    paths: tuple[str, ...]
+    schema: Any = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    is_stream: bool = False
+
+
+class Reads(Protocol):
+    """What a project's code reads."""
+
+    def table(self, name: str) -> DataFrame: ...
+    def stream(self, name: str) -> DataFrame: ...
+    def files(self, files: Files) -> DataFrame: ...
+    def query(self, text: str, args: Any) -> DataFrame: ...
+
+
+class FileReader:
+    """`spark.read` and `spark.readStream`, as far as they read files and tables."""
+
+    def __init__(self, session: ProjectSession, files: Files) -> None:
+        self._session, self._files = session, files
+
+    def format(self, source: str) -> FileReader:
+        return FileReader(self._session, replace(self._files, format=source.lower()))
+
+    def schema(self, schema: Any) -> FileReader:
+        return FileReader(self._session, replace(self._files, schema=schema))
+
+    def option(self, key: str, value: Any) -> FileReader:
+        return self.options(**{key: value})
+
+    def options(self, **options: Any) -> FileReader:
+        given = {key: _text(value) for key, value in options.items() if value is not None}
+        return FileReader(self._session, replace(self._files, options={**self._files.options, **given}))
+
+    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+        asked = self.options(**options)._files
+        paths = [path] if isinstance(path, str) else list(path or [])
+        paths = paths or [p for p in [asked.options.get("path")] if p]
+        named = {key: value for key, value in asked.options.items() if key != "path"}
+        asked = replace(asked, format=(format or asked.format).lower(), paths=tuple(paths), options=named)
+        return self._session.ours(lambda reads: reads.files(replace(asked, schema=schema or asked.schema)))
+
+    def csv(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:
+        return self.load(path, "csv", schema, **options)
+
+    def json(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:
+        return self.load(path, "json", schema, **options)
+
+    def parquet(self, *paths: str, **options: Any) -> DataFrame:
+        return self.load(list(paths), "parquet", **options)
+
+    def table(self, tableName: str) -> DataFrame:  # the name that PySpark gives it
+        is_stream = self._files.is_stream
+        return self._session.ours(lambda reads: reads.stream(tableName) if is_stream else reads.table(tableName))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        where = "readStream" if self._files.is_stream else "read"
+        raise UnsupportedQuery(f"spark.{where}.{name} is nothing that is kept fresh", hint="CSV, JSON, Parquet, table")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class ProjectSession:
+    """Lets users' code read through `Reads`, and nothing else."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._spark: dict[str, Any] = {}
+
+    @contextmanager
+    def theirs(self) -> Iterator[None]:
+        """In the block, users' code runs."""
+        saved = {name: SparkSession.__dict__[name] for name in _PATCHED}
+        ours = {
+            "table": lambda _, name: self.ours(lambda reads: reads.table(name)),
+            "sql": lambda _, text, args=None, **__: self.ours(lambda reads: reads.query(text, args)),
+            "read": property(lambda _: FileReader(self, Files("parquet", ()))),
+            "readStream": property(lambda _: FileReader(self, Files("parquet", (), is_stream=True))),
+        }
+        self._spark = saved
+        _put(ours)
+        try:
+            yield
+        finally:
+            _put(saved)
+
+    def ours(self, action: Callable[[Reads], DataFrame]) -> DataFrame:
+        """Do something of ours in the middle of users' code."""
+        theirs = {name: SparkSession.__dict__[name] for name in _PATCHED}
+        _put(self._spark)
+        try:
+            return action(self._reads)
+        finally:
+            _put(theirs)
+
+
+def _put(attributes: Mapping[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(SparkSession, name, value)
+
+
+def read_yaml(spark: SparkSession, text: str) -> Any:
+    """What a YAML text says, read by the parser among Spark's own jars."""
+    mapper = java_of(spark).com.fasterxml.jackson.dataformat.yaml.YAMLMapper()
+    return json.loads(mapper.readTree(text).toString())
+
+
+def runs_python(frame: DataFrame) -> bool:
+    """Whether functions of users are part of a DataFrame."""
+    return bool(_PYTHON.search(str(plan_of(frame).toJSON())))
+
+
+def fingerprint(frame: DataFrame) -> str:
+    """What a DataFrame means, as text that is the same in every session."""
+    numbers: dict[str, str] = {}
+    return _VOLATILE.sub(
+        lambda found: f"#{numbers.setdefault(found[1], str(len(numbers)))}" if found[1] else "",
+        str(plan_of(frame).toString()),
+    )
+
+
+_STATEFUL = frozenset(
+    [
+        "Aggregate",
+        "Distinct",
+        "Deduplicate",
+        "DeduplicateWithinWatermark",
+        "Window",
+        "Sort",
+        "GlobalLimit",
+        "LocalLimit",
+        "Offset",
+        "Except",
+        "Intersect",
+        "Pivot",
+        "FlatMapGroupsInPandas",
+        "FlatMapGroupsInPandasWithState",
+        "TransformWithStateInPySpark",
+    ]
+)
+_STREAM_SIDE = {
+    "Inner": (True, True),
+    "LeftOuter": (True, False),
+    "RightOuter": (False, True),
+    "LeftSemi": (True, False),
+}
+"""On which sides of each join a stream may stand, beside a table."""
+
+
+def why_stateful(frame: DataFrame, marks: frozenset[str]) -> str | None:
+    """The operator that would have to remember a stream's rows; None if each row can be handled alone."""
+    found: list[str] = []
+    _streams(plan_of(frame), marks, found)
+    return found[0] if found else None
+
+
+def _streams(plan: Node, marks: frozenset[str], found: list[str]) -> bool:
+    """Whether a plan reads a stream; operators over one that need state are noted."""
+    name = class_of(plan)
+    if name == "SubqueryAlias" and str(plan.alias()).lower() in marks:
+        return True
+    below = [_streams(child, marks, found) for child in children(plan)]
+    if any(below) and name in _STATEFUL:
+        found.append(name)
+    if any(below) and name == "Join":
+        kind = str(plan.joinType())
+        if all(below) or not any(s and a for s, a in zip(below, _STREAM_SIDE.get(kind, (False, False)), strict=True)):
+            found.append(f"a {kind} join of {'two streams' if all(below) else 'a table with a stream'}")
+    return any(below)

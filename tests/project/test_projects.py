@@ -1,0 +1,253 @@
+"""Projects written for Spark alone, unmodified: what they hold equals what plain Spark computes from the same files."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import viewlet
+from tests.source.folders import SCHEMA, in_order, rows_of, write
+from viewlet.cli.main import main
+from viewlet.errors import NameTaken, ProjectError
+from viewlet.project.run import Outcome
+
+HERE = Path(__file__).parent
+FORMATS = {"sql_shop": "parquet", "python_shop": "csv", "mixed_shop": "json"}
+EXPECTED = {
+    "sql_shop": {
+        "orders": "SELECT id, cust, total, day FROM seen",
+        "large": "SELECT id, total FROM seen WHERE total > 50",
+        "customers": "SELECT DISTINCT cust FROM seen",
+        "spend": "SELECT cust, count(*) AS n, sum(total) AS total FROM seen "
+        "WHERE id NOT IN (SELECT id FROM seen WHERE total < 0) GROUP BY cust",
+        "by_note": "SELECT note, count(*) AS n, max(total) AS top FROM files GROUP BY note",
+        "best_customers": "SELECT cust, sum(total) AS total FROM seen "
+        "WHERE id NOT IN (SELECT id FROM seen WHERE total < 0) GROUP BY cust ORDER BY total DESC, cust LIMIT 3",
+    },
+    "python_shop": {
+        "orders": "SELECT * FROM seen",
+        "spend": "SELECT cust, sum(total) AS total, count(*) AS n FROM seen GROUP BY cust",
+        "notes": "SELECT upper(note) AS note, total FROM files WHERE total > 0",
+        "audit": "SELECT id, 'large' AS why FROM seen WHERE total > 90 "
+        "UNION ALL SELECT id, 'no customer' FROM seen WHERE cust IS NULL",
+        "exported": "SELECT id, total FROM seen",
+    },
+    "mixed_shop": {
+        "events": "SELECT * FROM seen",
+        "spent": "SELECT cust, sum(total) AS total FROM seen GROUP BY cust",
+        "enriched": "SELECT e.*, s.total AS spent FROM seen e "
+        "JOIN (SELECT cust, sum(total) AS total FROM seen GROUP BY cust) s ON e.cust = s.cust",
+        "named": "SELECT id, CASE cust WHEN 1 THEN 'ada' WHEN 2 THEN 'bob' END AS name FROM seen",
+        "ranked": "SELECT id, total, percent_rank() OVER (ORDER BY total) AS share FROM seen WHERE total > 0",
+    },
+}
+"""For each dataset a plain query: `files` are those that are there, `seen` all that ever were."""
+
+
+class Shop:
+    """A copy of a project, its files, and all that it has ever been given."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.root, self.format = name, folder / name, FORMATS[name]
+        shutil.copytree(HERE / name, self.root)
+        self.landing = self.root / "landing" / "orders"
+        self.archive = folder / "archive"
+        self.landing.mkdir(parents=True)
+        self.archive.mkdir()
+
+    def deliver(self, file: str, rows: list[dict[str, Any]]) -> None:
+        write(self.landing / f"{file}.{self.format}", self.format, rows)
+        write(self.archive / f"{file}.{self.format}", self.format, rows)
+
+    def expected(self, spark: Any) -> dict[str, list[tuple[Any, ...]]]:
+        plain = spark.newSession()
+        for view, folder in (("files", self.landing), ("seen", self.archive)):
+            options = {"header": "true"} if self.format == "csv" else {}
+            frame = plain.read.format(self.format).schema(SCHEMA).options(**options).load(str(folder))
+            frame.createOrReplaceTempView(view)
+        queries = EXPECTED[self.name]
+        return {name: in_order(tuple(r) for r in plain.sql(text).collect()) for name, text in queries.items()}
+
+
+def contents(db: viewlet.Database, names: Any) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: in_order(db.table(name).rows()) for name in names}
+
+
+def distinct(rng: random.Random, first: int, count: int) -> list[dict[str, Any]]:
+    """Rows whose ids and totals are all different."""
+    return [{**row, "id": first + at, "total": f"{first + at - 60}.25"} for at, row in enumerate(rows_of(rng, count))]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_projects_run_as_they_are(name: str, tmp_path: Path, spark: Any) -> None:
+    rng, shop = random.Random(3), Shop(name, tmp_path)
+    shop.deliver("a", distinct(rng, 0, 30))
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        outcomes = db.run_project(shop.root)
+        assert contents(db, EXPECTED[name]) == shop.expected(spark)
+        epoch = db.status()["epoch"]
+        assert {o.what.split(";")[0] for o in db.run_project(shop.root)} == {"unchanged"}
+        assert db.status()["epoch"] == epoch, "a run that finds nothing new changes nothing"
+        shop.deliver("b", distinct(rng, 100, 20))
+        db.run_project(shop.root / "spark-pipeline.yml")
+        assert contents(db, EXPECTED[name]) == shop.expected(spark)
+        kinds = {r["kind"] for r in db.history() if r["epoch"] > epoch}
+        assert kinds == {"epoch"}, "what changed came in epochs; nothing was made again"
+        (shop.landing / f"a.{shop.format}").unlink()
+        db.run_project(shop.root)
+        assert contents(db, EXPECTED[name]) == shop.expected(spark)
+        assert db.check().num_rows == 0
+    if name == "mixed_shop":
+        assert any(o.name == "ranked" and "is recomputed" in o.what for o in outcomes)
+    if name == "python_shop":
+        plain = in_order(tuple(r) for r in spark.read.parquet(str(shop.root / "exported")).collect())
+        assert plain == shop.expected(spark)["exported"]
+        assert len(list((shop.root / "exported").glob("*.parquet"))) == 2
+
+
+def _rewrite(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def _of(outcomes: list[Outcome], name: str) -> str:
+    return "; ".join(o.what for o in outcomes if o.name == name)
+
+
+@pytest.mark.spark
+def test_changed_definitions(tmp_path: Path, spark: Any) -> None:
+    rng, shop = random.Random(4), Shop("python_shop", tmp_path)
+    shop.deliver("a", distinct(rng, 0, 20))
+    pipeline = shop.root / "transformations" / "pipeline.py"
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.run_project(shop.root)
+        _rewrite(pipeline, 'sf.sum("total")', 'sf.max("total")')
+        outcomes = db.run_project(shop.root)
+        assert _of(outcomes, "spend").startswith("replaced")
+        assert _of(outcomes, "audit") == "unchanged"
+        expected = dict(EXPECTED["python_shop"], spend="SELECT cust, max(total), count(*) FROM seen GROUP BY cust")
+        assert in_order(db.table("spend").rows()) == in_order(tuple(r) for r in _plain(shop, spark, expected["spend"]))
+        _rewrite(pipeline, '"total > 90"', '"total > 110"')  # a streaming table keeps what it has
+        before = len(db.table("audit"))
+        shop.deliver("b", distinct(rng, 100, 5))
+        db.run_project(shop.root)
+        plain = "SELECT count(*) FROM files WHERE id >= 100 AND (total > 110) "
+        nameless = "SELECT count(*) FROM files WHERE id >= 100 AND cust IS NULL"
+        added = sum(_plain(shop, spark, text)[0][0] for text in (plain, nameless))
+        assert len(db.table("audit")) == before + added
+        db.run_project(shop.root, full_refresh=["audit"])
+        (large,) = _plain(shop, spark, "SELECT count(*) FROM files WHERE total > 110")[0]
+        assert [why for _, why in db.table("audit").rows()].count("large") == large
+
+
+def _plain(shop: Shop, spark: Any, text: str) -> list[Any]:
+    shop.expected(spark)
+    session = spark.newSession()
+    for view, folder in (("files", shop.landing), ("seen", shop.archive)):
+        session.read.schema(SCHEMA).csv(str(folder), header=True).createOrReplaceTempView(view)
+    return list(session.sql(text).collect())
+
+
+@pytest.mark.spark
+def test_what_cannot_be_run_says_where_and_why(tmp_path: Path, spark: Any) -> None:
+    shop = Shop("mixed_shop", tmp_path)
+    shop.deliver("a", distinct(random.Random(5), 0, 3))
+    sql = shop.root / "transformations" / "spent.sql"
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        sql.write_text("CREATE STREAMING TABLE n AS SELECT count(*) AS n FROM STREAM(events)", encoding="utf-8")
+        (shop.root / "transformations" / "events.py").write_text(
+            (HERE / "mixed_shop/transformations/events.py").read_text(encoding="utf-8").split("@dp.materialized")[0],
+            encoding="utf-8",
+        )
+        with pytest.raises(ProjectError, match=r"spent\.sql:1: flow n: Aggregate over a stream would have to remember"):
+            db.run_project(shop.root)
+        sql.write_text("\nCREATE MATERIALIZED VIEW v AS SELECT * FROM nowhere", encoding="utf-8")
+        with pytest.raises(ProjectError, match=r"spent\.sql:2: .*nowhere"):
+            db.run_project(shop.root)
+        sql.write_text("CREATE TABLE t (id INT)", encoding="utf-8")
+        with pytest.raises(ProjectError, match=r"spent\.sql:1: .*MATERIALIZED VIEW"):
+            db.run_project(shop.root)
+        sql.write_text("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x", encoding="utf-8")
+        with pytest.raises(ProjectError, match="mixed_shop has no w"):
+            db.run_project(shop.root, refresh=["w"])
+        with pytest.raises(ProjectError, match="no spark-pipeline"):
+            db.run_project(tmp_path)
+    with viewlet.connect(tmp_path / "other", spark=spark) as db:
+        db.sql("CREATE TABLE v (x INT)")
+        with pytest.raises(NameTaken, match="is not of project mixed_shop"):
+            db.run_project(shop.root)
+
+
+@pytest.mark.spark
+def test_a_new_project_runs(tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "shop"
+    assert main(["init", str(root)]) == 0
+    assert main(["run", "--dry-run", str(root)]) == 0
+    shown = capsys.readouterr().out
+    assert "view spend → customer, orders, total" in shown
+    assert not (root / "warehouse").exists()
+    assert main(["run", str(root)]) == 0
+    assert "streaming table orders: flow orders appended 3 rows" in capsys.readouterr().out
+    with viewlet.connect(root / "warehouse", spark=spark, read_only=True) as db:
+        assert [(c, n, str(t)) for c, n, t in in_order(db.table("spend").rows())] == [
+            ("ada", 2, "120.00"),
+            ("bob", 1, "15.50"),
+        ]
+    assert main(["init", str(root)]) == 1
+
+
+def _kill_rounds(tmp_path: Path, spark: Any, rounds: int) -> None:
+    """Kill a run after a while; the next one goes on, and nothing is lost or twice."""
+    rng, shop = random.Random(6), Shop("python_shop", tmp_path)
+    for number in range(rounds):
+        shop.deliver(str(number), distinct(rng, 1000 * number, 50))
+        command = [sys.executable, "-m", "viewlet", "--warehouse", str(tmp_path / "w"), "run", str(shop.root)]
+        runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(10, 25))
+        os.kill(runner.pid, signal.SIGKILL)
+        runner.wait()
+        with viewlet.connect(tmp_path / "w", spark=spark) as db:
+            db.run_project(shop.root)
+            assert contents(db, EXPECTED[shop.name]) == shop.expected(spark)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_killed_while_it_runs(tmp_path: Path, spark: Any) -> None:
+    _kill_rounds(tmp_path, spark, 20)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("commits", [pytest.param(n, marks=pytest.mark.slow) for n in range(1, 12)] + [6])
+def test_interrupted_after_any_commit(commits: int, tmp_path: Path, spark: Any, monkeypatch: Any) -> None:
+    """What is committed when a run ends early is where the next one goes on."""
+    from viewlet.store.transaction import Transaction
+
+    shop, left = Shop("python_shop", tmp_path), [commits]
+    shop.deliver("a", distinct(random.Random(7), 0, 20))
+    commit = Transaction.commit
+
+    def commit_some(self: Transaction, record: Any = None) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise InterruptedError
+        return commit(self, record)
+
+    monkeypatch.setattr(Transaction, "commit", commit_some)
+    with viewlet.connect(tmp_path / "w", spark=spark) as db, pytest.raises(InterruptedError):
+        db.run_project(shop.root)
+    monkeypatch.undo()
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.run_project(shop.root)
+        assert contents(db, EXPECTED[shop.name]) == shop.expected(spark)
