@@ -8,6 +8,7 @@ signal of period p and offset o has samples at o + k·p for whole numbers k, whi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from viewlet.signal.durations import Clock
@@ -290,6 +291,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.of,)
 
 
+@lru_cache(maxsize=1024)
 def in_order(node: Node) -> tuple[Node, ...]:
     """A pipeline's operators, each once and after those that it reads."""
     found: dict[Node, None] = {}

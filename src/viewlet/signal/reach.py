@@ -7,7 +7,8 @@ on from its last checkpoint, and is felt until it has settled, or to the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -120,6 +121,7 @@ class _DependsOnReadings(Exception):
     """How far a change reaches cannot be told from the pipeline alone."""
 
 
+@lru_cache(maxsize=256)
 def distance(node: Node, tolerance: float) -> int:
     """How far apart changes must be to be felt apart; FOREVER if that depends on readings."""
 
@@ -138,10 +140,12 @@ def is_bounded(node: Node) -> bool:
     return all(one.policy.max_gap is not None for one in in_order(node) if isinstance(one, Sample))
 
 
-def lookbacks(node: Node, tolerance: float) -> dict[Scan, int]:
+@lru_cache(maxsize=256)
+def lookbacks(node: Node, tolerance: float) -> Mapping[Scan, int]:
     """How many samples before the last one each scan begins anew when a reading comes: there its state is wanted."""
     reached = carry(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))
-    wanted, found = {node: reached[node]}, {}
+    wanted = {node: reached[node]}
+    found: dict[Scan, int] = {}
     for one in reversed(in_order(node)):
         if isinstance(one, Iir | Feedback):
             before = reached[one.of].stop[0] - 1 - wanted[one].start[0]
