@@ -162,7 +162,9 @@ def test_every_locked_package_has_a_hash() -> None:
 
 def test_what_is_declared_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [needed for extra in ("bench", "test", "dev") for needed in project["optional-dependencies"][extra]]
+    extras = [
+        needed for extra in ("bench", "plot", "test", "dev") for needed in project["optional-dependencies"][extra]
+    ]
     declared = [*project["dependencies"], *(needed for needed in extras if not needed.startswith("viewlet["))]
     locked = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for requirement in declared:

@@ -60,6 +60,11 @@ class Relation:
         return self._found.name
 
     @property
+    def definition(self) -> Table | Maintained:
+        """The table, or what is kept fresh under its name."""
+        return self._found
+
+    @property
     def columns(self) -> list[str]:
         """The names of the columns."""
         return [f.name for f in self.fields]
