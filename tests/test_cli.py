@@ -183,6 +183,8 @@ def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> N
     assert "   7       2  122.00\n1 row\n" in shown
     assert main([*warehouse, "explain", "spend"]) == 0
     assert "sum(total)" in capsys.readouterr().out
+    assert main([*warehouse, "explain", "spend", "--distributed"]) == 0
+    assert "an epoch that changes orders: 1 job, 1 stage\n" in capsys.readouterr().out
     assert main([*warehouse, "check"]) == 0
     assert capsys.readouterr().out == "spend: equal\n"
     assert main([*warehouse, "history", "spend"]) == 0

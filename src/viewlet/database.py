@@ -29,6 +29,7 @@ from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
 from viewlet.warehouse.expectations import compiled, evaluator
 from viewlet.warehouse.fill import create, rebuild
+from viewlet.warehouse.maintained import Placement
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Callback, Subscription
 from viewlet.warehouse.tables import Table
@@ -421,12 +422,18 @@ class Database(FlowMethods, ProjectMethods, SignalMethods, SourceMethods):
 
     # ——— asking
 
-    def explain(self, name: str, *, verbose: bool = False) -> str:
+    def explain(
+        self, name: str, *, verbose: bool = False, distributed: bool = False, placement: Placement | None = None
+    ) -> str:
         """How a view is maintained: operators with tiers, maps, statements, sizes, and the reasons.
 
-        `verbose`: the statements in full, with every column and weight.
+        `verbose`: the statements in full. `distributed`: where its maps are on a cluster, and the jobs and stages of an
+        epoch; `placement` tries `"driver"`, `"replicated"` or other columns for some maps.
         """
-        return self._warehouse.catalog.view(name).explain(self._warehouse, verbose=verbose)
+        view = self._warehouse.catalog.view(name)
+        if distributed or placement:
+            return view.explain_distributed(self._warehouse, placement, verbose=verbose)
+        return view.explain(self._warehouse, verbose=verbose)
 
     def check(self, name: str | None = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""

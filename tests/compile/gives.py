@@ -7,6 +7,11 @@ from dataclasses import replace
 
 from tests.compile.fixtures import Decoded
 from viewlet.compile import STAGES, Abilities, Facts, Rules, compile_view
+from viewlet.compile.distribute import NONE as NOTHING
+from viewlet.compile.distribute import Optimizations, distribute
+from viewlet.compile.distribute.lineage import Lineage
+from viewlet.compile.distribute.place import Placement
+from viewlet.compile.distribute.spots import ANYWHERE, Routes, Spot
 from viewlet.compile.eviction import evictions_of
 from viewlet.compile.keyed.sessionize import seal_sessions
 from viewlet.compile.keyed.window_locality import leading_rows, nearby_rows
@@ -29,9 +34,13 @@ from viewlet.plan.nodes import Aggregate, Join, Plan, Scan, Window, calls_of, ch
 from viewlet.plan.show import show, show_expr, show_node
 from viewlet.plan.types import Field
 from viewlet.program.access import Leading, Nearby
+from viewlet.program.chain import chain, changes_read
+from viewlet.program.distributed import Block, Distributed
 from viewlet.program.identity import identity
 from viewlet.program.program import Eviction, Program
 from viewlet.program.show import show_map
+from viewlet.program.show_distributed import show_blocks, show_jobs, show_places, show_tag
+from viewlet.program.terms import Term
 from viewlet.views.define import ABILITIES
 from viewlet.views.explain import explain_program
 
@@ -321,10 +330,78 @@ def inequalities(decoded: Decoded, facts: Facts) -> Parts:
     return {"inequalities": "\n".join(lines)}
 
 
+def _compiled(decoded: Decoded, facts: Facts) -> Program:
+    return compile_view("v", decoded.plan, decoded.columns, ABILITIES, facts=facts)
+
+
+def domains_of_columns(decoded: Decoded, facts: Facts) -> Parts:
+    """How large maps are estimated to be, and which of their columns hold keys of how many values."""
+    made = _compiled(decoded, facts)
+    lineage = Lineage(made.steps, facts)
+    lines = []
+    for kept in made.maps:
+        known = [(f.name, lineage.cardinality(kept.name, f.name)) for f in kept.columns]
+        keys = ", ".join(f"{name}: {count:,.0f}" for name, count in known if count is not None)
+        lines.append(f"{kept.name}: {lineage.rows[kept.name]:,.0f} rows; {keys or 'no keys'}")
+    return {"maps": "\n".join(lines)}
+
+
+def places(decoded: Decoded, facts: Facts) -> Parts:
+    """Where maps are placed at first, and what else they could be partitioned by."""
+    made = _compiled(decoded, facts)
+    placed = Placement(made.steps, Lineage(made.steps, facts), {})
+    others = [f"{name}: {', '.join(map(show_tag, choices))}" for name, choices in placed.choices.items()]
+    return {"maps": _maps(made), "places": "\n".join(show_places(placed.tags)), "choices": "\n".join(others) or "none"}
+
+
+def moves(decoded: Decoded, facts: Facts) -> Parts:
+    """The steps of each term with the moves between them, as cheap as the places of the maps allow."""
+    made = _compiled(decoded, facts)
+    tags = Placement(made.steps, Lineage(made.steps, facts), {}).tags
+    routes = Routes(tags, reorder=True)
+    lines = []
+    for kept, term in ((step.map, term) for step in made.steps for term in step.terms):
+        first, *rest = chain(term)
+        (moved, everywhere, early), actions = routes.best(ANYWHERE, routes.number(first.columns), rest, tags[kept.name])
+        names = [a.kind if isinstance(a, Spot) else getattr(a.step, "map", type(a.step).__name__) for a in actions]
+        lines.append(f"{kept.name} += {' → '.join([_source(first), *names])}")
+        lines.append(f"  {moved} moves, {everywhere} of them to every partition; {early} look-ups before their turn")
+    return {"places": "\n".join(show_places(tags)), "terms": "\n".join(lines)}
+
+
+def _source(term: Term) -> str:
+    return ", ".join(f"Δ{bag}" for bag in changes_read(term)) or type(term).__name__
+
+
+def distributed_statements(decoded: Decoded, facts: Facts) -> Parts:
+    """The statements with nothing optimized, and with everything but block fusion."""
+    made = [_compiled(decoded, facts)]
+    well_formed = distribute(made, facts, options=NOTHING)
+    optimized = distribute(made, facts, options=replace(Optimizations(), fuse=False))
+    return {"well-formed": _statements(well_formed), "optimized": _statements(optimized)}
+
+
+def _statements(found: Distributed) -> str:
+    whole = replace(found, blocks=(Block("workers", found.statements),))
+    return "\n".join(line.strip() for line in show_jobs(whole)[2:])
+
+
+def blocks(decoded: Decoded, facts: Facts) -> Parts:
+    """The jobs and stages that the blocks of an epoch make up."""
+    made = [_compiled(decoded, facts)]
+    before, after = (distribute(made, facts, options=replace(Optimizations(), fuse=fuse)) for fuse in (False, True))
+    return {"before": show_blocks(before), "after": show_blocks(after), "jobs": "\n".join(show_jobs(after))}
+
+
 MODULES: dict[str, Gives] = {
     "abilities": program_on_spark,
     "build": shared,
     "cost": costs,
+    "distribute/emit": distributed_statements,
+    "distribute/fuse": blocks,
+    "distribute/lineage": domains_of_columns,
+    "distribute/place": places,
+    "distribute/spots": moves,
     "eviction": evictions,
     "lower": program,
     "rules": without_rules,

@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = add("explain", _explain, "how a view is maintained")
     explain.add_argument("view", metavar="VIEW")
     explain.add_argument("--verbose", action="store_true", help="statements in full")
+    explain.add_argument("--distributed", action="store_true", help="where its maps are on a cluster, jobs and stages")
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
@@ -187,7 +188,7 @@ def epoch_line(record: dict[str, Any]) -> str:
 
 def _explain(arguments: argparse.Namespace) -> int:
     with _open(arguments) as db:
-        print(db.explain(arguments.view, verbose=arguments.verbose))
+        print(db.explain(arguments.view, verbose=arguments.verbose, distributed=arguments.distributed))
     return 0
 
 

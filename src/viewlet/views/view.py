@@ -19,10 +19,11 @@ from viewlet.program.program import Program, Step, has_users_code
 from viewlet.store import Layout, Transaction
 from viewlet.views.check import differences_to_spark, recompute
 from viewlet.views.explain import explain, explain_program
+from viewlet.views.explain_distributed import explain_distributed
 from viewlet.views.redefine import over_narrower, under_another_name, with_plan
 from viewlet.views.refresh import fill_program, refresh_program
 from viewlet.warehouse.catalog import Catalog
-from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.maintained import Maintained, Placement
 from viewlet.warehouse.watermarks import closed_rows
 
 if TYPE_CHECKING:
@@ -114,6 +115,11 @@ class View(Maintained):
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(warehouse, self, verbose=verbose)
+
+    def explain_distributed(
+        self, warehouse: Warehouse, placement: Placement | None = None, *, verbose: bool = False
+    ) -> str:
+        return explain_distributed(warehouse, self.program, placement, verbose=verbose)
 
     def outline(self) -> str:
         return explain_program(self.program)

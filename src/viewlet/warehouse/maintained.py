@@ -7,7 +7,7 @@ Epochs, explain, status, check, changes, drop and the command line know no kind 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh
     from viewlet.warehouse.warehouse import Warehouse
 
+Placement = Mapping[str, str | Sequence[str]]
+"""Where some maps are to be on a cluster: `driver`, `replicated`, or the columns to partition them by."""
 Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
 """Makes something maintained of its name and document; the last argument: whether code stored in it may run."""
 
@@ -79,6 +81,12 @@ class Maintained(ABC):
     @abstractmethod
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         """How it is maintained, and why not better."""
+
+    def explain_distributed(
+        self, warehouse: Warehouse, placement: Placement | None = None, *, verbose: bool = False
+    ) -> str:
+        """Where its state is on a cluster, and what an epoch of it takes there."""
+        return f"{self.kind} {self.name} is refreshed at the driver"
 
     def outline(self) -> str:
         """How it would be maintained, before it is there: `explain` without sizes and costs."""

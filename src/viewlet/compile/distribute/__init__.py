@@ -1,0 +1,126 @@
+"""Programs for a cluster: where each map is, what moves, and what runs together (Nikolic 2016, chapter 5).
+
+One epoch of all the programs that it reaches becomes one distributed program. Nothing in here reads state: sizes and
+keys come as `Facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from viewlet.compile.cost import ROWS
+from viewlet.compile.distribute.emit import NONE, Emitter, Optimizations
+from viewlet.compile.distribute.fuse import fuse, single_blocks, without_dead_code
+from viewlet.compile.distribute.lineage import Lineage
+from viewlet.compile.distribute.place import Placement
+from viewlet.compile.rules import Facts
+from viewlet.program.chain import changes_read
+from viewlet.program.distributed import Arrival, Distributed, Move, Replicated, Tag, deltas_of
+from viewlet.program.program import Program, Step
+
+Cost = tuple[int, int, float]
+"""Jobs, stages, and the rows that move, if each table changes in proportion to its size."""
+COPIES = 8
+"""How often rows count that go to every partition."""
+
+
+def distribute(
+    programs: Sequence[Program],
+    facts: Facts,
+    *,
+    changed: Collection[str] | None = None,
+    placement: Mapping[str, Tag] | None = None,
+    options: Optimizations | None = None,
+    initial: bool = False,
+) -> Distributed:
+    """What an epoch that changes some tables, or all that can change, means for some programs.
+
+    `placement` says where some maps are; the others are placed by keys and sizes. `initial`: the programs run for the
+    first time, on tables that are static, too, and put in what is there without any data.
+    """
+    options = options or Optimizations()
+    placed = place(programs, facts, placement)
+    steps = placed.steps
+    if changed is None:
+        changed = {bag for program in programs for bag in program.reads if initial or bag not in facts.static}
+    tags = dict(placed.tags)
+    if options.search:
+        for program in programs:
+            fired = _fired(program.steps, changed, initial)
+            tags |= _improved(fired, placed, tags, lambda found: _cost(found, facts), options)
+    return _distributed(_fired(steps, changed, initial), tags, options)
+
+
+def place(programs: Sequence[Program], facts: Facts, given: Mapping[str, Tag] | None = None) -> Placement:
+    """Where the maps of some programs are, before alternatives are weighed; those that are shared are one."""
+    steps = tuple({step.map.name: step for program in programs for step in program.steps}.values())
+    return Placement(steps, Lineage(steps, facts), given or {})
+
+
+def _fired(steps: Sequence[Step], changed: Collection[str], initial: bool) -> list[Step]:
+    """The statements that a change sets off."""
+    moved = set(changed)
+    found = []
+    for step in steps:
+        terms = [t for t in step.terms if moved & set(read := changes_read(t)) or (initial and not read)]
+        if terms:
+            moved.add(step.map.name)
+            found.append(replace(step, terms=tuple(terms)))
+    return found
+
+
+def _distributed(steps: Sequence[Step], tags: Mapping[str, Tag], options: Optimizations) -> Distributed:
+    taken = frozenset(step.map.name for step in steps)
+    emitter = Emitter(tags, taken, options)
+    for step in steps:
+        emitter.step(step)
+    statements = without_dead_code(emitter.statements) if options.share else emitter.statements
+    return Distributed(emitter.tags, fuse(statements) if options.fuse else single_blocks(statements))
+
+
+def _improved(
+    steps: Sequence[Step],
+    placed: Placement,
+    tags: Mapping[str, Tag],
+    cost_of: Callable[[Distributed], Cost],
+    options: Optimizations,
+) -> Mapping[str, Tag]:
+    """The tags of a program's maps, changed one after the other as long as that makes the program cheaper."""
+    best = dict(tags)
+    least, before = cost_of(_distributed(steps, best, options)), None
+    while least != before:
+        before = least
+        for trial in _trials(steps, placed, best):
+            cost = cost_of(_distributed(steps, {**best, **trial}, options))
+            if cost < least:
+                best, least = {**best, **trial}, cost
+    return best
+
+
+def _trials(steps: Sequence[Step], placed: Placement, tags: Mapping[str, Tag]) -> Iterator[Mapping[str, Tag]]:
+    """Another key for one map, and for those that are made of its delta along with it."""
+    for name in (step.map.name for step in steps):
+        for tag in placed.choices.get(name, ()):
+            alone, along = {name: tag}, placed.along(name, tag)
+            if tag != tags[name]:
+                yield alone
+                if along != alone:
+                    yield along
+
+
+def _cost(found: Distributed, facts: Facts) -> Cost:
+    rows: dict[str, float] = {}
+    moved = 0.0
+    for statement in found.statements:
+        if isinstance(statement, Arrival):
+            known = facts.rates or facts.rows
+            rows[statement.name] = float(known.get(statement.name, ROWS))
+        else:
+            rows[statement.name] = sum(rows.get(name, 0.0) for name in deltas_of(statement))
+        if isinstance(statement, Move) and statement.transformer != "retain":
+            moved += rows[statement.name] * (COPIES if isinstance(statement.tag, Replicated) else 1)
+    return len(found.jobs), found.stages, moved
+
+
+__all__ = ["NONE", "Optimizations", "distribute", "place"]

@@ -1,0 +1,290 @@
+"""Distributed statements out of those of programs: well-formed, in single transformer form, each result made once.
+
+A term is cut where its rows move. What it has come to there gets a name, a `Move` transports it, and the rest of the
+term starts from what arrived. Equal terms over equal results are one (common subexpressions, also of different views),
+and so are equal moves. Of the rules of figure 5.3, Repart ∘ Repart ⇒ Repart is the one that pays: a term that would
+move a map's delta on starts from the rows that this delta is made of, where they were before they moved to the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from viewlet.compile.distribute.place import grouped, is_driven
+from viewlet.compile.distribute.spots import (
+    ANYWHERE,
+    LOCAL,
+    REPLICATED,
+    Action,
+    Ids,
+    Routes,
+    Run,
+    Spot,
+    spot_of,
+    tag_of,
+)
+from viewlet.plan.expr import Column, Named
+from viewlet.plan.types import Field
+from viewlet.program.chain import chain, changes_read
+from viewlet.program.distributed import (
+    Anywhere,
+    Arrival,
+    Compute,
+    Local,
+    Move,
+    Partitioned,
+    Replicated,
+    Statement,
+    Tag,
+    Transformer,
+    Update,
+    reads_of,
+)
+from viewlet.program.identity import identity
+from viewlet.program.program import Step
+from viewlet.program.terms import (
+    KEY,
+    Change,
+    FinalizeSums,
+    Fold,
+    Following,
+    Probe,
+    Project,
+    Regroup,
+    Sessionize,
+    Term,
+    TopK,
+    Values,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizations:
+    """What may be done to a distributed program; each changes its cost, and none a result."""
+
+    reorder: bool = True
+    """Look-ups that need no move come first."""
+    compose: bool = True
+    """A move of what has just moved is one move (figure 5.3)."""
+    share: bool = True
+    """Equal results and moves are made once, for all views."""
+    search: bool = True
+    """Maps are partitioned by another key than the largest table's where that saves stages or moves."""
+    fuse: bool = True
+    """Statements that can run together do (figure 5.4)."""
+
+
+NONE = Optimizations(reorder=False, compose=False, share=False, search=False, fuse=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Something that has a name: where it is, its columns, and the stage that makes it."""
+
+    tag: Tag
+    columns: tuple[Field, ...]
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A term on its way: what it has come to, and where that is."""
+
+    term: Term
+    spot: Spot
+    ids: Ids
+    given: tuple[tuple[str, str], ...] = ()
+
+
+class Emitter:
+    """Writes the statements of steps, in order."""
+
+    def __init__(self, tags: Mapping[str, Tag], taken: frozenset[str], options: Optimizations) -> None:
+        self.tags = dict(tags)
+        self.options = options
+        self.statements: list[Statement] = []
+        self.results: dict[str, Result] = {}
+        self._routes = Routes(self.tags, reorder=options.reorder)
+        self._parts: dict[str, tuple[str, ...]] = {}
+        """What the delta of a map was made of, before it moved there."""
+        self._made: dict[Hashable, str] = {}
+        self._taken = taken
+        self._names = (f"#{number}" for number in count(1))
+
+    def step(self, step: Step) -> None:
+        """The statements of a step."""
+        name, goal = step.map.name, self.tags.get(step.map.name)
+        parts = [part for term in step.terms for part in self._term(term, goal, step)]
+        if goal is None:
+            goal = self.tags[name] = self._floating_tag(parts, step.map.columns)
+        moved = tuple(self._to(part, goal, step.map.columns) for part in parts)
+        if any(a != b for a, b in zip(parts, moved, strict=True)) and self._can_start_from(parts):
+            self._parts[name] = tuple(parts)
+        self._emit(Update(step.map, moved, goal), step.map.columns, max(self.results[m].stage for m in moved))
+
+    def _can_start_from(self, parts: Sequence[str]) -> bool:
+        return self.options.compose and all(isinstance(self.results[p].tag, Anywhere | Partitioned) for p in parts)
+
+    def _floating_tag(self, parts: Sequence[str], columns: tuple[Field, ...]) -> Tag:
+        """Where a delta that is not stored is: where its parts are, if all are in one place."""
+        tags = {self._renamed_tag(part, columns) for part in parts}
+        if len(tags) == 1:
+            return tags.pop()
+        return Local() if Local() in tags else Partitioned(tuple(f.name for f in columns))
+
+    def _term(self, term: Term, goal: Tag | None, step: Step) -> list[str]:
+        """The results that a term comes to, not yet where its map is."""
+        first, *rest = chain(term)
+        start = self._start(first, goal, step)
+        cost, actions = self._routes.best(start.spot, start.ids, rest, goal)
+        if isinstance(first, Change) and (parts := self._parts.get(first.bag)):
+            earlier = [self._change(replace(first, bag=part)) for part in parts]
+            found = [self._routes.best(flow.spot, flow.ids, rest, goal) for flow in earlier]
+            stages = [self.results[p].stage + c[0] for p, (c, _) in zip(parts, found, strict=True)]
+            if max(stages) < self.results[first.bag].stage + cost[0]:
+                return [self._run(flow, a, term) for flow, (_, a) in zip(earlier, found, strict=True)]
+        return [self._run(start, actions, term)]
+
+    def _run(self, flow: Flow, actions: Sequence[Action], term: Term) -> str:
+        for action in actions:
+            flow = self._moved(flow, action) if isinstance(action, Spot) else self._followed(flow, action)
+        names = [f.name for f in term.columns]
+        if [f.name for f in flow.term.columns] != names:  # look-ups were reordered
+            results = tuple(Named(f.name, Column(f.name, f.type)) for f in term.columns)
+            flow = replace(flow, term=Project(flow.term, results, term.columns))
+        return self._named(flow)
+
+    # ——— where terms start
+
+    def _start(self, first: Term, goal: Tag | None, step: Step) -> Flow:
+        match first:
+            case Change():
+                return self._change(first)
+            case Values():
+                return Flow(first, LOCAL if goal == Local() else REPLICATED, self._routes.number(first.columns))
+            case TopK():
+                return self._driven(first)
+            case Regroup() if is_driven(first) or not first.inputs:
+                return self._driven(first)
+            case FinalizeSums(name, keys, _, columns):
+                ids = self._routes.number(columns)
+                own = {key: ids[f.name] for key, f in zip(keys, columns, strict=False)}
+                return Flow(first, spot_of(self.tags[name], own), ids)
+            case Regroup():
+                assert grouped(step) is first, f"{step.map.name} is the result of one function over groups"
+                ids = self._routes.number(first.columns)
+                return Flow(first, spot_of(self.tags[step.map.name], ids), ids)
+            case Fold() | Sessionize():
+                return self._merged(first)
+        raise AssertionError(f"{first} starts no term")
+
+    def _change(self, term: Change) -> Flow:
+        found = self.results.get(term.bag) or self._arrived(term)
+        ids = self._routes.number(term.columns)
+        own = {f.name: ids[c.name] for f, c in zip(found.columns, term.columns, strict=False)}
+        return Flow(term, ANYWHERE if found.tag == Partitioned((KEY,)) else spot_of(found.tag, own), ids)
+
+    def _arrived(self, term: Change) -> Result:
+        columns = term.columns if term.weight is None else term.columns[:-1]
+        self._emit(Arrival(term.bag, Anywhere()), columns, 1)
+        return self.results[term.bag]
+
+    def _driven(self, term: TopK | Regroup) -> Flow:
+        """A term that the driver starts, on the changes of what it reads."""
+        given = tuple((bag, self._to(bag, Local(), self.results[bag].columns)) for bag in changes_read(term))
+        return Flow(term, LOCAL, self._routes.number(term.columns), tuple(g for g in given if g[0] != g[1]))
+
+    def _merged(self, term: Fold | Sessionize) -> Flow:
+        """A term that merges a map's change into its target, where this is."""
+        ids = self._routes.number(term.columns)
+        tag = self.tags[term.target]
+        if isinstance(tag, Partitioned):
+            keys = {f.name: key for f, key in zip(term.columns, term.keys, strict=False)}
+            tag = Partitioned(tuple(keys[c] for c in tag.columns))
+        moved = self._to(term.map, tag, self.results[term.map].columns)
+        given = () if moved == term.map else ((term.map, moved),)
+        return Flow(term, spot_of(self.tags[term.target], ids), ids, given)
+
+    # ——— on their way
+
+    def _followed(self, flow: Flow, run: Run) -> Flow:
+        step = run.step
+        assert isinstance(step, Following), f"{step} follows nothing"
+        term: Term = replace(step, rows=flow.term)
+        if isinstance(term, Probe):
+            own = {*(new for _, new in term.take), term.weight}
+            columns = (*flow.term.columns, *(f for f in term.columns if f.name in own))
+            term = replace(term, columns=columns)
+        return replace(flow, term=term, spot=run.spot, ids=run.ids)
+
+    def _moved(self, flow: Flow, to: Spot) -> Flow:
+        name = self._named(flow)
+        moved = self._to(name, tag_of(to, flow.ids, flow.term.columns), flow.term.columns)
+        term = replace(flow.term, bag=moved) if isinstance(flow.term, Change) else Change(moved, flow.term.columns)
+        return Flow(term, to, flow.ids)
+
+    def _named(self, flow: Flow) -> str:
+        """The name of what a term has come to."""
+        term = flow.term
+        if isinstance(term, Change):
+            return term.bag
+        known = identity((term,), ()) or term
+        return self._once(("compute", known, flow.given), lambda name: self._compute(name, flow))
+
+    def _compute(self, name: str, flow: Flow) -> None:
+        statement = Compute(name, flow.term, tag_of(flow.spot, flow.ids, flow.term.columns), flow.given)
+        stages = [self.results[name].stage for name in reads_of(statement) if name in self.results]
+        self._emit(statement, flow.term.columns, max(stages, default=1))
+
+    def _to(self, name: str, tag: Tag, columns: tuple[Field, ...]) -> str:
+        """A result where it is wanted, by the names that its columns have here."""
+        found = self.results[name]
+        if isinstance(tag, Partitioned):
+            own = {c.name: f.name for f, c in zip(found.columns, columns, strict=False)}
+            tag = Partitioned(tuple(own[c] for c in tag.columns))
+        if tag in (found.tag, Anywhere()):
+            return name
+        return self._once(("move", name, tag), lambda new: self._move(new, name, tag))
+
+    def _move(self, new: str, name: str, tag: Tag) -> None:
+        found = self.results[name]
+        kind = _transformer(found.tag, tag)
+        later = int(kind in ("repartition", "scatter"))
+        self._emit(Move(new, (name,), kind, tag, found.columns), found.columns, found.stage + later)
+
+    def _renamed_tag(self, name: str, columns: tuple[Field, ...]) -> Tag:
+        """Where a result is, by the names that its columns have here."""
+        found = self.results[name]
+        if not isinstance(found.tag, Partitioned):
+            return found.tag
+        own = {f.name: c.name for f, c in zip(found.columns, columns, strict=False)}
+        return (
+            Partitioned(tuple(own[c] for c in found.tag.columns)) if set(found.tag.columns) <= set(own) else Anywhere()
+        )
+
+    def _once(self, key: Hashable, make: Callable[[str], None]) -> str:
+        """The result that a key stands for, made now if it is not there."""
+        if self.options.share and (known := self._made.get(key)) is not None:
+            return known
+        name = next(name for name in self._names if name not in self._taken)
+        self._made[key] = name
+        make(name)
+        return name
+
+    def _emit(self, statement: Statement, columns: tuple[Field, ...], stage: int) -> None:
+        self.statements.append(statement)
+        self.results[statement.name] = Result(statement.tag, columns, stage)
+
+
+def _transformer(source: Tag, target: Tag) -> Transformer:
+    match source, target:
+        case _, Local():
+            return "gather"
+        case Local(), _:
+            return "scatter"
+        case Replicated(), Partitioned():
+            return "retain"
+        case _:
+            return "repartition"

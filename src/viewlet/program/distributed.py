@@ -1,0 +1,161 @@
+"""Distributed programs: where every map and every delta is, and which statements move rows.
+
+Statements are those of a program, cut where rows have to move: each computes at one place, or moves rows, or adds
+to a map (Nikolic 2016, chapter 5). The single transformer form holds by construction: only a `Move` transports rows,
+and it transports named results. State is never moved.
+
+    #1 := Sum[l_orderkey](Δlineitem)     anywhere       stage 1
+    #2 := repartition[l_orderkey](#1)
+    q.m1 += #2                           [l_orderkey]   stage 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from viewlet.plan.types import Field
+from viewlet.program.chain import changes_read, maps_read
+from viewlet.program.program import Map
+from viewlet.program.terms import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """At the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """On the partition that the hash of some columns says; of no columns, all rows are on one partition.
+
+    `_key`, which holds the hash of a group, says the partition by itself.
+    """
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """On every partition, all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """On the partitions, each row on any one of them."""
+
+
+Tag = Local | Partitioned | Replicated | Anywhere
+
+Transformer = Literal["repartition", "scatter", "gather", "retain"]
+"""Between partitions; from the driver; to the driver; and, of rows that are everywhere, each partition its share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The epoch's change of a table or of another program's view, wherever its rows came in."""
+
+    name: str
+    tag: Tag
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """`name := term`: what a term gives at its place; `given` are results that stand for the deltas of maps."""
+
+    name: str
+    term: Term
+    tag: Tag
+    given: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """`name := transformer(sources)`: the rows of some results, moved to another place."""
+
+    name: str
+    sources: tuple[str, ...]
+    transformer: Transformer
+    tag: Tag
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`map += sources`, all of them where the map is; the net of it is the map's delta."""
+
+    map: Map
+    sources: tuple[str, ...]
+    tag: Tag
+
+    @property
+    def name(self) -> str:
+        return self.map.name
+
+
+Statement = Arrival | Compute | Move | Update
+
+Mode = Literal["driver", "workers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements that run together: at the driver, or at once on every partition."""
+
+    mode: Mode
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """An epoch of some programs: where their maps are, and blocks in the order in which they run."""
+
+    maps: Mapping[str, Tag]
+    blocks: tuple[Block, ...]
+
+    @property
+    def jobs(self) -> tuple[tuple[Block, ...], ...]:
+        """The blocks of each job: one ends where the driver must know its results to start the next."""
+        jobs: list[tuple[Block, ...]] = []
+        current: tuple[Block, ...] = ()
+        for block in self.blocks:
+            current = (*current, block)
+            if any(isinstance(s, Move) and s.transformer == "scatter" for s in block.statements):
+                jobs, current = [*jobs, current], ()
+        return tuple(job for job in (*jobs, current) if any(b.mode == "workers" for b in job))
+
+    @property
+    def stages(self) -> int:
+        """How many blocks run on the partitions, one after the other."""
+        return sum(block.mode == "workers" for block in self.blocks)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(s for block in self.blocks for s in block.statements)
+
+
+def mode_of(statement: Statement) -> Mode:
+    """Who starts a statement: the driver starts exchanges, and runs what is local."""
+    if isinstance(statement, Move):
+        return "workers" if statement.transformer == "retain" else "driver"
+    return "driver" if isinstance(statement.tag, Local) else "workers"
+
+
+def deltas_of(statement: Statement) -> frozenset[str]:
+    """The results and deltas that a statement starts from."""
+    match statement:
+        case Arrival():
+            return frozenset()
+        case Compute(term=term, given=given):
+            instead = dict(given)
+            return frozenset(instead.get(bag, bag) for bag in changes_read(term))
+        case Move(sources=sources) | Update(sources=sources):
+            return frozenset(sources)
+
+
+def reads_of(statement: Statement) -> frozenset[str]:
+    """The results and maps that must be complete before a statement runs; maps as they were always are."""
+    if not isinstance(statement, Compute):
+        return deltas_of(statement)
+    return deltas_of(statement) | {name for name, version in maps_read(statement.term) if version == "new"}

@@ -1,0 +1,99 @@
+"""`explain` for a cluster: where a view's maps are, and the jobs and stages of an epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from viewlet.compile import Facts
+from viewlet.compile.distribute import NONE, distribute, place
+from viewlet.errors import UnknownName, WrongArgument, shortened
+from viewlet.formatting import plural
+from viewlet.program.distributed import Local, Partitioned, Replicated, Tag
+from viewlet.program.program import Program
+from viewlet.program.show_distributed import show_blocks, show_counts, show_jobs, show_places
+from viewlet.warehouse.maintained import Placement
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+def explain_distributed(
+    warehouse: Warehouse, program: Program, given: Placement | None = None, *, verbose: bool = False
+) -> str:
+    """The program with its tags, and what an epoch of it asks of a cluster; with all views beside it, too."""
+    facts = facts_with_maps(warehouse)
+    tags = read_placement(program, facts, given or {})
+    after = distribute([program], facts, placement=tags)
+    before = distribute([program], facts, placement=tags, options=NONE)
+    own = {m.name: after.maps[m.name] for m in program.maps if m.name in after.maps}
+    lines = [f"view {program.view} on a cluster", "maps", *show_places(own)]
+    lines += [
+        f"an epoch that changes {_tables(program, facts)}: {show_counts(after)}",
+        f"  before optimization: {show_blocks(before)}",
+        f"  after: {show_blocks(after)}",
+    ]
+    return "\n".join([*lines, *show_jobs(after, verbose=verbose), *_all_views(warehouse, facts)])
+
+
+def facts_with_maps(warehouse: Warehouse) -> Facts:
+    """What the store knows, with the sizes of the maps that are there."""
+    from viewlet.views.define import facts_of
+
+    facts = facts_of(warehouse.store, warehouse.catalog)
+    snapshot = warehouse.store.snapshot()
+    sizes = {bag: snapshot.contents(bag).rows for program in _programs(warehouse) for bag in _stored(program)}
+    return replace(facts, rows={**sizes, **facts.rows})
+
+
+def _programs(warehouse: Warehouse) -> list[Program]:
+    """The programs of all SQL views."""
+    from viewlet.views.view import View
+
+    return [view.program for view in warehouse.catalog.views.values() if isinstance(view, View)]
+
+
+def _stored(program: Program) -> list[str]:
+    return [m.name for m in program.maps if m.stored]
+
+
+def read_placement(program: Program, facts: Facts, given: Placement) -> dict[str, Tag]:
+    """Where a user wants maps to be."""
+    placed = place([program], facts)
+    tags: dict[str, Tag] = {}
+    for name, where in given.items():
+        if name not in placed.maps:
+            raise UnknownName(
+                f"view {program.view} has no map {shortened(name)}", hint=f"it has {', '.join(placed.maps)}"
+            )
+        tags[name] = _tag(name, where)
+        if (why := placed.why_not(name, tags[name])) is not None:
+            raise WrongArgument(
+                f"{name} cannot be placed by {shortened(where)}: {why}", hint="leave it to the compiler"
+            )
+    return tags
+
+
+def _tag(name: str, where: Any) -> Tag:
+    match where:
+        case "driver":
+            return Local()
+        case "replicated":
+            return Replicated()
+        case [*columns] if all(isinstance(c, str) for c in columns):
+            return Partitioned(tuple(columns))
+    raise WrongArgument(
+        f"{name} cannot be placed by {shortened(where)}", hint='"driver", "replicated", or a list of columns'
+    )
+
+
+def _tables(program: Program, facts: Facts) -> str:
+    return ", ".join(table for table in program.reads if table not in facts.static) or "nothing"
+
+
+def _all_views(warehouse: Warehouse, facts: Facts) -> list[str]:
+    """What an epoch of all views together asks of a cluster."""
+    programs = _programs(warehouse)
+    if len(programs) < 2:
+        return []
+    return [f"all {plural(len(programs), 'view')} together: {show_counts(distribute(programs, facts))}"]

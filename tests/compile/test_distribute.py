@@ -1,0 +1,216 @@
+"""Distributed programs without a cluster: they give what programs give in one place, in few jobs and stages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.compile.fixtures import FOLDER as FIXTURES
+from tests.compile.fixtures import MODULES, Decoded, read_cases, read_plans
+from tests.compile.partitions import OnePlace, Partitions, as_bag
+from tests.compile.random_changes import Tables, nodes
+from tests.compile.workloads import FOLDER, facts
+from viewlet.compile import Facts, compile_view
+from viewlet.compile.distribute import NONE, Optimizations, distribute, place
+from viewlet.plan.nodes import Scan
+from viewlet.program.chain import chain
+from viewlet.program.distributed import (
+    Compute,
+    Distributed,
+    Local,
+    Move,
+    Partitioned,
+    Replicated,
+    Tag,
+    Update,
+    mode_of,
+    reads_of,
+)
+from viewlet.program.identity import identity
+from viewlet.program.program import Program, Step
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.views.define import ABILITIES
+
+TPCH = read_plans(FOLDER / "tpch.json")
+THESIS = {
+    "q01": (1, 1), "q02": (1, 3), "q03": (1, 3), "q04": (1, 2), "q05": (2, 5), "q06": (1, 1), "q07": (3, 6), "q08": (2, 6),
+    "q09": (3, 7), "q10": (1, 3), "q11": (2, 4), "q12": (1, 2), "q13": (2, 4), "q14": (1, 2), "q15": (1, 3), "q16": (3, 5),
+    "q17": (1, 2), "q18": (1, 3), "q19": (1, 2), "q20": (1, 3), "q21": (2, 4), "q22": (2, 3),
+}  # fmt: skip
+"""Jobs and stages of an epoch of each query in Spark (Nikolic 2016, table 5.1)."""
+OURS = {
+    "q01": (1, 1), "q02": (1, 2), "q03": (1, 3), "q04": (1, 2), "q05": (1, 3), "q06": (1, 1), "q07": (1, 3), "q08": (1, 4),
+    "q09": (1, 3), "q10": (1, 3), "q11": (1, 2), "q12": (1, 2), "q13": (1, 2), "q14": (1, 2), "q15": (1, 1), "q16": (1, 4),
+    "q17": (1, 2), "q18": (1, 3), "q19": (1, 2), "q20": (1, 2), "q21": (1, 2), "q22": (1, 3),
+}  # fmt: skip
+
+
+def tpch_facts() -> Facts:
+    """The sizes and keys at scale 1; as in the thesis (§4.2), nation and region do not change."""
+    return replace(facts("tpch"), static=frozenset({"nation", "region"}))
+
+
+def tpch_programs(known: Facts) -> dict[str, Program]:
+    """The programs of all queries in one warehouse, where views share maps."""
+    programs: dict[str, Program] = {}
+    held: dict[object, Step] = {}
+    for name, decoded in TPCH.items():
+        taken = frozenset(m.name for p in programs.values() for m in p.maps)
+        made = compile_view(name, decoded.plan, decoded.columns, ABILITIES, facts=known, known=held, taken=taken)  # type: ignore[arg-type]
+        for step in made.steps[:-1]:
+            if step.map.stored and (same := identity(step.terms, step.map.sums)) is not None:
+                held.setdefault(same, step)
+        programs[name] = made
+    return programs
+
+
+def compiled(name: str, decoded: Decoded, known: Facts) -> Program:
+    return compile_view(name, decoded.plan, decoded.columns, ABILITIES, facts=known)
+
+
+def run_both(
+    programs: Sequence[Program],
+    tables: Tables,
+    known: Facts,
+    options: Optimizations | None = None,
+    placement: Mapping[str, Tag] | None = None,
+    epochs: int = 3,
+) -> int:
+    """Run epochs on three partitions and in one place, and compare every map after each; the rows that views then have."""
+    first = distribute(programs, known, options=options, placement=placement, initial=True)
+    later = distribute(programs, known, options=options, placement=first.maps)
+    steps = place(programs, known).steps
+    cluster, plain = Partitions(steps, first.maps, 3), OnePlace(steps)
+    for epoch in range(epochs):
+        initial = epoch == 0
+        changed = tables.change(24, 0) if initial else tables.change(6, 6)
+        changes = {name: rows for name, rows in changed.items() if initial or name not in known.static}
+        cluster.run(first if initial else later, changes, initial=initial)
+        plain.run(changes, initial=initial)
+        for name, kept in plain.site.maps.items():
+            if kept.stored:
+                there, right = cluster.whole(name), plain.site.after[name]
+                assert as_bag(there, kept.sums) == as_bag(right, kept.sums), f"{name} after epoch {epoch}"
+    return sum(len(as_bag(plain.site.after[p.view])) for p in programs)
+
+
+def test_jobs_and_stages_of_tpch_are_no_more_than_the_thesis_has() -> None:
+    known = tpch_facts()
+    programs = tpch_programs(known)
+    found: dict[str, tuple[int, int]] = {}
+    for name in THESIS:
+        below = [programs["q15_revenue"]] if name == "q15" else []
+        made = distribute([*below, programs[name]], known)
+        found[name] = len(made.jobs), made.stages
+    assert found == OURS
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    for name, (jobs, stages) in found.items():
+        ours, thesis = f"{jobs}/{stages}", "/".join(map(str, THESIS[name]))
+        assert f"| Q{int(name[1:])} | {ours} | {thesis} |" in page
+    assert not {n for n, (jobs, stages) in found.items() if jobs > THESIS[n][0] or stages > THESIS[n][1]}
+
+
+def test_all_of_tpch_is_one_job_of_as_many_stages_as_its_longest_query() -> None:
+    known = tpch_facts()
+    programs = list(tpch_programs(known).values())
+    made = distribute(programs, known)
+    assert (len(made.jobs), made.stages) == (1, max(stages for _, stages in OURS.values()))
+    assert made.stages == longest_chain(made)
+    apart = distribute(programs, known, options=replace(Optimizations(), share=False))
+    assert len(made.statements) < len(apart.statements)
+    assert len(distribute(programs, known, options=NONE).blocks) > 20 * len(made.blocks)
+
+
+def longest_chain(program: Distributed) -> int:
+    """How many stages data dependencies ask for: each exchange begins another."""
+    stage: dict[str, int] = {}
+    for s in program.statements:
+        moves = isinstance(s, Move) and s.transformer in ("repartition", "scatter")
+        stage[s.name] = max((stage.get(name, 1) for name in reads_of(s)), default=1) + moves
+    return max(stage[s.name] for s in program.statements if mode_of(s) == "workers")
+
+
+def test_tpch_on_partitions_is_tpch_in_one_place() -> None:
+    known = tpch_facts()
+    tables = Tables([d.plan for d in TPCH.values()], 7)
+    assert run_both(list(tpch_programs(known).values()), tables, known, epochs=2) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TPCH)
+def test_each_query_without_each_optimization(name: str) -> None:
+    known = facts("tpch")
+    program = compiled(name, TPCH[name], known)
+    without = [replace(Optimizations(), **{n: False}) for n in Optimizations.__dataclass_fields__]
+    for options in (Optimizations(), NONE, *without):
+        run_both([program], Tables([TPCH[name].plan], 7), known, options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TPCH)
+def test_any_placement_gives_the_same(name: str) -> None:
+    known = tpch_facts()
+    program = compiled(name, TPCH[name], known)
+    placed, pick = place([program], known), random.Random(name)
+    for seed in range(3):
+        given: dict[str, Tag] = {}
+        for other in placed.maps:
+            tag = pick.choice([Local(), Replicated(), Partitioned(()), *placed.choices.get(other, ())])
+            if placed.why_not(other, tag) is None:
+                given[other] = tag
+        run_both([program], Tables([TPCH[name].plan], seed), known, placement=given)
+
+
+def fixture_cases(modules: Sequence[str]) -> list[tuple[Program, Decoded, Facts]]:
+    """The programs of fixtures over tables that are large and have keys, as far as no step of them needs Spark."""
+    found = []
+    for module in modules:
+        plans = read_plans(FIXTURES / f"{module}.json")
+        for case in read_cases(module):
+            decoded = plans[case.title]
+            names = {n.name for n in nodes(decoded.plan) if isinstance(n, Scan)}
+            known = replace(case.known, rows=dict.fromkeys(names, 10_000_000), keys=dict.fromkeys(names, (0,)))
+            program = compiled("v", decoded, known)
+            if not any(needs_spark(step) for s in program.steps for t in s.terms for step in chain(t)):
+                found.append((program, decoded, known))
+    return found
+
+
+def needs_spark(step: object) -> bool:
+    return isinstance(step, SparkRowwise) or (isinstance(step, Regroup) and step.native is not None)
+
+
+def test_operators_on_partitions() -> None:
+    cases = fixture_cases(["keyed/regroup", "keyed/regroup_join", "monoid/fold", "ring/route"])
+    shown = [run_both([p], Tables([d.plan], 3, k.growing | k.static), k, epochs=2) for p, d, k in cases]
+    assert sum(rows > 0 for rows in shown) >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", MODULES)
+def test_every_fixture_on_partitions(module: str) -> None:
+    for program, decoded, known in fixture_cases([module]):
+        for options in (Optimizations(), NONE):
+            run_both([program], Tables([decoded.plan], 3, known.growing | known.static), known, options)
+
+
+def test_what_only_spark_evaluates_ends_a_job() -> None:
+    decoded = read_plans(FIXTURES / "distribute/fuse.json")["a filter that only Spark evaluates"]
+    known = Facts({"orders": 10_000_000}, {"orders": (0,)})
+    made = distribute([compiled("v", decoded, known)], known)
+    assert (len(made.jobs), made.stages) == (2, 2)
+    assert [s.transformer for s in made.statements if isinstance(s, Move)] == ["gather", "scatter"]
+    spark = [s for s in made.statements if isinstance(s, Compute) and any(map(needs_spark, chain(s.term)))]
+    assert [s.tag for s in spark] == [Local()]
+
+
+def test_a_small_warehouse_is_kept_at_the_driver() -> None:
+    known = Facts(dict.fromkeys(facts("tpch").rows, 1000), facts("tpch").keys)
+    for name in ("q03", "q05", "q18"):
+        made = distribute([compiled(name, TPCH[name], known)], known)
+        assert {s.tag for s in made.statements if isinstance(s, Update)} == {Local()}
+        assert (len(made.jobs), made.stages) == (1, 1)
