@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -103,6 +103,9 @@ bench-operators: $(READY) ## windows, min and max, distinct counts and other ope
 bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, batches of rows, durable epochs
 	$(BIN)/python -m benchmarks.matrix
 	$(BIN)/python -m benchmarks.matrix_tables
+
+bench-loops: $(READY) ## loops over a graph that changes, beside SciPy, DuckDB and DataFrames from scratch
+	$(BIN)/python -m benchmarks.loops --spark
 
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md

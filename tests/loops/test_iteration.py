@@ -111,6 +111,17 @@ def test_restart_begins_with_the_first_rows_in_every_epoch(db: viewlet.Database)
     assert db.check("h").num_rows == 0
 
 
+def test_a_step_may_need_all_rows_of_its_state(db: viewlet.Database) -> None:
+    text = """INITIALIZE t(k, x) AS (SELECT k, x FROM goals)
+        ITERATE SET t = SELECT k, x FROM t ORDER BY x, k LIMIT 2 UNTIL FIXPOINT RESTART RETURN SELECT * FROM t"""
+    db.insert("goals", [(k, 9.0 - k) for k in range(5)])
+    db.create_view("h", text)
+    assert sorted(db.table("h").rows()) == [(3, 6.0), (4, 5.0)]
+    db.insert("goals", [(9, 1.0)])
+    assert sorted(db.table("h").rows()) == [(4, 5.0), (9, 1.0)]
+    assert db.check("h").num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

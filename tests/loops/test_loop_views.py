@@ -84,6 +84,7 @@ def test_a_loop_goes_on_after_it_was_opened_again(db: viewlet.Database, tmp_path
         again.drop("far")
         again.drop("dist")
         assert again.views == ()
+        assert not [bag for bag in again._warehouse.store.state.bags if bag.startswith("dist")]
 
 
 def test_a_loop_may_read_views_and_columns_are_carried_along(db: viewlet.Database) -> None:
@@ -125,7 +126,7 @@ def test_union_all_is_what_spark_makes_of_it(db: viewlet.Database) -> None:
     assert "every round adds its rows" in db.explain("v")
 
 
-@pytest.mark.parametrize("level", [2, 3, 4])
+@pytest.mark.parametrize("level", [2, 3])
 def test_max_recursion_level_is_sparks(db: viewlet.Database, level: int) -> None:
     db.insert("edges", [(1, 2, 1), (2, 3, 0)])  # rows come in rounds 0, 1 and 2
     text = f"{COUNTED.format(f' MAX RECURSION LEVEL {level}')} SELECT * FROM r"
@@ -174,14 +175,14 @@ def test_check_finds_a_row_that_is_wrong(db: viewlet.Database) -> None:
 
 
 def test_an_epoch_that_reaches_most_rows_begins_again(db: viewlet.Database) -> None:
-    chain = [(i, i + 1, 1) for i in range(3_000)]
+    star = [(0, i, 1) for i in range(1, 3_000)]
     db.create_view("dist", DISTANCES)
-    db.insert("edges", chain)
-    db.insert("edges", [(0, 2_990, 1)])
+    db.insert("edges", star)
+    db.insert("edges", [(7, 3_000, 1)])
     assert db.history("dist")[-1]["views"]["dist"]["technique"].startswith("rounds")
-    db.delete("edges", chain[1:])
+    db.delete("edges", star[1:])
     assert db.history("dist")[-1]["views"]["dist"]["technique"].startswith("from nothing")
-    assert rows(db, "dist") == [(0, 0), (1, 1), (2_990, 1)]
+    assert rows(db, "dist") == [(0, 0), (1, 1)]
 
 
 def test_rows_that_never_were_are_not_evaluated(db: viewlet.Database) -> None:
