@@ -71,6 +71,22 @@ def test_only_what_changes_goes_through_a_round(db: viewlet.Database) -> None:
     assert db.check("h").num_rows == 0
 
 
+def test_a_loop_goes_on_from_its_result_however_much_changes(db: viewlet.Database) -> None:
+    db.insert("goals", [(k, 1.0) for k in range(3)])
+    db.create_view(
+        "h",
+        "INITIALIZE t(x) AS (SELECT 0.0D) ITERATE SET t = SELECT greatest(t.x, m.x) AS x FROM t, (SELECT max(x) AS x FROM goals) m"
+        " UNTIL FIXPOINT RETURN SELECT x FROM t",
+    )
+    assert db.table("h").rows() == [(1.0,)]
+    with db.epoch() as e:
+        e.delete("goals", [(k, 1.0) for k in range(3)])
+        e.insert("goals", [(k, -5.0) for k in range(4_000)])
+    assert db.table("h").rows() == [(1.0,)]  # and not 0.0, which it would come to from the start
+    db.rebuild("h")
+    assert db.table("h").rows() == [(0.0,)]
+
+
 def test_changes_that_are_held_back_add_up(db: viewlet.Database) -> None:
     db.insert("goals", [(1, 0.0)])
     db.create_view("h", HALVES.format(" HOLD CHANGES WHERE abs(new.x - old.x) < 0.01D"))

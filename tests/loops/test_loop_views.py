@@ -14,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import viewlet
+from viewlet import loops
 from viewlet.errors import EndlessLoop, EvaluationError, SqlError, UnsupportedQuery
 from viewlet.sql import split
 
@@ -246,6 +247,18 @@ def test_functions_of_users_belong_into_views(db: viewlet.Database) -> None:
     db.spark.udf.register("twice", lambda x: 2 * x, "bigint")
     with pytest.raises(UnsupportedQuery, match="neither call functions of yours"):
         db.create_view("v", REACHABLE.replace("SELECT dst", "SELECT twice(dst)"))
+
+
+def test_rounds_can_be_looked_at(db: viewlet.Database) -> None:
+    db.insert("edges", [(0, 1, 9), (0, 2, 1), (2, 1, 1)])
+    db.create_view("dist", DISTANCES)
+    db.create_view("plain", "SELECT src FROM edges")
+    found = loops.history(db, "dist").to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [(0, 0, 0), (1, 2, 2), (1, 9, 1), (2, 1, 1)]
+    with pytest.raises(viewlet.UnknownName, match="no state named x"):
+        loops.history(db, "dist", "x")
+    with pytest.raises(viewlet.UnknownName, match="plain is a view, which has no rounds"):
+        loops.history(db, "plain")
 
 
 def test_explain_names_what_every_round_finds_unchanged(db: viewlet.Database) -> None:

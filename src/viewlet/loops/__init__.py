@@ -1,5 +1,6 @@
 """Recursive and iterative queries that are kept fresh; and some that are ready to use."""
 
+from viewlet.loops.history import history
 from viewlet.loops.library import (
     bill_of_materials,
     connected_components,
@@ -17,6 +18,7 @@ __all__ = [
     "bill_of_materials",
     "connected_components",
     "factorize",
+    "history",
     "k_core",
     "k_means",
     "label_propagation",

@@ -94,17 +94,18 @@ class Loop(Maintained):
         return self._emitted(run, self._from_nothing(run), "from nothing")
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        """Go on from the histories; where that would handle most of them, or fails on rows that go, begin again."""
+        """Go on from what is there. Histories may begin again: where an epoch reaches most rows, or fails on some that go."""
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
             return self._emitted(run, self._from_nothing(run), "from nothing, as RESTART says")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
+        if self.text.converges:  # where it begins may matter to its result
+            return self._emitted(run, self._run(run, changes), "rounds from the last result")
         try:
-            outcome = run_loop(self.ready, run.transaction, changes, run.progress, most=self._worth_going_on(run))
+            return self._emitted(run, self._run(run, changes, most=self._worth_going_on(run)), "rounds that change")
         except (TooMuch, EvaluationError) as reason:
-            how = "from nothing: the epoch changes most of it" if isinstance(reason, TooMuch) else "from nothing"
-            return self._emitted(run, self._from_nothing(run), how)
-        return self._emitted(run, outcome, "rounds that change")
+            why = "the epoch changes most of it" if isinstance(reason, TooMuch) else "rows that go fail"
+            return self._emitted(run, self._from_nothing(run), f"from nothing: {why}")
 
     def _worth_going_on(self, run: Refresh) -> int:
         """How many rows may be handled before it would be cheaper to begin again, with all rows of inputs and rounds."""
@@ -114,15 +115,17 @@ class Loop(Maintained):
     def _from_nothing(self, run: Refresh) -> Outcome:
         """All rounds, on all rows; the difference to what is there is what goes on."""
         rows = {bag: found for bag in self.reads if len(found := run.rows(bag))}
+        outcome = self._run(run, rows, initial=True)
+        if not run.transaction.has(self.name):
+            return outcome
+        return outcome.plus(run.transaction.contents(self.name).consolidated().negated())
+
+    def _run(self, run: Refresh, changes: Mapping[str, Rows], **how: Any) -> Outcome:
         try:
-            outcome = run_loop(self.ready, run.transaction, rows, run.progress, initial=True)
+            return run_loop(self.ready, run.transaction, changes, run.progress, **how)
         except EvaluationError as error:
             error.view = self.name
             raise
-        if not run.transaction.has(self.name):
-            return outcome
-        before = run.transaction.contents(self.name).consolidated().negated()
-        return outcome.plus(before)
 
     def _emitted(self, run: Refresh, outcome: Outcome, how: str) -> dict[str, Any]:
         run.deltas.add_unnetted(self.name, outcome.delta, self.layout)
