@@ -136,8 +136,8 @@ class Partitions:
             case Compute(name, term, tag, given):
                 for at in self._sites(tag):
                     self.sites[at].deltas[name] = runnable(term)(self._reader(at, given))
-            case Move(name, sources, _, tag, columns):
-                rows = self._collected(sources, columns)
+            case Move(name, source, _, tag, columns):
+                rows = self._collected(source, columns)
                 for at in self._sites(tag):
                     self.sites[at].deltas[name] = self._share(rows, tag, at)
             case Update(kept, sources, tag):
@@ -163,9 +163,9 @@ class Partitions:
         instead = {bag: site.deltas.get(result) for bag, result in given}
         return replace(site, deltas={**site.deltas, **instead}, elsewhere=self.whole if at == DRIVER else None)
 
-    def _collected(self, sources: tuple[str, ...], columns: tuple[Field, ...]) -> Rows | None:
-        sites = [self.sites[0]] if set(sources) <= self._everywhere else self.sites.values()
-        return together((site.deltas.get(name) for site in sites for name in sources), columns)
+    def _collected(self, source: str, columns: tuple[Field, ...]) -> Rows | None:
+        sites = [self.sites[0]] if source in self._everywhere else self.sites.values()
+        return together((site.deltas.get(source) for site in sites), columns)
 
     def _share(self, rows: Rows | None, tag: Tag, at: int) -> Rows | None:
         if rows is None or not isinstance(tag, Partitioned):

@@ -14,9 +14,12 @@ from tests.compile.fixtures import MODULES, Decoded, read_cases, read_plans
 from tests.compile.partitions import OnePlace, Partitions, as_bag
 from tests.compile.random_changes import Tables, nodes
 from tests.compile.workloads import FOLDER, facts
+from tests.schemas import fields
 from viewlet.compile import Facts, compile_view
 from viewlet.compile.distribute import NONE, Optimizations, distribute, place
-from viewlet.plan.nodes import Scan
+from viewlet.compile.distribute.lineage import Lineage
+from viewlet.compile.distribute.place import Placement
+from viewlet.plan.nodes import Input, Join, Scan
 from viewlet.program.chain import chain
 from viewlet.program.distributed import (
     Compute,
@@ -31,8 +34,8 @@ from viewlet.program.distributed import (
     reads_of,
 )
 from viewlet.program.identity import identity
-from viewlet.program.program import Program, Step
-from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.program.program import Map, Program, Step
+from viewlet.program.terms import Change, Grouped, Negate, Regroup, SparkRowwise, Term
 from viewlet.views.define import ABILITIES
 
 TPCH = read_plans(FOLDER / "tpch.json")
@@ -165,6 +168,17 @@ def test_any_placement_gives_the_same(name: str) -> None:
         run_both([program], Tables([TPCH[name].plan], seed), known, placement=given)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", ["orderbook", "tpcds"])
+def test_other_workloads_on_partitions(workload: str) -> None:
+    sizes = facts(workload)
+    known = replace(sizes, rows={name: 1000 * rows for name, rows in sizes.rows.items()})
+    for name, decoded in read_plans(FOLDER / f"{workload}.json").items():
+        program = compiled(name, decoded, known)
+        if not any(needs_spark(step) for s in program.steps for t in s.terms for step in chain(t)):
+            run_both([program], Tables([decoded.plan], 5), known, epochs=2)
+
+
 def fixture_cases(modules: Sequence[str]) -> list[tuple[Program, Decoded, Facts]]:
     """The programs of fixtures over tables that are large and have keys, as far as no step of them needs Spark."""
     found = []
@@ -206,6 +220,29 @@ def test_what_only_spark_evaluates_ends_a_job() -> None:
     assert [s.transformer for s in made.statements if isinstance(s, Move)] == ["gather", "scatter"]
     spark = [s for s in made.statements if isinstance(s, Compute) and any(map(needs_spark, chain(s.term)))]
     assert [s.tag for s in spark] == [Local()]
+
+
+def test_a_map_that_two_functions_group_differently_is_on_one_partition() -> None:
+    left, right = fields("a bigint", "b bigint"), fields("c bigint", "d bigint")
+    by_d = Regroup((Grouped("r", ("d",), right),), Input(0, right), "one", (*right, *fields("_key bigint")))
+    inputs = (Grouped("l", ("a",), left), Grouped("r", ("c",), right))
+    join = Join(Input(0, left), Input(1, right), "inner", None, (*left, *right))
+    both = Regroup(inputs, join, "both", (*join.columns, *fields("_key bigint")))
+    terms: dict[str, Term] = {"l": Change("x", left), "r": Change("y", right), "one": by_d, "both": both}
+    steps = [Step(Map(name, term.columns, ()), (term,)) for name, term in terms.items()]
+    known = Facts({"x": 10_000_000, "y": 10_000_000})
+    assert set(Placement(steps, Lineage(steps, known), {}).tags.values()) == {Partitioned(())}
+    alone = [step for step in steps if step.map.name != "one"]
+    tags = Placement(alone, Lineage(alone, known), {}).tags
+    assert tags == {"l": Partitioned(("a",)), "r": Partitioned(("c",)), "both": Partitioned(("a",))}
+
+
+def test_results_are_not_called_as_tables_are() -> None:
+    known = Facts({"#1": 10_000_000}, {"#1": (0,)})
+    columns = fields("id bigint", "n bigint")
+    step = Step(Map("v", columns, ("id",)), (Negate(Change("#1", columns)),))
+    made = distribute([Program("v", columns, ("id", "n"), (step,), ())], known)
+    assert [s.name for s in made.statements] == ["#1", "#2", "#3", "v"]
 
 
 def test_a_small_warehouse_is_kept_at_the_driver() -> None:

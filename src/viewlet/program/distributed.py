@@ -72,10 +72,10 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """`name := transformer(sources)`: the rows of some results, moved to another place."""
+    """`name := transformer(source)`: the rows of a result, moved to another place."""
 
     name: str
-    sources: tuple[str, ...]
+    source: str
     transformer: Transformer
     tag: Tag
     columns: tuple[Field, ...]
@@ -150,7 +150,9 @@ def deltas_of(statement: Statement) -> frozenset[str]:
         case Compute(term=term, given=given):
             instead = dict(given)
             return frozenset(instead.get(bag, bag) for bag in changes_read(term))
-        case Move(sources=sources) | Update(sources=sources):
+        case Move(source=source):
+            return frozenset((source,))
+        case Update(sources=sources):
             return frozenset(sources)
 
 

@@ -89,8 +89,8 @@ def _statement(statement: Statement, verbose: bool) -> str:
         case Compute(name, term):
             shown = show_term(term) if verbose else show_statement(term, {})
             return f"{name} := {_named_results(shown)}"
-        case Move(name, sources, transformer):
-            return f"{name} := {transformer}({_sum(sources)})"
+        case Move(name, source, transformer):
+            return f"{name} := {transformer}({_sum((source,))})"
         case Update(kept, sources):
             return f"{kept.name} += {_sum(sources)}"
 

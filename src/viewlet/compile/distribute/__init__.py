@@ -71,8 +71,8 @@ def _fired(steps: Sequence[Step], changed: Collection[str], initial: bool) -> li
 
 
 def _distributed(steps: Sequence[Step], tags: Mapping[str, Tag], options: Optimizations) -> Distributed:
-    taken = frozenset(step.map.name for step in steps)
-    emitter = Emitter(tags, taken, options)
+    read = {bag for step in steps for term in step.terms for bag in changes_read(term)}
+    emitter = Emitter(tags, frozenset(read.union(step.map.name for step in steps)), options)
     for step in steps:
         emitter.step(step)
     statements = without_dead_code(emitter.statements) if options.share else emitter.statements

@@ -252,7 +252,7 @@ class Emitter:
         found = self.results[name]
         kind = _transformer(found.tag, tag)
         later = int(kind in ("repartition", "scatter"))
-        self._emit(Move(new, (name,), kind, tag, found.columns), found.columns, found.stage + later)
+        self._emit(Move(new, name, kind, tag, found.columns), found.columns, found.stage + later)
 
     def _renamed_tag(self, name: str, columns: tuple[Field, ...]) -> Tag:
         """Where a result is, by the names that its columns have here."""
@@ -260,9 +260,8 @@ class Emitter:
         if not isinstance(found.tag, Partitioned):
             return found.tag
         own = {f.name: c.name for f, c in zip(found.columns, columns, strict=False)}
-        return (
-            Partitioned(tuple(own[c] for c in found.tag.columns)) if set(found.tag.columns) <= set(own) else Anywhere()
-        )
+        names = tuple(own[c] for c in found.tag.columns if c in own)
+        return Partitioned(names) if len(names) == len(found.tag.columns) else Anywhere()
 
     def _once(self, key: Hashable, make: Callable[[str], None]) -> str:
         """The result that a key stands for, made now if it is not there."""

@@ -131,13 +131,16 @@ class Placement:
         return [(s.map.name, t) for s in self.steps if (t := grouped(s)) is not None]
 
     def _group_keys(self) -> dict[str, Names]:
-        """What the maps that functions over groups read are grouped by; where two want different keys, by nothing."""
-        families = [[(i.map, i.key) for i in term.inputs] for _, term in self._grouped()]
-        found = {name: key for family in families for name, key in family}
-        while apart := [family for family in families if any(found[name] not in (key, ()) for name, key in family)]:
-            found |= {name: () for family in apart for name, _ in family}
-        while apart := [f for f in families if any(found[n] != found[f[0][0]] == () for n, _ in f[1:])]:
-            found |= {name: () for family in apart for name, _ in family}
+        """What the maps that functions over groups read are partitioned by: the group's key.
+
+        Where two functions group a map by different keys, all of it is on one partition, with what they read beside it.
+        """
+        families = [{i.map: i.key for i in term.inputs} for _, term in self._grouped()]
+        found = {name: key for family in families for name, key in family.items()}
+        while apart := [
+            f for f in families if any(f.values()) and {n: found[n] for n in f} not in (f, dict.fromkeys(f, ()))
+        ]:
+            found |= {name: () for family in apart for name in family}
         return found
 
     def _with_groups(self, term: Regroup, tags: Mapping[str, Tag]) -> Tag:
