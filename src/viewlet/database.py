@@ -20,6 +20,7 @@ from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
+from viewlet.sink.methods import SinkMethods
 from viewlet.source.methods import SourceMethods
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods, ProjectMethods, SignalMethods, SourceMethods):
+class Database(FlowMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(

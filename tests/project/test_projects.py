@@ -175,6 +175,18 @@ def test_what_cannot_be_run_says_where_and_why(tmp_path: Path, spark: Any) -> No
         sql.write_text("\nCREATE MATERIALIZED VIEW v AS SELECT * FROM nowhere", encoding="utf-8")
         with pytest.raises(ProjectError, match=r"spent\.sql:2: .*nowhere"):
             db.run_project(shop.root)
+        events = shop.root / "transformations" / "events.py"
+        kept = events.read_text(encoding="utf-8")
+        events.write_text(kept + "\ndp.create_sink('s', 'kafka', {})\n", encoding="utf-8")
+        with pytest.raises(ProjectError, match=r"events\.py:\d+: sink s is kafka"):
+            db.run_project(shop.root)
+        strict = "@dp.materialized_view(table_properties={'refresh_policy': 'incremental_strict'})\n"
+        ranked = "spark.sql('SELECT percent_rank() OVER (ORDER BY id) AS r FROM events')"
+        events.write_text(f"{kept}\n{strict}def r():\n    return {ranked}\n", encoding="utf-8")
+        sql.write_text("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x", encoding="utf-8")
+        with pytest.raises(ProjectError, match=r"events\.py:\d+: .*would be recomputed on every change"):
+            db.run_project(shop.root)
+        events.write_text(kept, encoding="utf-8")
         sql.write_text("CREATE TABLE t (id INT)", encoding="utf-8")
         with pytest.raises(ProjectError, match=r"spent\.sql:1: .*MATERIALIZED VIEW"):
             db.run_project(shop.root)

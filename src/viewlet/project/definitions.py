@@ -23,6 +23,12 @@ class Dataset:
     """The columns that it is declared to have: a DDL text or a StructType."""
     format: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Of a sink; of others, the properties of the table."""
+
+    @property
+    def policy(self) -> str:
+        """How it is to be refreshed: `incremental_strict` and its like, as Databricks spells them."""
+        return self.options.get("refresh_policy", "AUTO").replace("_", " ").upper()
 
 
 @dataclass(frozen=True)
@@ -81,5 +87,10 @@ class Definitions:
                 raise ProjectError(f"{queries[0].where}: there is no {queries[0].target} for flow {queries[0].name}")
         for dataset in self.datasets.values():
             one = dataset.kind not in ("streaming table", "sink")
+            if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
+                raise ProjectError(
+                    f"{dataset.where}: sink {dataset.name} is {dataset.format} without a place here",
+                    hint='create_sink(name, "parquet", {"path": …})',
+                )
             if one and len(self.flows(dataset)) != 1:
                 raise ProjectError(f"{dataset.where}: {dataset.kind} {dataset.name} needs one query")

@@ -232,7 +232,7 @@ class ProjectRun:
             and not self.spec.configuration
         ):
             definition = self._reads.text(query.query)
-        policy = dataset.options.get("refresh_policy", "AUTO")
+        policy = dataset.policy
         try:
             self.db.create_view(dataset.name, definition, policy=policy, replace=True)
         except InUse:  # its columns change for what reads it, which is made again

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from viewlet.errors import StoreError
 from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.tables import Table
 
 _FILE = re.compile(r"epoch-(\d{12})\.parquet")
 
@@ -60,8 +59,3 @@ def _write(path: Path, epoch: int, rows: pa.Table) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(hidden, place)
-
-
-def grows(found: object) -> bool:
-    """Whether rows are only ever added to something."""
-    return found.append_only if isinstance(found, Table) else bool(getattr(found, "grows", False))

@@ -36,7 +36,7 @@ class _Registry(GraphElementRegistry):
 
     def register_output(self, output: Output) -> None:
         schema, format = getattr(output, "schema", None), getattr(output, "format", None) or ""
-        options = dict(getattr(output, "options", None) or {})
+        options = dict(getattr(output, "options", None) or getattr(output, "table_properties", None) or {})
         self._registration.output(_KINDS[type(output)], output.name, _where(output), schema, format, options)
 
     def register_flow(self, flow: Flow) -> None:

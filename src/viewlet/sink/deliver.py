@@ -1,0 +1,72 @@
+"""Delivering the changes of a table or view to a function, epoch by epoch, across processes.
+
+How far a receiver has come is kept in the warehouse, and committed after each call. A process that is killed in
+between calls again with the same epoch: at least once. A receiver that keeps the epoch's number with what it does,
+and leaves out a number that it has, receives exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import StoreError
+from viewlet.store import Layout, Snapshot
+from viewlet.warehouse.relation import Relation
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+Receive = Callable[[int, pa.Table], object]
+"""Takes an epoch's number and its changes, as `changes` gives them."""
+BAG = "receivers.positions"
+TYPES: dict[str, pa.DataType] = {"receiver": pa.string(), "name": pa.string(), "epoch": pa.int64()}
+LAYOUT = Layout(columns=tuple(TYPES), key=("receiver", "name"))
+
+
+def deliver(warehouse: Warehouse, name: str, receiver: str, receive: Receive) -> int:
+    """Call a function with what it has not had yet: all rows first, then each epoch's changes; how many calls."""
+    relation = Relation(warehouse, warehouse.catalog.find(name))
+    position = position_of(relation.name, receiver, warehouse.store.snapshot())
+    calls = 0
+    for epoch, changes in _due(relation, receiver, position):
+        receive(epoch, changes)
+        _move(warehouse, relation.name, receiver, position, epoch)
+        position, calls = epoch, calls + 1
+    return calls
+
+
+def position_of(name: str, receiver: str, snapshot: Snapshot) -> int | None:
+    """The last epoch that a receiver was given of a table or view."""
+    if not snapshot.has(BAG):
+        return None
+    rows = snapshot.contents(BAG).consolidated()
+    found = zip(*(rows[column].to_pylist() for column in TYPES), strict=True)
+    return next((epoch for who, what, epoch in found if (who, what) == (receiver, name)), None)
+
+
+def _due(relation: Relation, receiver: str, position: int | None) -> Iterator[tuple[int, pa.Table]]:
+    if position is None:
+        yield relation.epoch, relation.as_inserted()
+    elif relation.oldest > position:
+        raise StoreError(
+            f"{receiver} has {relation.name} up to epoch {position}, and its changes are kept from epoch "
+            f"{relation.oldest} on",
+            hint="deliver to a receiver of another name, which gets all rows; or keep changes longer: db.set_retention",
+        )
+    else:
+        yield from relation.changes_by_epoch(position)
+
+
+def _move(warehouse: Warehouse, name: str, receiver: str, before: int | None, now: int) -> None:
+    """Commit that a receiver has come so far."""
+    epochs = [now] if before is None else [now, before]
+    columns = [[receiver] * len(epochs), [name] * len(epochs), epochs]
+    arrays = {c: pa.array(values, kind) for (c, kind), values in zip(TYPES.items(), columns, strict=True)}
+    with warehouse.writing(), warehouse.store.begin() as transaction:
+        transaction.append(BAG, Rows(arrays, np.array([1, -1][: len(epochs)], dtype=np.int64)), LAYOUT)
+        transaction.commit({"kind": "deliver", "name": name, "receiver": receiver, "up_to": now})

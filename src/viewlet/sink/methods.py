@@ -1,0 +1,38 @@
+"""What a `Database` can do with sinks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewlet.warehouse.relation import Relation
+
+if TYPE_CHECKING:
+    from viewlet.sink.deliver import Receive
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+class SinkMethods:
+    """Sending results on."""
+
+    _warehouse: Warehouse
+
+    def export(self, name: str, folder: str | Path) -> list[int]:
+        """Bring a folder of Parquet files up to a table or view; the epochs that were written, a file each.
+
+        The first file has all rows, each later one what an epoch changed, with the columns of `changes`. Nothing is
+        missed and nothing is there twice, whatever is interrupted where.
+        """
+        from viewlet.sink.parquet_folder import export
+
+        return export(Relation(self._warehouse, self._warehouse.catalog.find(name)), Path(folder), plain=False)
+
+    def deliver(self, name: str, receiver: str, receive: Receive) -> int:
+        """Call `receive(epoch, changes)` with what a receiver has not had yet of a table or view; how many calls.
+
+        The first call has all rows. The warehouse remembers how far each receiver has come, by its name; a call that
+        was interrupted before that is made again, with the same epoch.
+        """
+        from viewlet.sink.deliver import deliver
+
+        return deliver(self._warehouse, name, receiver, receive)

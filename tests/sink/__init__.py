@@ -1,0 +1,1 @@
+"""Sinks: what they were given, put together, is what the view holds."""
