@@ -151,6 +151,29 @@ def test_changed_definitions(tmp_path: Path, spark: Any) -> None:
         assert [why for _, why in db.table("audit").rows()].count("large") == large
 
 
+@pytest.mark.spark
+def test_a_definition_that_is_taken_back_after_a_crash(tmp_path: Path, spark: Any, monkeypatch: Any) -> None:
+    shop = Shop("python_shop", tmp_path)
+    shop.deliver("a", distinct(random.Random(8), 0, 20))
+    pipeline = shop.root / "transformations" / "pipeline.py"
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.run_project(shop.root)
+        _rewrite(pipeline, 'sf.sum("total")', 'sf.max("total")')
+        replaced = viewlet.Database.create_view
+
+        def replace_and_end(*arguments: Any, **named: Any) -> None:
+            replaced(*arguments, **named)
+            raise InterruptedError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(viewlet.Database, "create_view", replace_and_end)
+            with pytest.raises(InterruptedError):
+                db.run_project(shop.root)
+        _rewrite(pipeline, 'sf.max("total")', 'sf.sum("total")')
+        db.run_project(shop.root)
+        assert contents(db, EXPECTED["python_shop"]) == shop.expected(spark)
+
+
 def _plain(shop: Shop, spark: Any, text: str) -> list[Any]:
     shop.expected(spark)
     session = spark.newSession()

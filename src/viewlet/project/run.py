@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.errors import InUse, NameTaken, ProjectError, ViewletError
 from viewlet.formatting import plural
 from viewlet.plan.types import Field
+from viewlet.plan.words import quoted
 from viewlet.project.definitions import Dataset, Definitions, Query
 from viewlet.project.flows import ProjectFlows
 from viewlet.project.load import inside, load
@@ -94,7 +95,7 @@ class ProjectRun:
             self._reset()
             for dataset in self._selected():
                 self._needed(dataset.name)
-            self._remember()
+            self._put(self._prints)
             if not self.is_trial:
                 self._bring_up_to_date()
         return self.outcomes
@@ -120,10 +121,8 @@ class ProjectRun:
         self._put(known)
         return known
 
-    def _remember(self) -> None:
-        self._put(self._prints)
-
     def _put(self, datasets: dict[str, str]) -> None:
+        """Keep what each dataset of the project was last made from."""
         warehouse = self.db._warehouse
         document = {"datasets": dict(sorted(datasets.items()))}
         if warehouse.catalog.projects.get(self.spec.name) == document:
@@ -156,7 +155,7 @@ class ProjectRun:
         try:
             if dataset.kind == "temporary view":  # what it reads may be another's stream, so each reader has its own
                 frame = self._frame(self.definitions.flows(dataset)[0])
-                frame.createOrReplaceTempView(f"`{dataset.name}`")
+                frame.createOrReplaceTempView(quoted(dataset.name))
             elif dataset.name not in self._done:
                 self._make(dataset)
                 self._done.append(dataset.name)
@@ -217,6 +216,8 @@ class ProjectRun:
                 self.db.rebuild(dataset.name)
                 what = "recomputed"
         else:
+            self._prints[dataset.name] = ""  # should the run end before it is noted what the view is now
+            self._put(self._prints)
             self._define(dataset, query, frame, evaluation)
             self._prints[dataset.name] = meaning
             what = f"{'replaced' if there else 'created'}, {plural(len(self.db.table(dataset.name)), 'row')}"
