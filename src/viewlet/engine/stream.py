@@ -36,35 +36,20 @@ _SAMPLE = 32
 
 def filled(run: ProgramRun, step: PreparedStep) -> list[Rows]:
     """What the terms of a step come to in a run that fills its maps."""
-    parts = [_contribution(run, run, term, step.map.sums) for term in step.terms if not _is_nothing(term, run)]
-    for product in _products(step.terms, run):
-        now = _AsNow(run)
-        parts.append(_contribution(run, now, _cheapest(product, now), step.map.sums))
+    parts = []
+    for term in step.terms:
+        if any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up):
+            continue  # it reads something as it was: empty
+        same = [other for other in step.terms if term.factors and other.factors == term.factors]
+        epoch, chosen = _cheapest(same, run) if len(same) > 1 else (run, term)
+        parts.append(_contribution(run, epoch, chosen, step.map.sums))
     return [rows for rows in parts if rows is not None]
 
 
-def _is_product(term: CompiledTerm, run: ProgramRun) -> bool:
-    """Whether a term is one of a product all of whose factors the run fills."""
-    return bool(term.factors) and all(run.was_empty(bag) for bag, _ in term.looked_up)
-
-
-def _is_nothing(term: CompiledTerm, run: ProgramRun) -> bool:
-    """Whether a term gives nothing, because it reads something as it was: empty; products are seen to as a whole."""
-    return _is_product(term, run) or any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up)
-
-
-def _products(terms: Iterable[CompiledTerm], run: ProgramRun) -> list[list[CompiledTerm]]:
-    """The terms of each product, whose factors are all filled by the run."""
-    found: dict[frozenset[str], list[CompiledTerm]] = {}
-    for term in terms:
-        if _is_product(term, run):
-            found.setdefault(term.factors, []).append(term)
-    return list(found.values())
-
-
-def _cheapest(product: Sequence[CompiledTerm], epoch: EpochReader) -> CompiledTerm:
-    """The term that is estimated to handle the fewest rows."""
-    return product[0] if len(product) == 1 else min(product, key=lambda term: _work(term, epoch))
+def _cheapest(product: Sequence[CompiledTerm], run: ProgramRun) -> tuple[EpochReader, CompiledTerm]:
+    """Of the terms of a product, the one that is estimated to handle the fewest rows, with what it is to read."""
+    now = _AsNow(run)
+    return now, min(product, key=lambda term: _work(term, now))
 
 
 def _work(term: CompiledTerm, epoch: EpochReader) -> float:
