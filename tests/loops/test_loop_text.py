@@ -8,6 +8,8 @@ from viewlet.errors import SqlError
 from viewlet.loops.recursion import mentioned
 from viewlet.loops.syntax import Limit, State, Until
 from viewlet.loops.text import read_loop
+from viewlet.sql import parse, split
+from viewlet.sql.statements import CreateView
 
 
 def test_union_is_taken_apart_into_first_rows_and_step() -> None:
@@ -135,3 +137,14 @@ def test_repeat() -> None:
     assert loop.states == (State("x", (), "SELECT 1 AS a", "SELECT a + 1 AS a FROM x", "last"),)
     assert loop.limit == Limit(7, is_error=False)
     assert loop.result == "SELECT * FROM `x`"
+
+
+def test_semicolons_inside_of_a_loop_end_no_statement() -> None:
+    loop = "INITIALIZE t AS (SELECT 1) ITERATE LET u = SELECT 1; SET t = SELECT 2; UNTIL FIXPOINT RETURN SELECT 1"
+    created = f"CREATE MATERIALIZED VIEW v AS {loop}"
+    assert [text for _, text in split(f"SELECT 0; {created}; SELECT iterate; SELECT 2")] == [
+        "SELECT 0", created, "SELECT iterate", "SELECT 2",
+    ]  # fmt: skip
+    statement = parse(created)
+    assert isinstance(statement, CreateView)
+    assert statement.query == loop

@@ -1,7 +1,7 @@
 """A loop computed by Spark, round by round, as its text says: what `check` compares with.
 
-Nothing of the compiled programs is used. Each round is the user's own query over tables of the rows so far; only how a
-round's rows are merged with the earlier ones is done here, row by row. A loop that goes on from its last result is
+Nothing of the compiled programs is used. Each round is the user's own query, its ties decided as in every definition,
+over tables of the rows so far; only how a round's rows are merged with the earlier ones is done here, row by row. A loop that goes on from its last result is
 right if one more round from there changes nothing beyond its condition.
 """
 
@@ -203,7 +203,7 @@ class Rerun:
         """What the query over the states gives."""
         for state in self.states:
             self._show(state, state.rows.values())
-        return Rows.of(to_arrow(self.spark.sql(self.text.result), fields))
+        return self._query(self.text.result, fields)
 
     def _step(self, state: CollectedState) -> list[Row]:
         for other in self.states:
@@ -211,8 +211,13 @@ class Rerun:
         return self._rows(state, state.text.step)
 
     def _rows(self, state: CollectedState, query: str) -> list[Row]:
-        frame = self.spark.sql(cast_query(query, tuple(state.fields)))
-        return values_of_rows(Rows.of(to_arrow(frame, state.fields)))
+        return values_of_rows(self._query(cast_query(query, tuple(state.fields)), state.fields))
+
+    def _query(self, text: str, fields: Fields) -> Rows:
+        """What Spark answers, ties decided."""
+        from viewlet.spark.rewrite.stabilize import stable
+
+        return Rows.of(to_arrow(stable(self.spark.sql(text)), fields))
 
     def _show(self, state: CollectedState, rows: Iterable[Row]) -> None:
         """Let the name of a state stand for some rows."""

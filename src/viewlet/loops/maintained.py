@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh
     from viewlet.warehouse.warehouse import Warehouse
 
+log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
 _SHOWN = 200
@@ -167,8 +169,9 @@ def loop_of(warehouse: Warehouse, name: str, definition: Any, policy: str) -> Lo
         return None
     try:
         compiled = define_loop(warehouse, name, text)
-    except UnsupportedQuery:
+    except UnsupportedQuery as reason:
         if text.is_sparks_own and policy != "INCREMENTAL STRICT":
+            log.info("left to Spark, which recomputes it on every change: %s", reason.message)
             return None
         raise
     return Loop(name, definition, compiled, warehouse.next_position())

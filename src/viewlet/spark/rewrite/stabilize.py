@@ -9,12 +9,17 @@ same output columns (the same ids) as the original one.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from viewlet.spark.rewrite.stabilize_aggregates import OPEN_AGGREGATES, choose_rows, settle_aggregate
 from viewlet.spark.rewrite.stabilize_percentiles import settle_percentiles
 from viewlet.spark.rewrite.stabilize_windows import settle_window
 from viewlet.spark.rewrite.ties import tie_breakers
+from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, class_of, copy_with, items, same_expr
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 LIMITS = ("GlobalLimit", "LocalLimit", "Offset")
 KEEP_ORDER = ("Project", "Filter", "SubqueryAlias", "View", "ResolvedHint")
@@ -31,6 +36,12 @@ def stabilize(jvm: Jvm, plan: Node) -> Node:
     if not _CONCERNED.search(text):
         return plan
     return plan.transformUpWithSubqueries(jvm.rule(lambda node: settle(jvm, node)))
+
+
+def stable(frame: DataFrame) -> DataFrame:
+    """A query with one answer."""
+    jvm = Jvm(frame.sparkSession)
+    return jvm.frame(stabilize(jvm, plan_of(frame)))
 
 
 def settle(jvm: Jvm, node: Node) -> Node | None:
