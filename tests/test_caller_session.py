@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet.errors import UnknownName, UnsupportedQuery
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def state(spark: SparkSession) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", quickly(1, ["inproc", "spark"]))
 def test_a_session_is_left_as_it_was(caller: SparkSession, tmp_path: Path, engine: Any) -> None:
     before = state(caller)
     with viewlet.connect(tmp_path / "w", spark=caller, engine=engine) as db:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.marks import quickly
 from tests.schemas import TABLES
 from tests.test_analyse import analysed, golden
 from viewlet.errors import StoreError
@@ -120,12 +121,12 @@ def run_whole(spark: SparkSession, query: str, *, order: int = 0) -> Counter[str
     return bag(run(spark, make_whole(analysis, 0, cuts), inputs))
 
 
-@pytest.mark.parametrize("name", DECIDED)
+@pytest.mark.parametrize("name", quickly(7, DECIDED))
 def test_whole_is_the_query(spark: SparkSession, name: str) -> None:
     assert run_whole(spark, golden(name)) == expected(spark, golden(name))
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", quickly(3, OPEN))
 def test_an_open_answer_is_decided_once(spark: SparkSession, name: str) -> None:
     first = run_whole(spark, golden(name))
     assert first.total() == expected(spark, golden(name)).total()
@@ -150,7 +151,7 @@ def test_without_ties_the_answer_is_sparks(spark: SparkSession) -> None:
     assert run_whole(spark, WITHOUT_TIES) == expected(spark, WITHOUT_TIES)
 
 
-@pytest.mark.parametrize("name", KEYED)
+@pytest.mark.parametrize("name", quickly(4, KEYED))
 def test_keys_keep_groups_apart(spark: SparkSession, name: str) -> None:
     """Two data sets side by side under two keys give two results side by side."""
     from viewlet.spark.fragments.fragments import make_keyed, make_whole, run, whole_inputs

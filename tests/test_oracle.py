@@ -1,6 +1,6 @@
 """The central property: after every epoch every view equals what Spark SQL returns for its definition.
 
-Generated tables, views (nested to depth 4), rows and epochs, on both engines: 80 cases in process and 10 on
+Generated tables, views (nested to depth 4), rows and epochs, on both engines: 50 cases in process and 5 on
 Spark, compared after their last epoch; thousands with `make test-all`, compared after every one. Seeds are fixed in `make test`, so that a red run is red for everybody.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 
+from tests.marks import quickly
 from tests.oracle.cases import Case, cases
 from tests.oracle.play import Unplayable, play
 from viewlet.engine.choose import EngineName
@@ -45,11 +46,11 @@ def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, dept
     check()
 
 
-@pytest.mark.parametrize("shard", range(8))
+@pytest.mark.parametrize("shard", quickly(5, range(8)))
 def test_inproc_equals_spark_sql(shard: int, spark: Any) -> None:
     keep_playing(spark, "inproc", shard, 25 * FACTOR if THOROUGH else 10, depth=4)
 
 
-@pytest.mark.parametrize("shard", [0, 1, *(pytest.param(i, marks=pytest.mark.slow) for i in (2, 3))])
+@pytest.mark.parametrize("shard", quickly(1, range(4)))
 def test_spark_engine_equals_spark_sql(shard: int, spark: Any) -> None:
     keep_playing(spark, "spark", 100 + shard, 5 * FACTOR, depth=3)

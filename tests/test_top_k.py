@@ -380,6 +380,7 @@ def test_views_equal_spark_sql(db: viewlet.Database, seed: int) -> None:
         check(db)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("db", ["spark"], indirect=True)
 def test_views_equal_spark_sql_on_spark(db: viewlet.Database) -> None:
