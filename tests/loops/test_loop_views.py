@@ -279,6 +279,7 @@ def test_explain_names_what_every_round_finds_unchanged(db: viewlet.Database) ->
 PAGE = Path(__file__).parent.parent.parent / "docs" / "loops.md"
 
 
+@pytest.mark.slow
 def test_the_page_about_loops_runs(tmp_path: Path, spark: Any) -> None:
     blocks = re.findall(r"^```(sql|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     found = []
