@@ -39,7 +39,7 @@ BY_VERSION := versions analyse refusals fragments udf oracle found database sql_
   distinct kernels_spark group_aggregates group_windows percentiles sessions sketches short_decimals \
   types watermarks all_types caller_session collations failing not_in numbers ordered_aggregates
 test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0
-	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py)
+	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py) tests/project
 
 LOCKS := requirements.lock requirements-build.lock pyproject.toml tools/other-venv tools/need-java
 .venv-spark-%/.ready: $(LOCKS) requirements-sparks.lock
@@ -49,7 +49,7 @@ LOCKS := requirements.lock requirements-build.lock pyproject.toml tools/other-ve
 
 test-lowest: .venv-lowest/.ready ## the tests with the lowest supported PySpark, PyArrow, NumPy and pandas
 	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and not spark"
-	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and spark" $(BY_VERSION:%=tests/test_%.py)
+	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and spark" $(BY_VERSION:%=tests/test_%.py) tests/project
 
 .venv-lowest/.ready: $(LOCKS) requirements-lowest.lock
 	@bash tools/need-java

@@ -152,6 +152,32 @@ def test_changed_definitions(tmp_path: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
+def test_what_is_selected(tmp_path: Path, spark: Any) -> None:
+    rng, shop, warehouse = random.Random(9), Shop("python_shop", tmp_path), tmp_path / "w"
+    run = ["--warehouse", str(warehouse), "run", str(shop.root)]
+    shop.deliver("a", distinct(rng, 0, 20))
+    assert main(run) == 0
+    shop.deliver("b", distinct(rng, 100, 20))
+    assert main([*run, "--refresh", "audit, Spend"]) == 0
+    with viewlet.connect(warehouse, spark=spark) as db:
+        assert len(db.table("orders")) == 20, "only what is named is brought up to date"
+    assert main([*run, "--refresh", "orders"]) == 0
+    with viewlet.connect(warehouse, spark=spark) as db:
+        there = contents(db, EXPECTED["python_shop"])
+        expected = shop.expected(spark)
+        assert {name: there[name] for name in ("orders", "spend")} == {
+            name: expected[name] for name in ("orders", "spend")
+        }
+        assert len(there["exported"]) == 20
+    shutil.rmtree(shop.root / "exported")  # what is made from nothing is written from nothing
+    assert main([*run, "--full-refresh-all"]) == 0
+    with viewlet.connect(warehouse, spark=spark) as db:
+        assert contents(db, EXPECTED["python_shop"]) == shop.expected(spark)
+        plain = spark.read.parquet(str(shop.root / "exported"))
+        assert in_order(tuple(r) for r in plain.collect()) == shop.expected(spark)["exported"]
+
+
+@pytest.mark.spark
 def test_a_definition_that_is_taken_back_after_a_crash(tmp_path: Path, spark: Any, monkeypatch: Any) -> None:
     shop = Shop("python_shop", tmp_path)
     shop.deliver("a", distinct(random.Random(8), 0, 20))

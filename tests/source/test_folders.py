@@ -175,6 +175,27 @@ def test_watch_reports_epochs_and_lag(landing: Path, spark: Any, capsys: pytest.
     assert "s behind) → spend" in line
 
 
+def _resident() -> float:
+    """The memory of this process, in MB."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.slow
+def test_watching_takes_no_more_memory_the_longer_it_goes(landing: Path) -> None:
+    rng = random.Random(5)
+    with viewlet.connect(landing.parent / "w") as db:
+        db.create_table("sales", SCHEMA, source=viewlet.folder(landing, "parquet"))
+        sizes = []
+        for number in range(600):
+            write(landing / f"{number % 50}.parquet", "parquet", rows_of(rng, 200))
+            assert len(db.read_sources()) == 1
+            if number % 200 == 199:
+                sizes.append(_resident())
+        assert len(db.table("sales")) == 50 * 200
+        assert sizes[-1] - sizes[0] < 40, sizes
+
+
 def _run_and_kill(warehouse: Path, landing: Path, seconds: float) -> None:
     """Let another process read the folder, and kill it."""
     command = [sys.executable, "-m", "tests.source.folder_reader", str(warehouse)]
