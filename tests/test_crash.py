@@ -20,7 +20,7 @@ import viewlet
 from tests.crash_writer import Rows, replay
 from viewlet.views.view import sql_view
 
-ROUNDS = 50
+ROUNDS = 50 if os.environ.get("VIEWLET_TEST_PROFILE") == "thorough" else 20
 VIEWS = {
     "totals": "SELECT grp, count(*) AS n, sum(price) AS total, sum(x) AS xs FROM items GROUP BY grp",
     "largest": "SELECT grp, max(price) AS top FROM items GROUP BY grp",

@@ -388,13 +388,13 @@ def opened(path: Path, spark: Any, views: Iterable[str]) -> viewlet.Database:
 def test_views_are_running_sums(db: viewlet.Database, name: str) -> None:
     assert "_asks" in db.explain(name)
     assert "on Spark" not in db.explain(name)
-    assert ("made together" in db.explain(name)) == (name in WHOLE)
+    assert ("is fused with it" in db.explain(name)) == (name in WHOLE)
 
 
 @pytest.mark.spark
 def test_a_sum_over_ranks_is_made_with_them(db: viewlet.Database) -> None:
     db.create_view("ranked", "SELECT sum(v) AS x FROM (SELECT v, rank() OVER (ORDER BY p) AS r FROM bids) WHERE r < 3")
-    assert "made together" in db.explain("ranked")
+    assert "is fused with it" in db.explain("ranked")
     with db.epoch() as e:
         e.insert("bids", [(1, 1, Decimal(p), Decimal(p * p), p, p, 0.5, None, "a") for p in (1, 2, 2, 3)])
     assert db.check("ranked").to_pylist() == []
