@@ -12,7 +12,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import differences
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, StoreError
@@ -155,11 +154,6 @@ class Maintained(ABC):
     def renamed(self, warehouse: Warehouse, to: str) -> Self:
         """The same under another name."""
         raise SqlError(f"{self.kind} {self.name} cannot be renamed", hint="create it under the other name")
-
-
-def types_of(thing: Maintained) -> dict[str, Any]:
-    """The Arrow types of what is stored, for kinds that store just their fields."""
-    return {name: arrow_type(f.type) for name, f in zip(thing.stored, thing.fields, strict=True)}
 
 
 def read_maintained(key: str, document: Mapping[str, Any], *, trusted: bool) -> Maintained:
