@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from viewlet.demo.days import make_stream
 from viewlet.demo.definitions import TABLES, VIEWS
 from viewlet.demo.retail import Retail, make_retail
-from viewlet.demo.stream import make_stream
 from viewlet.plan.types import parse_type
 from viewlet.sql import CreateTable, CreateView, parse
 

@@ -19,12 +19,6 @@ from viewlet import flow
 START = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[viewlet.Database]:
-    with viewlet.connect(tmp_path / "w", durability=1000) as opened:
-        yield opened
-
-
 class Counting:
     """Counts and lists what it sees of each key."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +15,6 @@ from workloads.flows.people import PEOPLE, who_is_who
 from workloads.flows.windows import ORDERS, PAYMENTS, join_view, recent, same_day
 
 import viewlet
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[viewlet.Database]:
-    with viewlet.connect(tmp_path / "w", durability=1000) as opened:
-        yield opened
 
 
 def queue_of(crawls: list[list[tuple[str, str]]]) -> dict[str, float]:

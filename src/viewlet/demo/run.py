@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewlet.database import connect
+from viewlet.demo.days import SIZES, ShopEpoch, make_stream
 from viewlet.demo.definitions import TABLES, VIEWS
 from viewlet.demo.recompute import recompute_times
 from viewlet.demo.retail import make_retail
-from viewlet.demo.stream import SIZES, ShopEpoch, make_stream
 from viewlet.errors import StoreError
 from viewlet.formatting import aligned, duration, plural, progress
 from viewlet.store.location import locate

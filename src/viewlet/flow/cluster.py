@@ -25,9 +25,9 @@ from viewlet.engine.cluster.runner import partitions_for, tasks_errors
 from viewlet.errors import FlowError
 from viewlet.flow.graph import Stage, StageState
 from viewlet.flow.groups import Grouped, Groups, look_up, read_all, route_all, with_state
+from viewlet.flow.names import GROUP
 from viewlet.flow.python_rows import types_of
 from viewlet.flow.translate import Translated, translate_groups
-from viewlet.flow.words import GROUP
 from viewlet.store import Contents, Layout, RunRef, Snapshot, open_contents
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 from viewlet.errors import FlowError, UnknownName
 from viewlet.flow.definition import Flow, Form, Grouping, Input, Output, StageDefinition, Translate
+from viewlet.flow.names import STATE
 from viewlet.flow.routing import RouteBy
 from viewlet.flow.runnable import Runnable
-from viewlet.flow.words import STATE
 from viewlet.plan.types import STRING, Field
 from viewlet.source.schema import read_schema
 from viewlet.warehouse.tables import Table

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from viewlet.flow.names import GROUP, STATE
 from viewlet.flow.processor_states import Handle, States, TimerInfo, TimerValues
-from viewlet.flow.words import GROUP, STATE
 
 TimeMode = Literal["none", "processing time", "event time"]
 COLUMNS = "kind STRING, variable STRING, position BIGINT, item STRING, value STRING, expires_ms BIGINT"

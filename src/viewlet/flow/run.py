@@ -21,9 +21,9 @@ from viewlet.flow.control import Control, as_json
 from viewlet.flow.effects import Effects, pieces_of, read_pieces, replace_state, take_inputs
 from viewlet.flow.graph import Graph, Source, Stage
 from viewlet.flow.groups import gather
+from viewlet.flow.names import STATE
 from viewlet.flow.scheduler import Turn, next_turns
 from viewlet.flow.translate import translate_groups
-from viewlet.flow.words import STATE
 from viewlet.source.intake import to_arrow
 from viewlet.warehouse.relation import Relation
 

@@ -15,8 +15,8 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, RejectedEpoch, shortened
 from viewlet.flow.graph import Stage
 from viewlet.flow.groups import Grouped, Groups
+from viewlet.flow.names import GROUP
 from viewlet.flow.python_rows import Row, python_rows, types_of
-from viewlet.flow.words import GROUP
 from viewlet.plan.types import Field
 from viewlet.source.intake import to_arrow
 

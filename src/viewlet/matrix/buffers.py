@@ -9,7 +9,7 @@ import numpy as np
 
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.factors import Array, Indices
-from viewlet.matrix.frames import Resize
+from viewlet.matrix.resize import Resize
 
 BLOCK = 1 << 16
 """Entries that are changed at a time: half a megabyte, which stays in the cache."""

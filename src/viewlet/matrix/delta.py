@@ -25,6 +25,7 @@ from viewlet.matrix.changes import (
     transposed,
 )
 from viewlet.matrix.compress import compress
+from viewlet.matrix.delta_rules import Delta, Epoch, NoRule
 from viewlet.matrix.entrywise import entrywise
 from viewlet.matrix.factors import Array, Factor, cut, place
 from viewlet.matrix.inverse import woodbury
@@ -51,7 +52,6 @@ from viewlet.matrix.ops import (
     Trace,
     Transpose,
 )
-from viewlet.matrix.rules import Delta, Epoch, NoRule
 from viewlet.matrix.sizes import Dim, Shape, measure, measured
 
 

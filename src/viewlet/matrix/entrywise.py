@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from viewlet.matrix.changes import Change, Factored, rows_of, transposed
+from viewlet.matrix.delta_rules import Delta, Epoch, NoRule
 from viewlet.matrix.evaluate import apply_function
 from viewlet.matrix.factors import Array, Factor, Indices, unit
 from viewlet.matrix.ops import Elementwise
-from viewlet.matrix.rules import Delta, Epoch, NoRule
 
 MOST = 0.5
 """The share of rows beyond which evaluating all of them is no dearer."""

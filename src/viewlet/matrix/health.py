@@ -14,7 +14,6 @@ import numpy as np
 from viewlet.matrix.changes import Change, against, diagonal_of, matrix_of, product_of
 from viewlet.matrix.cost import Costs, Kind
 from viewlet.matrix.factors import Array
-from viewlet.matrix.frames import Frame
 from viewlet.matrix.ops import (
     Add,
     Diagonal,
@@ -29,6 +28,7 @@ from viewlet.matrix.ops import (
     Sum,
     Trace,
 )
+from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape, measured
 
 

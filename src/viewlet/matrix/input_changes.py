@@ -12,8 +12,8 @@ from viewlet.matrix.changes import Change, Dense, Factored, is_finite, total, tr
 from viewlet.matrix.compress import compress
 from viewlet.matrix.errors import RejectedEpoch
 from viewlet.matrix.factors import Array, Factor, Indices, unit
-from viewlet.matrix.frames import Frame, Resize
 from viewlet.matrix.ops import Declared
+from viewlet.matrix.resize import Frame, Resize
 from viewlet.matrix.sizes import measured
 from viewlet.matrix.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange, Update
 

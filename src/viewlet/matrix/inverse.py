@@ -12,9 +12,9 @@ import numpy as np
 
 from viewlet.matrix.changes import Change, Dense, Factored, total
 from viewlet.matrix.compress import compress
+from viewlet.matrix.delta_rules import Delta, NoRule
 from viewlet.matrix.factors import Array, Factor, inner, multiply, plus, unit
-from viewlet.matrix.frames import Resize
-from viewlet.matrix.rules import Delta, NoRule
+from viewlet.matrix.resize import Resize
 
 WORST = 1e8
 """The condition of the small matrix beyond which the update would lose too many digits."""

@@ -13,8 +13,8 @@ from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Factored
 from viewlet.matrix.compiled import Compiled
 from viewlet.matrix.factors import Array
-from viewlet.matrix.frames import Frame, Resize
 from viewlet.matrix.ops import shapes_in
+from viewlet.matrix.resize import Frame, Resize
 from viewlet.matrix.sizes import Shape, measured
 
 

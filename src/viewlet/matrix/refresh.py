@@ -18,12 +18,12 @@ from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of
 from viewlet.matrix.compiled import Compiled
 from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
+from viewlet.matrix.delta_rules import NoRule
 from viewlet.matrix.evaluate import evaluate, is_view
 from viewlet.matrix.factors import Array, times
-from viewlet.matrix.frames import Frame
 from viewlet.matrix.health import Health
 from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, operands, shapes_in
-from viewlet.matrix.rules import NoRule
+from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape
 from viewlet.matrix.strategy import Plan, Strategy, is_thin
 from viewlet.matrix.updates import Update, apply

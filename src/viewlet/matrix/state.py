@@ -19,13 +19,13 @@ from viewlet.matrix.errors import RejectedEpoch, ShapeError, UnknownName
 from viewlet.matrix.evaluate import evaluate, is_view
 from viewlet.matrix.explain import explain
 from viewlet.matrix.factors import Array
-from viewlet.matrix.frames import Frame
 from viewlet.matrix.from_scratch import evaluate_source, relative_error
 from viewlet.matrix.health import Health
 from viewlet.matrix.input_changes import change_of
 from viewlet.matrix.journal import Entry, replay
 from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.refresh import Refresh, Step
+from viewlet.matrix.resize import Frame
 from viewlet.matrix.saved import Saved
 from viewlet.matrix.sizes import measured, show_shape
 from viewlet.matrix.strategy import Plan, plan

@@ -21,8 +21,8 @@ from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change
 from viewlet.matrix.errors import RejectedEpoch, UnknownName
 from viewlet.matrix.factors import Array, Indices
-from viewlet.matrix.frames import Frame, Resize
 from viewlet.matrix.ops import Declared
+from viewlet.matrix.resize import Frame, Resize
 from viewlet.matrix.sizes import symbol_of
 
 

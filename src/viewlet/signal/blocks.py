@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows, same
-from viewlet.signal.columns import Columns
 from viewlet.signal.ragged import FOREVER, LATEST, Ints, Mask, Ragged, Spans, spread
+from viewlet.signal.sample_rows import Columns
 from viewlet.signal.series import Series
 from viewlet.store import Contents
 

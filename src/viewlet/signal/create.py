@@ -10,7 +10,6 @@ import numpy as np
 from viewlet import arguments
 from viewlet.errors import UnsupportedQuery, WrongArgument, shortened
 from viewlet.plan.types import Field
-from viewlet.signal.columns import Columns, time_field
 from viewlet.signal.intake import Keyed, readings, source_of
 from viewlet.signal.kept import Schema
 from viewlet.signal.kinds import kind_of
@@ -18,6 +17,7 @@ from viewlet.signal.maintained import SignalView
 from viewlet.signal.nodes import Node, Sample, Source, in_order, sources
 from viewlet.signal.pipeline import Signal
 from viewlet.signal.reach import is_bounded
+from viewlet.signal.sample_rows import Columns, time_field
 from viewlet.warehouse.fill import create
 from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import Table

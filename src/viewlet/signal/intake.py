@@ -16,10 +16,10 @@ from viewlet.columns.arrays import from_numpy, valid_mask, values_of
 from viewlet.columns.rows import Rows, Weights, group
 from viewlet.errors import RejectedEpoch, UnknownName, UnsupportedQuery
 from viewlet.plan.types import INTEGRAL, Field
-from viewlet.signal.columns import Columns
 from viewlet.signal.durations import Clock
 from viewlet.signal.nodes import Source
 from viewlet.signal.ragged import LATEST, Ints, Values
+from viewlet.signal.sample_rows import Columns
 from viewlet.signal.series import Series
 
 

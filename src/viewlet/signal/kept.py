@@ -23,11 +23,11 @@ from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field
 from viewlet.signal.blocks import Blocks, found
 from viewlet.signal.checkpoints import Checkpoints, Filters
-from viewlet.signal.columns import Columns
 from viewlet.signal.intake import merged
 from viewlet.signal.kinds import kind_of
 from viewlet.signal.nodes import Feedback, Iir, Node, Scan, Source, in_order, sources
 from viewlet.signal.ragged import Ints, Ragged, Spans
+from viewlet.signal.sample_rows import Columns
 from viewlet.signal.scans import state_size
 from viewlet.signal.series import Series
 from viewlet.store import Contents, Layout

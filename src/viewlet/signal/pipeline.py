@@ -35,9 +35,9 @@ from viewlet.signal.nodes import (
 )
 from viewlet.signal.numbers import coefficients, whole
 from viewlet.signal.policies import HELD, Interpolate, policy_of
-from viewlet.signal.probe import probe_samples
 from viewlet.signal.scans import NEGLIGIBLE, settling
 from viewlet.signal.show import show
+from viewlet.signal.trial import probe_samples
 from viewlet.signal.waves import Continuous
 from viewlet.signal.windowed import Windowed, WindowOperator, running
 

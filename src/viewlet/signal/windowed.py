@@ -28,8 +28,8 @@ from viewlet.signal.nodes import (
     Windows,
 )
 from viewlet.signal.numbers import coefficients, whole
-from viewlet.signal.probe import probe_windows
 from viewlet.signal.transforms import STATISTICS
+from viewlet.signal.trial import probe_windows
 
 if TYPE_CHECKING:
     from viewlet.signal.pipeline import Signal

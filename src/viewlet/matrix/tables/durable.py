@@ -21,9 +21,9 @@ from viewlet.matrix.changes import Factored
 from viewlet.matrix.codec import loads
 from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.factors import Array, Factor
-from viewlet.matrix.frames import Resize
 from viewlet.matrix.journal import Entry
 from viewlet.matrix.ops import shapes_in
+from viewlet.matrix.resize import Resize
 from viewlet.matrix.saved import Saved
 from viewlet.matrix.sizes import measured
 from viewlet.matrix.state import Maintained

@@ -19,7 +19,7 @@ from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.factors import Array
 from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
-from viewlet.matrix.tables.records import Difference, missing, place_of, twice
+from viewlet.matrix.tables.entries import Difference, missing, place_of, twice
 from viewlet.matrix.updates import Entries
 
 

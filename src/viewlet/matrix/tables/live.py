@@ -13,9 +13,9 @@ from viewlet.matrix.sources import Fixed, Long, Moments, Wide
 from viewlet.matrix.state import Maintained, Record
 from viewlet.matrix.tables.axes import Label
 from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_state
+from viewlet.matrix.tables.entries import Difference, difference
 from viewlet.matrix.tables.inputs import Inputs, InputStep
 from viewlet.matrix.tables.moments import moments_of
-from viewlet.matrix.tables.records import Difference, difference
 from viewlet.matrix.tables.results import Showing
 from viewlet.matrix.updates import Replace, Update
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from viewlet.matrix.changes import Change
 from viewlet.matrix.factors import Array
-from viewlet.matrix.frames import Frame
+from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape
 
 
