@@ -53,7 +53,7 @@ def made_of(kind: pa.DataType, batches: list[list[tuple[int, Any, int]]], layout
     runs = []
     for batch in batches:
         columns = {"k": pa.array([k for k, _, _ in batch], pa.int64()), "v": pa.array([v for _, v, _ in batch], kind)}
-        runs += make_map_run(Path(), Rows(columns, np.array([w for *_, w in batch], dtype=np.int64)), layout)
+        runs += make_map_run(Rows(columns, np.array([w for *_, w in batch], dtype=np.int64)), layout)
     return Contents(layout, runs, {"k": pa.int64(), "v": kind})
 
 

@@ -106,7 +106,7 @@ class Case:
         for run in self.runs:
             arrays = {name: self.array(name, [row[i] for row in run]) for i, name in enumerate(COLUMNS)}
             rows = Rows(arrays, np.array([row[5] for row in run], dtype=np.int64))
-            made += make_map_run(Path(), rows, self.layout)
+            made += make_map_run(rows, self.layout)
         return Contents(self.layout, made, self.kinds)
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -251,7 +251,7 @@ def test_a_probe_whose_hash_belongs_to_another_key_finds_nothing(monkeypatch: py
     runs = []
     for key in (1, 2, 3):
         columns = {"k": pa.array([key] * 2), "o": pa.array([1, 2]), "s": pa.array([key, 10 * key])}
-        runs += make_map_run(Path(), Rows(columns, np.ones(2, np.int64)), layout)
+        runs += make_map_run(Rows(columns, np.ones(2, np.int64)), layout)
     made = Contents(layout, runs, dict.fromkeys(layout.columns, pa.int64()))
     assert not any(index.is_mixed for index in made._ranges(("k",), "o", np.zeros(1, np.uint64)))
     found = made.add_within(("k",), "o", [pa.array([3, 4, 1])], Bound(pa.array([1, 0, 2]), False), None, 3)
@@ -265,7 +265,7 @@ def test_zeros_that_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     kinds = {"k": pa.float64(), "o": pa.int64(), "s": pa.int64()}
     for key, other in product((0.0, -0.0, math.nan), repeat=2):
         rows = Rows({"k": pa.array([key]), "o": pa.array([1]), "s": pa.array([1])}, np.ones(1, np.int64))
-        made = Contents(layout, make_map_run(Path(), rows, layout), kinds)
+        made = Contents(layout, make_map_run(rows, layout), kinds)
         found = made.add_within(("k",), "o", [pa.array([other])], None, None, 1)
         assert found["s"].to_pylist() == [int(told(key) == told(other))]
 
@@ -276,7 +276,7 @@ def test_few_of_many_rows_are_sorted_by_themselves(indexes: tuple[tuple[str, ...
     layout = Layout(("k", "o", "s"), ("o",) if indexes else ("k",), indexes=indexes, sums=("s",))
     count = 1000
     columns = {"k": pa.array([i % 50 for i in range(count)]), "o": pa.array(range(count)), "s": pa.array(range(count))}
-    runs = make_map_run(Path(), Rows(columns, np.ones(count, np.int64)), layout)
+    runs = make_map_run(Rows(columns, np.ones(count, np.int64)), layout)
     made = Contents(layout, runs, dict.fromkeys(layout.columns, pa.int64()))
     some = made.add_within(("k",), "o", [pa.array([3, 77, 7])], Bound(pa.array([500] * 3), True), None, 3)
     assert not runs[0].map.ranges
@@ -291,7 +291,7 @@ def test_prefix_sums_may_overflow() -> None:
     layout = Layout(("o", "s"), ("o",), sums=("s",))
     most = (1 << 63) - 1
     rows = Rows({"o": pa.array(range(6)), "s": pa.array([most, most, most, 5, -7, most])}, np.full(6, 1 << 62))
-    made = Contents(layout, make_map_run(Path(), rows, layout), dict.fromkeys(layout.columns, pa.int64()))
+    made = Contents(layout, make_map_run(rows, layout), dict.fromkeys(layout.columns, pa.int64()))
     low, high = Bound(pa.array([3, 3, 1]), True), Bound(pa.array([4, 3, 1]), True)
     found = made.add_within((), "o", [], low, high, 3)
     assert found["s"].to_pylist() == [-2, 5, most]

@@ -88,7 +88,7 @@ def test_sessions_are_those_of_all_rows(by_key: bool, hashes: int | None, histor
             weights = np.array([w for _, w in batch], dtype=np.int64)
             epoch.delta = Rows(dict(zip(NAMES, arrays, strict=False)), weights).consolidate()
             if (changed := run(epoch)) is not None:
-                epoch.runs += make_map_run(Path(), changed, epoch.layout)
+                epoch.runs += make_map_run(changed, epoch.layout)
             for span, weight in batch:
                 there[span] += weight
             now = epoch.old("t").consolidated()

@@ -238,13 +238,13 @@ def test_aborted_transaction_leaves_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "w", limits=replace(TINY, inline_most=0, ahead_bytes=0)) as store:
         transaction = store.begin()
         transaction.append("m", make(k=list(range(5000)), v=["x"] * 5000), MAP)
-        assert len(list(store.data_directory.iterdir())) == 1
+        assert len(list((store.root / "data").iterdir())) == 1
         transaction.append("t", make(k=[1, 2]), Layout(("k",), ("k",), form="table"))
         transaction.write_ahead()
         transaction.abort()
         assert store.epoch == 0
         assert store.orphans() == []
-        assert list(store.data_directory.iterdir()) == []
+        assert list((store.root / "data").iterdir()) == []
 
 
 def test_a_second_transaction_is_refused(store: Store) -> None:
@@ -289,8 +289,8 @@ def test_documents(tmp_path: Path) -> None:
 
 
 def test_adopted_files(store: Store) -> None:
-    refs = write_runs(store.data_directory, make([1, -1], k=[1, 2], v=["a", "b"]), TABLE, name="stage-1-attempt-0")
-    ref = write_run(store.data_directory, make([2, 3], k=[1, 2], v=["a", "b"]), MAP, name="stage-1-attempt-1")
+    refs = write_runs(store.address, make([1, -1], k=[1, 2], v=["a", "b"]), TABLE, name="stage-1-attempt-0")
+    ref = write_run(store.address, make([2, 3], k=[1, 2], v=["a", "b"]), MAP, name="stage-1-attempt-1")
     with store.begin() as transaction:
         transaction.adopt("t", pickle.loads(pickle.dumps(refs)), TABLE, TYPES)
         transaction.adopt("m", [ref], MAP, TYPES)
@@ -433,7 +433,7 @@ def test_reader_whose_files_are_gone_reads_on_a_newer_snapshot(tmp_path: Path) -
     with Store.open(tmp_path / "w", limits=TINY) as store:
         commit(store, "m", make(k=list(range(2000)), v=["x"] * 2000), MAP)
         reader = Store.open(tmp_path / "w", write=False)
-        reader._handles = type(reader._handles)(reader.root)  # as in another process: nothing holds its files here
+        reader._handles = type(reader._handles)(reader.storage)  # as in another process: nothing holds its files here
         reader._tail = None
         reader.refresh()
         with store.begin() as transaction:

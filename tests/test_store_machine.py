@@ -92,7 +92,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def place(self) -> tuple[int, int]:
         log = self.store._writing()._log
-        return log.number, log.end
+        return log.first, log.end
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -190,7 +190,7 @@ class StoreMachine(RuleBasedStateMachine):
     def look_back(self, taken: tuple[Snapshot, Model]) -> None:
         snapshot, model = taken
         if not (self.folder / "0").exists() or not all(
-            run.root == self.store.root for bag in snapshot.state.bags.values() for run in bag.runs
+            run.storage.address == self.store.address for bag in snapshot.state.bags.values() for run in bag.runs
         ):
             return
         assert {name: as_model(name, snapshot.contents(name).scan()) for name in snapshot.bags} == model

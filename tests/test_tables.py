@@ -97,7 +97,7 @@ def index_of(deltas: list[Rows], layout: Layout) -> Any:
 
     types = TYPES if layout.columns == tuple(TYPES) else dict.fromkeys(layout.columns, pa.int64())
     table = KEYED if layout.columns == tuple(TYPES) else PLAIN
-    runs = [run for delta in deltas for run in make_map_run(Path(), table.index_rows(delta), layout)]
+    runs = [run for delta in deltas for run in make_map_run(table.index_rows(delta), layout)]
     return make_contents(layout, runs, types)
 
 
@@ -142,7 +142,7 @@ def test_a_table_and_its_index_share_the_bytes_of_new_rows(tmp_path: Path, limit
     with Store.open(tmp_path / "w", limits=limits) as store:
         append(store, keyed(100))
         assert places(store, "t") == places(store, "t.index")
-        assert len(list(store.data_directory.iterdir())) == (0 if limits == Limits() else 1)
+        assert len(list((store.root / "data").iterdir())) == (0 if limits == Limits() else 1)
     with Store.open(tmp_path / "w", limits=limits) as store:
         for bag in ("t", "t.index"):
             rows = store.snapshot().contents(bag).consolidated()

@@ -75,7 +75,7 @@ class Bag:
     def leading(self, *args: Any, **options: Any) -> Any:
         self.reads += 1
         types = {f.name: arrow_type(f.type) for f in FIELDS}
-        return Contents(self.layout, make_map_run(Path(), self.rows, self.layout), types).leading(*args, **options)
+        return Contents(self.layout, make_map_run(self.rows, self.layout), types).leading(*args, **options)
 
 
 @dataclass

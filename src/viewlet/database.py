@@ -73,7 +73,7 @@ class Database(FlowMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMe
 
     def __repr__(self) -> str:
         counts = f"{plural(len(self.tables), 'table')}, {plural(len(self.views), 'view')}"
-        return f"<warehouse {self.path}: {counts}, epoch {self._warehouse.store.epoch}>"
+        return f"<warehouse {self._warehouse.store.address}: {counts}, epoch {self._warehouse.store.epoch}>"
 
     def close(self) -> None:
         """Finish what is under way and let go of the warehouse; Spark goes on."""

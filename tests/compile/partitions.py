@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ def contents_of(kept: Map, rows: Rows | None) -> Contents:
     """A map's rows as a store would give them."""
     layout = layout_of(kept, is_view=False)
     types = {f.name: arrow_type(f.type) for f in kept.columns}
-    runs = [] if rows is None or not len(rows) else make_map_run(Path(), rows.select(layout.columns), layout)
+    runs = [] if rows is None or not len(rows) else make_map_run(rows.select(layout.columns), layout)
     return make_contents(layout, runs, types)
 
 

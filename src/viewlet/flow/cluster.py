@@ -12,7 +12,6 @@ import pickle
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,19 +41,19 @@ PIECES = "part int, data binary"
 class OpenedState:
     """The index of a state, opened in a task."""
 
-    root: Path
+    address: str
     refs: tuple[RunRef, ...]
     layout: Layout
     types: dict[str, pa.DataType]
 
     def contents(self, bag: str) -> Contents:
-        return open_contents(self.root, self.refs, self.layout, self.types)
+        return open_contents(self.address, self.refs, self.layout, self.types)
 
     @staticmethod
-    def of(root: Path, state: StageState, snapshot: Snapshot) -> OpenedState:
+    def of(address: str, state: StageState, snapshot: Snapshot) -> OpenedState:
         assert state.table.index is not None
         found = snapshot.contents(state.table.index)
-        return OpenedState(root, found.refs(), found.layout, dict(found.types))
+        return OpenedState(address, found.refs(), found.layout, dict(found.types))
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def translate_on_spark(
 
     is_full = stage.state is not None and stage.state.grouping == "full outer"
     groups = route_all(stage, read, read_all(stage.state, snapshot) if is_full and stage.state is not None else None)
-    opened = None if stage.state is None else OpenedState.of(warehouse.path, stage.state, snapshot)
+    opened = None if stage.state is None else OpenedState.of(warehouse.store.address, stage.state, snapshot)
     with active(warehouse.sessions.plain) as spark:
         shares = list(_shares(groups, partitions_for(spark.sparkContext.defaultParallelism)))
         done = _run(spark, where, Task(where, stage, opened), shares)

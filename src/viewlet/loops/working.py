@@ -7,7 +7,6 @@ the last round: then each map gets all that the rounds added, as one change. So 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -60,7 +59,7 @@ def _run_of(rows: Rows, layout: Layout, types: Mapping[str, pa.DataType]) -> Run
     body = build(rows, layout)
     if body is None:
         return None
-    return Run(Path(), RunRef("map", "", 0, body.batch.nbytes, 0, len(body), data=()), layout, types, body)
+    return Run(RunRef("map", "", 0, body.batch.nbytes, 0, len(body), data=()), layout, types, body)
 
 
 class WorkingMaps:

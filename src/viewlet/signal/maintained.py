@@ -96,7 +96,7 @@ class SignalView(Maintained):
         if not any(map(len, taken)):
             return {"technique": "nothing", "groups": 0}
         self._keep_readings(run, taken)
-        bags = TaskBags.of(run.engine.root, self.schema, run) if _is_spark(run.engine) else run
+        bags = TaskBags.of(run.engine.address, self.schema, run) if _is_spark(run.engine) else run
         changed = [rows.select((*self.schema.result.keys, self.schema.time.name)) for rows in taken]
         made = self._made(run, partial(rerun, self.schema, self.tolerance, bags), changed)
         return {"technique": "rerun around changes", "groups": made.groups, "read": made.read}

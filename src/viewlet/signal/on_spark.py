@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -75,16 +74,16 @@ def _unpacked(data: bytes) -> Made:
 class TaskBags:
     """The bags of an epoch, as a task finds them."""
 
-    root: Path
+    address: str
     lookups: dict[tuple[str, str], Lookups]
 
     @staticmethod
-    def of(root: Path, schema: Schema, bags: Bags) -> TaskBags:
+    def of(address: str, schema: Schema, bags: Bags) -> TaskBags:
         """What a rerun reads: readings after the epoch's change, results and checkpoints before it."""
         read = [bag for s in schema.readings for bag in (schema.readings_of(s), schema.reading_blocks_of(s))]
         kept = [schema.name, schema.blocks, *([schema.checkpoints] if schema.scans else [])]
         found = {(bag, "after"): bags.after(bag) for bag in read} | {(bag, "before"): bags.before(bag) for bag in kept}
-        return TaskBags(root, {key: Lookups(c.refs(), c.layout, dict(c.types)) for key, c in found.items()})
+        return TaskBags(address, {key: Lookups(c.refs(), c.layout, dict(c.types)) for key, c in found.items()})
 
     def before(self, bag: str) -> Contents:
         return self._open(bag, "before")
@@ -94,4 +93,4 @@ class TaskBags:
 
     def _open(self, bag: str, version: str) -> Contents:
         found = self.lookups[bag, version]
-        return open_contents(self.root, found.refs, found.layout, found.types)
+        return open_contents(self.address, found.refs, found.layout, found.types)

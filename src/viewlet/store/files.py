@@ -67,29 +67,28 @@ def remove(path: Path) -> bool:
     return True
 
 
-def read_checked(path: Path, offset: int, size: int, crc: int) -> pa.Buffer:
-    """The bytes of a file, or of a piece of a log segment, mapped if they are a whole file; never bad ones."""
-    data = _map(path, size) if path.parent.name != LOG else _read_piece(path, offset, size)
+def read_checked(path: Path, offset: int, size: int, crc: int, name: str = "") -> pa.Buffer:
+    """The bytes of a file, or of a piece of a log segment, mapped if they are a whole file; never bad ones.
+
+    Errors name the path, or what it is a copy of.
+    """
+    data = _map(path, size, name or path) if path.parent.name != LOG else _read_piece(path, offset, size)
     if data.size != size:
-        raise CorruptFile(f"{path} is cut short: {data.size:,} of {size:,} bytes are there", hint=RESTORE)
+        raise CorruptFile(f"{name or path} is cut short: {data.size:,} of {size:,} bytes are there", hint=RESTORE)
     if checksum(data) != crc:
-        raise CorruptFile(f"{path} was altered: its checksum is not the one recorded", hint=RESTORE)
+        raise CorruptFile(f"{name or path} was altered: its checksum is not the one recorded", hint=RESTORE)
     return data
 
 
-def _map(path: Path, size: int) -> pa.Buffer:
-    actual = size_of(path)
+def _map(path: Path, size: int, name: str | Path) -> pa.Buffer:
+    actual = look_at(path)[0]
     if actual != size:
-        raise CorruptFile(f"{path} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
+        raise CorruptFile(f"{name} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
     try:
         with pa.memory_map(str(path), "r") as file:
             return file.read_buffer()
     except FileNotFoundError:
         raise GoneFile(f"{path} is missing", hint=RESTORE) from None
-
-
-def size_of(path: Path) -> int:
-    return look_at(path)[0]
 
 
 def look_at(path: Path) -> Look:

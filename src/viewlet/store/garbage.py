@@ -1,57 +1,61 @@
 """Files that nothing needs any more: which they are, and removing them.
 
-A file is needed if the state names it, if a handle in this process holds it, or if it is the log's newest
-segment. Readers in other processes are given time: a file must have been idle for a while before it goes.
+A file is needed if the state names it, if a handle in this process holds it, or if the log is read from it. Readers in
+other processes are given time: a file must have been idle for a while before it goes.
 """
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Mapping
 
 from viewlet.errors import CorruptFile
-from viewlet.store.files import DATA, LOG, read_checked, remove
-from viewlet.store.log.mark import Mark
-from viewlet.store.log.segments import is_whole, segment_name, segment_numbers
+from viewlet.store.files import DATA, LOG
+from viewlet.store.log.segments import segment_number
 from viewlet.store.log.state import State
 from viewlet.store.runs.runs import Handles
+from viewlet.store.storage.storage import Entry, Storage
 
 
-def idle_files(root: Path, state: State, handles: Handles) -> list[Path]:
-    """The files of the warehouse that nobody needs."""
-    needed = state.files() | handles.files() | {segment_name(number) for number in segment_numbers(root)[-1:]}
-    present = [path for folder in (LOG, DATA) for path in (root / folder).iterdir()]
-    return sorted(path for path in present if f"{path.parent.name}/{path.name}" not in needed)
+def idle_files(state: State, handles: Handles, first: int) -> Mapping[str, Entry]:
+    """The files of a warehouse that nobody needs, where its log is read from segment `first` on."""
+    storage = handles.storage
+    present = {**storage.list(LOG), **storage.list(DATA)}
+    needed = state.files() | handles.files()
+    idle = [file for file in sorted(present) if file not in needed and not _is_read(file, first)]
+    return {file: present[file] for file in idle}
+
+
+def _is_read(file: str, first: int) -> bool:
+    number = segment_number(file)
+    return number is not None and number >= first
 
 
 class Sweeper:
     """Removes files that have been idle long enough."""
 
-    def __init__(self, root: Path, handles: Handles) -> None:
-        self._root, self._handles = root, handles
-        self._since: dict[Path, float] = {}
+    def __init__(self, handles: Handles) -> None:
+        self._handles = handles
+        self._since: dict[str, float] = {}
         self.last = time.monotonic()
 
-    def sweep(self, state: State, grace: float, spared: float) -> list[Path]:
+    def sweep(self, state: State, first: int, grace: float, spared: float) -> list[str]:
         """Remove what was idle for `grace` seconds and not written at `spared` or later; the files removed."""
         self.last = now = time.monotonic()
-        idle = [path for path in idle_files(self._root, state, self._handles) if path.stat().st_mtime < spared]
-        self._since = {path: self._since.get(path, now) for path in idle}
-        return [path for path in idle if now - self._since[path] >= grace and remove(path)]
+        found = idle_files(state, self._handles, first)
+        idle = [file for file, entry in found.items() if entry.modified < spared]
+        self._since = {file: self._since.get(file, now) for file in idle}
+        due = [file for file in idle if now - self._since[file] >= grace]
+        return [file for file in due if self._handles.storage.remove(file)]
 
 
-def bad_files(root: Path, state: State, mark: Mark) -> list[str]:
-    """The files named by the state that are missing, cut short or altered, by checking every byte of each."""
+def bad_files(storage: Storage, state: State) -> list[str]:
+    """The files of runs that are missing, cut short or altered, by checking every byte of each."""
     bad: dict[str, None] = {}
-    refs = set(state.refs())
-    for file in sorted(
-        {segment_name(segment_numbers(root)[-1])} | {ref.file for ref in refs if ref.file.startswith(f"{LOG}/")}
-    ):
-        if not (root / file).exists() or not is_whole(root, int(Path(file).stem), mark):
-            bad[str(root / file)] = None
-    for ref in sorted(refs, key=lambda ref: ref.place):
+    for ref in sorted(set(state.refs()), key=lambda ref: ref.place):
+        storage.forget(ref.file)
         try:
-            read_checked(root / ref.file, ref.offset, ref.size, ref.crc)
+            storage.read(ref.file, ref.offset, ref.size, ref.crc)
         except CorruptFile:
-            bad[str(root / ref.file)] = None
+            bad[storage.full_name(ref.file)] = None
     return list(bad)

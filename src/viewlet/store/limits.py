@@ -26,4 +26,5 @@ class Limits:
     gone_share: float = 0.2  # a table is rewritten when more than this share of its rows was taken away
     largest_run: int = 512 << 20  # runs of this many bytes are not merged further
     grace_seconds: float = 60.0  # superseded files stay this long for readers in other processes
+    lease_seconds: float = 30.0  # a writer of an object store that was not heard of for so long has ended
     history_epochs: int = 1_000  # epochs whose records are kept

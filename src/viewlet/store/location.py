@@ -1,4 +1,4 @@
-"""Where a warehouse is: a local folder, which is made only where nothing else is."""
+"""Where a warehouse is: a URL, or a local folder, which is made only where nothing else is."""
 
 from __future__ import annotations
 
@@ -15,13 +15,26 @@ _OWN = {LOG, DATA, MARK, "lock"}
 _NOTHING = {"lost+found"}  # in the root of every new volume
 
 
-def locate(path: str | os.PathLike[str]) -> Path:
-    """The folder that a path means; `~` and `file:` are understood, other schemes are not."""
+def split_url(path: str | os.PathLike[str]) -> tuple[str, str] | None:
+    """The scheme of a URL, and what follows it; None for local folders, `file:` among them."""
+    scheme = _SCHEME.match(_text(path))
+    if scheme is None or scheme[1].lower() == "file":
+        return None
+    return scheme[1].lower(), _text(path)[scheme.end() :].strip("/")
+
+
+def _text(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, str | os.PathLike):
         raise WrongArgument(f"the path of a warehouse is {shortened(path)}", hint="name a folder")
     text = os.fspath(path)
     if not text:
         raise StoreError("the path of a warehouse is empty", hint='name a folder; "." is the current one')
+    return text
+
+
+def locate(path: str | os.PathLike[str]) -> Path:
+    """The folder that a path means; `~` and `file:` are understood, other schemes are not."""
+    text = _text(path)
     if (scheme := _SCHEME.match(text)) is None:
         return Path(text).expanduser().absolute()
     if scheme[1].lower() != "file":

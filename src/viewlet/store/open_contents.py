@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.runs import Run, RunRef, Types
+from viewlet.store.storage.open_storage import Address, storage_at
+from viewlet.store.storage.storage import Storage
 from viewlet.store.table_contents import TableContents
 
 
@@ -23,19 +24,20 @@ _KEPT = 512
 _opened: OrderedDict[tuple[str, str, int], Run] = OrderedDict()
 
 
-def open_contents(root: Path | str, refs: Sequence[RunRef], layout: Layout, types: Types) -> Contents:
-    """Contents in a process without a store."""
-    return make_contents(layout, [_open_kept(Path(root), ref, layout, types) for ref in refs], types)
+def open_contents(warehouse: Address, refs: Sequence[RunRef], layout: Layout, types: Types) -> Contents:
+    """Contents in a process without a store, by the address of the warehouse."""
+    storage = storage_at(warehouse)
+    return make_contents(layout, [_open_kept(storage, ref, layout, types) for ref in refs], types)
 
 
-def _open_kept(root: Path, ref: RunRef, layout: Layout, types: Types) -> Run:
+def _open_kept(storage: Storage, ref: RunRef, layout: Layout, types: Types) -> Run:
     """A handle of a run, kept for the next task of this process, which then need not check the file again."""
     if ref.data is not None:
-        return Run(root, ref, layout, types)
-    key = (str(root), ref.file, ref.offset)
+        return Run(ref, layout, types)
+    key = (storage.address, ref.file, ref.offset)
     run = _opened.get(key)
     if run is None or run.layout != layout or run.ref != ref:
-        run = _opened[key] = Run(root, ref, layout, types)
+        run = _opened[key] = Run(ref, layout, types, storage=storage)
     _opened.move_to_end(key)
     while len(_opened) > _KEPT:
         _opened.popitem(last=False)

@@ -18,20 +18,19 @@ from typing import Any, Self, TypeVar
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError, shortened
 from viewlet.store.contents import Contents
-from viewlet.store.files import DATA, GoneFile
+from viewlet.store.files import LOG, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
-from viewlet.store.location import check_free, check_there, locate
-from viewlet.store.log.lock import WriterLock
-from viewlet.store.log.mark import read_mark
+from viewlet.store.log.open_log import log_of
 from viewlet.store.log.records import replay
-from viewlet.store.log.recovery import Known, Recovery, error_of, what_is_known
-from viewlet.store.log.recovery import recover as recover_log
-from viewlet.store.log.segments import Tail, read_log
+from viewlet.store.log.recovery import Recovery, error_of
+from viewlet.store.log.segments import Tail
 from viewlet.store.log.state import State
-from viewlet.store.log.writer import Writer, make_warehouse
+from viewlet.store.log.writer import Writer
 from viewlet.store.open_contents import make_contents
 from viewlet.store.runs.runs import Handles
+from viewlet.store.storage.open_storage import Address, open_storage
+from viewlet.store.storage.storage import Storage
 from viewlet.store.transaction import Transaction, contents_of
 
 T = TypeVar("T")
@@ -75,10 +74,10 @@ _LONGEST = 3_600_000
 class Store:
     """An open warehouse."""
 
-    def __init__(self, root: Path, limits: Limits) -> None:
+    def __init__(self, storage: Storage, limits: Limits) -> None:
         """Use `Store.open`."""
-        self.root, self.limits = root, limits
-        self._handles = Handles.of(root)
+        self.storage, self.limits = storage, limits
+        self._handles, self._log = Handles.of(storage), log_of(storage, limits)
         self._read = State()
         self._tail: Tail | None = None
         self._writer: Writer | None = None
@@ -88,16 +87,18 @@ class Store:
 
     @staticmethod
     def open(
-        path: str | Path,
+        path: Address,
         *,
         write: bool = True,
         durability: str | int = "epoch",
         recover: bool = False,
         limits: Limits | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> Store:
         """Open a warehouse, to write (it is made if need be; one process at a time) or only to read.
 
-        `recover`: where the log lacks what was committed, continue from its last complete epoch.
+        `recover`: where the log lacks what was committed, continue from its last complete epoch. `settings` are
+        for the object store, beside what the environment says.
         """
         milliseconds = isinstance(durability, int) and not isinstance(durability, bool) and 0 < durability <= _LONGEST
         if not milliseconds and not (isinstance(durability, str) and durability == "epoch"):
@@ -107,24 +108,25 @@ class Store:
             )
         if recover and not write:
             raise StoreError("a warehouse is not recovered by reading it", hint="open it for writing")
-        store = Store(locate(path), limits or Limits())
+        store = Store(open_storage(path, settings), limits or Limits())
         if write:
             store._open_for_writing(None if durability == "epoch" else int(durability), recover=recover)
         else:
-            check_there(store.root)
+            store._log.check_there()
             store.refresh()
         return store
 
     def _open_for_writing(self, group: int | None, *, recover: bool) -> None:
-        check_free(self.root)
-        lock = WriterLock(self.root)
+        self._log.check_free()
+        lock = self._log.lock()
         try:
-            make_warehouse(self.root)
+            self._log.make()
             if recover:
-                self.recovery = recover_log(self.root, self._handles, self.limits)
+                self.recovery = self._log.recover(self._handles, self.limits)
             self._catch_up()
             assert self._tail is not None
-            self._writer = Writer(lock, self._handles, self._read, self._tail, self.limits, group)
+            appender = self._log.appender(self._tail, self.epoch)
+            self._writer = Writer(lock, appender, self._handles, self._read, self.limits, group)
         except BaseException:
             lock.release()
             raise
@@ -156,9 +158,14 @@ class Store:
         return MappingProxyType(self.state.catalog)
 
     @property
-    def data_directory(self) -> Path:
-        """Where tasks write run files."""
-        return self.root / DATA
+    def address(self) -> str:
+        """What tasks open runs by."""
+        return self.storage.address
+
+    @property
+    def root(self) -> Path:
+        """The local folder of the warehouse, or of what is cached of it."""
+        return self.storage.root
 
     def begin(self) -> Transaction:
         """Begin an epoch; one at a time."""
@@ -193,11 +200,9 @@ class Store:
         return action(self.snapshot())
 
     def _catch_up(self) -> None:
-        mark = read_mark(self.root)
-        known = what_is_known(self.root, mark) if self._tail is None else Known(mark)
-        reading = read_log(self.root, mark, self._tail)
+        reading, known = self._log.read(self._tail)
         state = replay(self._read, reading, self._handles, self.limits)
-        if damage := known.damage(reading, state.epoch, self.root):
+        if damage := known.damage(reading, state.epoch, self.storage):
             raise error_of(damage, state.epoch, known.epoch)
         self._read, self._tail = state, reading.tail
 
@@ -244,21 +249,26 @@ class Store:
         """Wait for merges in the background; raises what went wrong in them."""
         self._writing().settle()
 
-    def clean(self) -> list[Path]:
+    def clean(self) -> list[str]:
         """Remove every file that nobody in this process needs; the files removed."""
         return self._writing().clean()
 
-    def orphans(self) -> list[Path]:
+    def orphans(self) -> list[str]:
         """The files that neither a record nor anybody in this process needs."""
-        return idle_files(self.root, self.state, self._handles)
+        if self._writer is not None:
+            return self._writer.orphans()
+        assert self._tail is not None
+        return list(idle_files(self.state, self._handles, self._tail.first))
 
     def verify(self) -> list[str]:
         """The files that are missing, cut short or altered, after checking every byte."""
-        return bad_files(self.root, self.state, read_mark(self.root))
+        segments = {file for file in self.state.files() if file.startswith(f"{LOG}/")}
+        bad = [self.storage.full_name(file) for file in self._log.damaged(segments)]
+        return list(dict.fromkeys([*bad, *bad_files(self.storage, self.state)]))
 
     def _writing(self) -> Writer:
         if self._writer is None:
-            raise StoreError(f"the warehouse at {self.root} is open for reading only")
+            raise StoreError(f"the warehouse at {self.address} is open for reading only")
         if self._closed:
-            raise StoreError(f"the warehouse at {self.root} was closed")
+            raise StoreError(f"the warehouse at {self.address} was closed")
         return self._writer

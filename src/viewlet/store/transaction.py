@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,13 +19,12 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
 from viewlet.store.contents import Contents
-from viewlet.store.files import remove
 from viewlet.store.log.state import State
 from viewlet.store.open_contents import make_contents
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.runs import Run, RunRef, Types, encode
-from viewlet.store.runs.write_runs import are_many, make_runs, save, write_durably
+from viewlet.store.runs.write_runs import are_many, make_runs, write_durably
 
 if TYPE_CHECKING:
     from viewlet.store.log.writer import Writer
@@ -60,7 +58,7 @@ class Transaction:
         """Contents as they were handed out: all views of an epoch read the same, until more is added."""
         self.documents: dict[str, Any] = {}
         self.removed: set[str] = set()
-        self.durable: set[Path] = set()
+        self.durable: set[str] = set()
         """Files that are durable already."""
 
     def __enter__(self) -> Self:
@@ -96,7 +94,7 @@ class Transaction:
             return Rows.empty({name: rows[name].type for name in layout.columns})
         waited_for = any(waiting is rows for edit in self._tables.values() for waiting, _ in edit.rows)
         types = {name: rows[name].type for name in layout.columns}
-        run = Run(self._writer.root, self._encoded(body, now=waited_for), layout, types, body)
+        run = Run(self._encoded(body, now=waited_for), layout, types, body)
         runs = self._placed(bag, [run]) if run.is_placed else [run]
         self._edit(bag).runs += runs
         self._share(rows, layout, runs)
@@ -111,10 +109,7 @@ class Transaction:
 
     def _placed(self, bag: str, made: list[Run]) -> list[Run]:
         """Runs that were just made; large ones are written to files."""
-        return [
-            run if self._is_small(bag, run) else self._writer.handles.put(save(run, self._writer.new_name()))
-            for run in made
-        ]
+        return [run if self._is_small(bag, run) else self._writer.save(run) for run in made]
 
     def _is_small(self, bag: str, run: Run) -> bool:
         """Whether a run may go into the record: all small ones, and larger ones that are but a part of their bag."""
@@ -158,10 +153,10 @@ class Transaction:
             ahead, edit.ahead = edit.ahead, None
             written = ahead.result()
             edit.runs += written
-            self.durable |= {run.path for run in written}
+            self.durable |= {run.ref.file for run in written}
         while edit.rows:
             rows, layout = edit.rows.pop(0)
-            made = make_runs(self._writer.root, rows.select(layout.columns), layout, self._writer.limits)
+            made = make_runs(rows.select(layout.columns), layout, self._writer.limits)
             edit.runs += self._placed(bag, made)
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
@@ -269,7 +264,7 @@ class Transaction:
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}
         for run in edit.runs:
             if run.ref.file and run.ref.file not in shared:
-                remove(run.path)
+                self._writer.handles.storage.remove(run.ref.file)
 
 
 def _size(rows: Rows) -> int:

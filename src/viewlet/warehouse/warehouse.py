@@ -120,7 +120,7 @@ def _make_engine(name: str, warehouse: Warehouse) -> Engine:
     if name == "spark":
         from viewlet.engine.cluster.runner import SparkEngine
 
-        return SparkEngine(lambda: warehouse.sessions.plain, warehouse.path)
+        return SparkEngine(lambda: warehouse.sessions.plain, warehouse.store.address)
     from viewlet.engine.inproc import InprocEngine
 
     return InprocEngine()

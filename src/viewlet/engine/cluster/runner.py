@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,9 +57,9 @@ class SparkEngine:
 
     name: Chosen = "spark"
 
-    def __init__(self, session: Callable[[], SparkSession], root: Path) -> None:
+    def __init__(self, session: Callable[[], SparkSession], address: str) -> None:
         self.session = session
-        self.root = root
+        self.address = address
 
     def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
@@ -71,7 +70,7 @@ class SparkEngine:
 
     def _run(self, spark: SparkSession, run: ProgramRun) -> None:
         parts = partitions_for(spark.sparkContext.defaultParallelism)
-        pipeline = _Pipeline(spark, self.root, parts, run)
+        pipeline = _Pipeline(spark, self.address, parts, run)
         for step, kept in zip(run.ready.program.steps, run.ready.steps, strict=True):
             if not run.begins(kept):
                 continue
@@ -81,7 +80,7 @@ class SparkEngine:
 
     def _finish(self, frame: DataFrame, parts: int, step: PreparedStep, run: ProgramRun) -> None:
         """Add up the contributions to a map, write its runs, and take the delta back."""
-        task = Task.finishing(self.root, parts, run.layout(step), step.map.sums)
+        task = Task.finishing(self.address, parts, run.layout(step), step.map.sums)
         with tasks_errors():
             done = each_partition(frame, parts, task, "ref binary, data binary").toArrow().to_pylist()
         refs: list[RunRef] = [ref for row in done for ref in pickle.loads(row["ref"])]
@@ -98,8 +97,8 @@ def partitions_for(cores: int) -> int:
 class _Pipeline:
     """Builds the jobs for the terms of a program."""
 
-    def __init__(self, spark: SparkSession, root: Path, parts: int, run: ProgramRun) -> None:
-        self.spark, self.root, self.parts, self.run = spark, root, parts, run
+    def __init__(self, spark: SparkSession, address: str, parts: int, run: ProgramRun) -> None:
+        self.spark, self.address, self.parts, self.run = spark, address, parts, run
 
     def of(self, term: Term, kept: PreparedStep) -> DataFrame | None:
         """The pieces that a term contributes to its map, ready for the last exchange; None for nothing."""
@@ -128,7 +127,7 @@ class _Pipeline:
         targets = [*(s.where for s in segments[1:]), last]
         for segment, target in zip(segments, targets, strict=False):
             task = Task.running(
-                self.root, self.parts, segment.steps, self._lookups(segment.steps), target, self.run.initial
+                self.address, self.parts, segment.steps, self._lookups(segment.steps), target, self.run.initial
             )
             frame = each_partition(frame, self.parts, task, PIECES)
         return frame

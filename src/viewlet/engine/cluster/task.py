@@ -6,7 +6,6 @@ import pickle
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +46,7 @@ class TaskEpoch:
 
     def _open(self, bag: str, version: str) -> Contents:
         found = self.task.maps[bag, version]
-        contents = open_contents(self.task.root, found.refs, found.layout, found.types)
+        contents = open_contents(self.task.address, found.refs, found.layout, found.types)
         return contents.partition(self.part, self.task.parts) if bag in self.task.sliced else contents
 
     def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
@@ -61,7 +60,7 @@ class TaskEpoch:
 class Task:
     """A function for `mapInArrow`: pieces of this partition in, pieces for the next ones out."""
 
-    root: Path
+    address: str
     parts: int
     steps: tuple[Term, ...]
     maps: dict[tuple[str, str], Lookups]
@@ -74,7 +73,7 @@ class Task:
 
     @staticmethod
     def running(
-        root: Path,
+        address: str,
         parts: int,
         steps: tuple[Term, ...],
         maps: dict[tuple[str, str], Lookups],
@@ -83,12 +82,12 @@ class Task:
     ) -> Task:
         """The task of a segment."""
         sliced = frozenset(s.map for s in steps if isinstance(s, Probe) and not s.read.on)
-        return Task(root, parts, steps, maps, target, initial, sliced)
+        return Task(address, parts, steps, maps, target, initial, sliced)
 
     @staticmethod
-    def finishing(root: Path, parts: int, layout: Layout | None, sums: tuple[str, ...]) -> Task:
+    def finishing(address: str, parts: int, layout: Layout | None, sums: tuple[str, ...]) -> Task:
         """The task that adds up a map's delta and writes its run."""
-        return Task(root, parts, (), {}, Target(), False, writes=(layout, sums))
+        return Task(address, parts, (), {}, Target(), False, writes=(layout, sums))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shares: dict[int, list[Rows]] = {}
@@ -127,7 +126,7 @@ class Task:
         if delta is not None and len(delta):
             # The name of a map may be anything, even what a file's name must not be, or the number of an epoch.
             own = f"task-{uuid.uuid4().hex}"
-            refs = () if layout is None else write_runs(self.root / "data", delta, layout, name=own)
+            refs = () if layout is None else write_runs(self.address, delta, layout, name=own)
             yield pa.RecordBatch.from_pydict({"ref": [pickle.dumps(refs)], "data": [pack(delta)]})
 
 

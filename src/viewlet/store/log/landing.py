@@ -12,6 +12,7 @@ from typing import Any
 from viewlet.store.log.state import Change
 from viewlet.store.runs.runs import Run, RunRef
 from viewlet.store.runs.write_runs import name_after, save
+from viewlet.store.storage.storage import Storage
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Draft:
 class Placement:
     """Where each run of a draft goes: inline ones to the blob, the others to files. Runs of the same bytes share a place."""
 
+    storage: Storage
     epoch: int
     """One that is durable."""
     inline: list[Run] = field(default_factory=list)
@@ -47,11 +49,11 @@ class Placement:
         if ref.data is None:
             self.filed[id(run)] = run
         elif data in self.files:
-            self.filed[id(run)] = run.moved(ref.at(self.files[data], 0))
+            self.filed[id(run)] = run.moved(ref.at(self.files[data], 0), self.storage)
         elif data in self.offsets:
             self.inline.append(run)
         elif ref.kind == "parquet" or self.used + ref.size > room:
-            self.filed[id(run)] = saved = save(run, name_after(self.epoch))
+            self.filed[id(run)] = saved = save(run, self.storage, name_after(self.epoch))
             self.files[data] = saved.ref.file
         else:
             self.inline.append(run)
@@ -71,9 +73,9 @@ class Placement:
         return replace(draft.change, add=refs(draft.add), feed=refs(draft.feed))
 
 
-def place(runs: Iterable[Run], room: int, epoch: int) -> Placement:
+def place(runs: Iterable[Run], room: int, storage: Storage, epoch: int) -> Placement:
     """Keep the small runs inline, as long as they fit together, and write files of the others."""
-    made = Placement(epoch)
+    made = Placement(storage, epoch)
     for run in sorted(runs, key=lambda run: run.ref.size):
         made.add(run, room)
     return made

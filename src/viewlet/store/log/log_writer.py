@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from threading import Lock
@@ -12,7 +13,7 @@ from viewlet.store.files import LOG, remove, sync
 from viewlet.store.limits import Limits
 from viewlet.store.log.frames import encode_frame, frame_parts, segment_head
 from viewlet.store.log.mark import Mark, MarkWriter
-from viewlet.store.log.segments import Tail, segment_name
+from viewlet.store.log.segments import Tail, is_long, segment_name
 
 _MOST = 512  # pieces that are written at once: systems take 1,024
 
@@ -39,17 +40,15 @@ class LogWriter:
         return segment_name(self.number)
 
     @property
+    def first(self) -> int:
+        return self.number
+
+    @property
     def path(self) -> Path:
         return self.root / self.name
 
     def is_long(self, limits: Limits, share: float = 1.0) -> bool:
-        """Whether so much follows the whole state that it is time to write that anew, or nearly: a share of so much.
-
-        It pays where as much was written since as it takes itself.
-        """
-        since = self.end - self._base
-        many = self._records > share * limits.segment_records and since > share * self._base
-        return many or since > limits.segment_bytes
+        return is_long(self._records, self.end - self._base, self._base, limits, share)
 
     def append(self, header: dict[str, Any], blobs: list[Any], *, epoch: int, durable: bool) -> int:
         """Write a frame, after which the warehouse is at an epoch; synced if it is to be durable now.
@@ -101,6 +100,9 @@ class LogWriter:
         except OSError as reason:
             self.broken = True
             raise StoreError(f"{self.path} could not be synced: {reason}", hint="open the warehouse again") from reason
+
+    def confirm(self) -> float:
+        return math.inf  # the lock keeps others out until it is released
 
     def _sync(self) -> None:
         with self._syncing:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from viewlet.store.limits import Limits
-from viewlet.store.log.segments import Reading, segment_name
+from viewlet.store.log.segments import Reading
 from viewlet.store.log.state import Bag, Change, Entry, Feed, Record, State, apply, place_ref
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.runs import Handles, Run, RunRef, Types
@@ -78,12 +78,11 @@ def decode_state(header: Json, segment: str, blob: int, handles: Handles) -> Sta
 
 def replay(state: State, reading: Reading, handles: Handles, limits: Limits) -> State:
     """The state after what was read of a log."""
-    name = segment_name(reading.tail.number)
-    for frame in reading.frames:
+    for file, frame in reading.frames:
         if "state" in frame.header:
-            state = decode_state(frame.header, name, frame.blob, handles)
-        else:
-            state = apply(state, decode_change(frame.header, name, frame.blob), handles, limits.history_epochs)
+            state = decode_state(frame.header, file, frame.blob, handles)
+        elif "change" in frame.header:
+            state = apply(state, decode_change(frame.header, file, frame.blob), handles, limits.history_epochs)
     return state
 
 

@@ -8,6 +8,7 @@ does moves what is given up aside, and removes nothing.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -21,6 +22,8 @@ from viewlet.store.log.records import replay
 from viewlet.store.log.segments import Reading, read_log, segment_name, segment_numbers
 from viewlet.store.log.state import State
 from viewlet.store.runs.runs import Handles
+from viewlet.store.storage.folder import Folder
+from viewlet.store.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +39,23 @@ class Known:
     def epoch(self) -> int:
         return max(self.mark.epoch, self.after)
 
-    def damage(self, reading: Reading, epoch: int, root: Path) -> str:
+    def damage(self, reading: Reading, epoch: int, storage: Storage) -> str:
         """What is wrong with a log that was found to end at an epoch."""
         if reading.damage or epoch >= self.epoch:
             return reading.damage
-        log = root / segment_name(reading.tail.number)
-        return f"{log} ends at epoch {epoch}, and {root / DATA / self.file} was written after epoch {self.after}"
+        log, data = storage.full_name(segment_name(reading.tail.number)), storage.full_name(f"{DATA}/{self.file}")
+        return f"{log} ends at epoch {epoch}, and {data} was written after epoch {self.after}"
+
+
+def newest(names: Iterable[str]) -> tuple[int, str]:
+    """The latest epoch that the names of data say was durable, and the file."""
+    found = [(int(epoch), name) for name in names if (epoch := name.partition("-")[0]).isdigit()]
+    return max(found, default=(0, ""))
 
 
 def what_is_known(root: Path, mark: Mark) -> Known:
     """What the mark and the names of the data say."""
-    names = [(int(epoch), name) for name in os.listdir(root / DATA) if (epoch := name.partition("-")[0]).isdigit()]
-    after, name = max(names, default=(0, ""))
+    after, name = newest(os.listdir(root / DATA))
     return Known(mark, name, after)
 
 
@@ -74,7 +82,7 @@ class Recovery:
     damage: str
     epoch: int
     known: int
-    aside: Path
+    aside: str
 
     def __str__(self) -> str:
         lost = lost_epochs(self.epoch, self.known)
@@ -87,15 +95,15 @@ def recover(root: Path, handles: Handles, limits: Limits) -> Recovery | None:
     known = what_is_known(root, mark or Mark())
     reading = read_log(root, known.mark)
     state = replay(State(), reading, handles, limits)
-    damage = known.damage(reading, state.epoch, root)
+    damage = known.damage(reading, state.epoch, handles.storage)
     if mark is None:
         damage = damage or f"{root / MARK} was lost"
     if not damage:
         return None
-    recovery = Recovery(damage, state.epoch, known.epoch, _make_folder(root))
-    _set_aside(root, reading, state, recovery.aside)
+    aside = _make_folder(root)
+    _set_aside(root, reading, state, aside)
     make_mark(root, Mark(reading.tail.number, reading.tail.end, state.epoch))
-    return recovery
+    return Recovery(damage, state.epoch, known.epoch, str(aside))
 
 
 def _mark_if_whole(root: Path) -> Mark | None:
@@ -121,7 +129,8 @@ def _set_aside(root: Path, reading: Reading, state: State, aside: Path) -> None:
         os.truncate(path, tail.end)
         sync(path)
     later = [root / segment_name(number) for number in segment_numbers(root) if number > tail.number]
-    for file in {*later, *idle_files(root, state, Handles(root))} - {path}:
+    idle = idle_files(state, Handles(Folder(root)), tail.number)
+    for file in {*later, *(root / name for name in idle)} - {path}:
         file.rename(aside / file.name)
     for folder in (path.parent, root / DATA, aside):
         sync(folder)

@@ -7,42 +7,40 @@ A segment of which little is alive would stay for that little; carrying it over 
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-from viewlet.store.files import LOG, size_of
+from viewlet.store.files import LOG
 from viewlet.store.limits import Limits
-from viewlet.store.log.log_writer import LogWriter
+from viewlet.store.log.commit_log import LogAppender
 from viewlet.store.log.records import encode_state
 from viewlet.store.log.state import State, place_ref, relocate
-from viewlet.store.runs.layout import Layout
-from viewlet.store.runs.runs import Handles, Run, RunRef
-
-_NO_LAYOUT = Layout((), ())
+from viewlet.store.runs.runs import Handles, RunRef
+from viewlet.store.storage.storage import Storage
 
 
-def roll(log: LogWriter, state: State, handles: Handles, limits: Limits) -> State:
+def roll(log: LogAppender, state: State, handles: Handles, limits: Limits) -> State:
     """Begin a new segment; the state with its carried runs where they are now."""
     moves: dict[RunRef, RunRef] = {}
     blobs: list[Any] = []
     used = 0
-    for refs in _to_carry(log.root, state, limits):
-        moves |= {ref: ref.at("", used) for ref in refs}
-        blobs.append(Run(log.root, refs[0], _NO_LAYOUT).data())
-        used += refs[0].size
-    header = encode_state(relocate(state, moves, Handles(log.root)))
+    storage = handles.storage
+    for first, *others in _to_carry(storage, state, limits):
+        moves |= {ref: ref.at("", used) for ref in (first, *others)}
+        blobs.append(storage.read(first.file, first.offset, first.size, first.crc))
+        used += first.size
+    header = encode_state(relocate(state, moves, Handles(storage)))
     blob = log.follow(header, blobs)
     return relocate(state, {ref: place_ref(moved, log.name, blob) for ref, moved in moves.items()}, handles)
 
 
-def _to_carry(root: Path, state: State, limits: Limits) -> list[list[RunRef]]:
+def _to_carry(storage: Storage, state: State, limits: Limits) -> list[list[RunRef]]:
     """The inline runs of segments of which too little is alive, those together that share their bytes."""
     alive: dict[str, dict[int, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     for ref in dict.fromkeys(state.refs()):
         if ref.file.startswith(f"{LOG}/"):
             alive[ref.file][ref.offset].append(ref)
-    carried = []
+    carried, sizes = [], storage.list(LOG)
     for file, runs in alive.items():
-        if sum(refs[0].size for refs in runs.values()) < limits.live_share * size_of(root / file):
+        if sum(refs[0].size for refs in runs.values()) < limits.live_share * sizes[file].size:
             carried += [runs[offset] for offset in sorted(runs)]
     return carried

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from viewlet.errors import CorruptFile
 from viewlet.store.files import LOG, RESTORE, opened
+from viewlet.store.limits import Limits
 from viewlet.store.log.frames import SEGMENT_HEAD, Frame, head_damage, read_frames
 from viewlet.store.log.mark import Mark
 
@@ -27,19 +28,42 @@ class Tail:
     """Where its first frame ends, which holds the whole state."""
     records: int
     """How many frames follow that."""
+    first: int
+    """The segment that holds it: older ones matter only for the runs in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was read of a log, and what is wrong with what follows."""
 
-    frames: list[Frame]
+    frames: list[tuple[str, Frame]]
+    """Each with the file that it is in."""
     tail: Tail
     damage: str = ""
 
 
 def segment_name(number: int) -> str:
     return f"{LOG}/{number}.log"
+
+
+def record_name(number: int) -> str:
+    """A segment of just one record, as object stores have them: such names are listed in the order of their numbers."""
+    return f"{LOG}/{number:020}.log"
+
+
+def segment_number(file: str) -> int | None:
+    """The number of a segment, by its name; None if the file is none."""
+    number, ends, nothing = file.removeprefix(f"{LOG}/").partition(".log")
+    return int(number) if number.isdigit() and ends and not nothing else None
+
+
+def is_long(records: int, since: int, base: int, limits: Limits, share: float) -> bool:
+    """Whether so many records and bytes follow the whole state that it is time to write that anew.
+
+    It pays where as much was written since as it takes itself. A share of so much may be enough.
+    """
+    many = records > share * limits.segment_records and since > share * base
+    return many or since > limits.segment_bytes
 
 
 def segment_numbers(root: Path) -> list[int]:
@@ -58,12 +82,13 @@ def read_log(root: Path, mark: Mark, tail: Tail | None = None) -> Reading:
     numbers = segment_numbers(root)
     damage = _missing(root, max(numbers, default=0), mark)
     for number in reversed(numbers):
-        known = tail if tail is not None and tail.number == number else Tail(number, SEGMENT_HEAD, 0, -1)
+        known = tail if tail is not None and tail.number == number else Tail(number, SEGMENT_HEAD, 0, -1, number)
         frames, end, wrong = _read_segment(root, number, known.end, mark.end if number == mark.segment else 0)
         damage = damage or (wrong and f"{root / segment_name(number)} {wrong}")
         if frames or known.base:
             base = known.base or frames[0].end
-            return Reading(frames, Tail(number, end, base, known.records + len(frames)), damage)
+            found = [(segment_name(number), frame) for frame in frames]
+            return Reading(found, Tail(number, end, base, known.records + len(frames), number), damage)
         damage = damage or f"{root / segment_name(number)} is cut short: its first record is not whole"
     raise CorruptFile(damage or f"{root / LOG} has no segment", hint=RESTORE)
 

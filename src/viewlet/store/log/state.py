@@ -180,7 +180,9 @@ def relocate(state: State, moves: Mapping[RunRef, RunRef], handles: Handles) -> 
     """The same state with some runs at other places."""
     bags = {}
     for name, bag in state.bags.items():
-        runs = tuple(handles.put(run.moved(moves[run.ref])) if run.ref in moves else run for run in bag.runs)
+        runs = tuple(
+            handles.put(run.moved(moves[run.ref], handles.storage)) if run.ref in moves else run for run in bag.runs
+        )
         entries = tuple(replace(e, refs=tuple(moves.get(ref, ref) for ref in e.refs)) for e in bag.feed.entries)
         bags[name] = replace(bag, runs=runs, feed=replace(bag.feed, entries=entries))
     return replace(state, bags=bags)

@@ -9,25 +9,19 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from viewlet.errors import CorruptFile, StoreError
-from viewlet.store.files import DATA, LOG, MARK, RESTORE, sync_files
-from viewlet.store.garbage import Sweeper
+from viewlet.errors import StoreError
+from viewlet.store.garbage import Sweeper, idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.log.background import Flusher, Worker
+from viewlet.store.log.commit_log import Lock, LogAppender
 from viewlet.store.log.landing import Draft, place
-from viewlet.store.log.lock import WriterLock
-from viewlet.store.log.log_writer import LogWriter, create_segment
-from viewlet.store.log.mark import Mark, make_mark, read_mark
-from viewlet.store.log.records import encode_change, encode_state
+from viewlet.store.log.records import encode_change
 from viewlet.store.log.rolling import roll
-from viewlet.store.log.segments import Tail, segment_name, segment_numbers
 from viewlet.store.log.state import Bag, Change, State, apply, place_ref
 from viewlet.store.runs.merge_runs import Merge, choose_large, choose_small
 from viewlet.store.runs.runs import Handles, Run, RunRef
@@ -41,13 +35,13 @@ class Writer:
     """Holds the lock of a warehouse, its log and its current state."""
 
     def __init__(
-        self, lock: WriterLock, handles: Handles, state: State, tail: Tail, limits: Limits, group: int | None
+        self, lock: Lock, log: LogAppender, handles: Handles, state: State, limits: Limits, group: int | None
     ) -> None:
         """`group` is the number of milliseconds within which commits are synced together; None syncs each."""
-        self.root, self.handles, self.state, self.limits = handles.root, handles, state, limits
-        self._lock, self._log, self._opened_at = lock, LogWriter(handles.root, tail, state.epoch), tail.end
+        self.storage, self.handles, self.state, self.limits = handles.storage, handles, state, limits
+        self._lock, self._log, self._opened_at = lock, log, log.end
         self._mutex = RLock()
-        self._sweeper = Sweeper(self.root, handles)
+        self._sweeper = Sweeper(handles)
         self._worker = Worker(self._work)
         self._flusher = None if group is None else Flusher(self._log.sync, group)
         self._transaction: Transaction | None = None
@@ -61,9 +55,9 @@ class Writer:
     def durable_epoch(self) -> int:
         return self._log.durable_epoch
 
-    def new_name(self) -> str:
-        """A name for a file that is written now."""
-        return name_after(self.durable_epoch)
+    def save(self, run: Run) -> Run:
+        """Write a run that is in memory to a file of its own."""
+        return self.handles.put(save(run, self.storage, name_after(self.durable_epoch)))
 
     def begin(self) -> Transaction:
         with self._mutex:
@@ -115,26 +109,33 @@ class Writer:
             merge = choose_small(bag.layout, free, self.limits)
             if merge is None:
                 return runs
-            gone, made = merge.run(self.root, bag.layout)
+            gone, made = merge.run(bag.layout)
             runs = [run for run in runs if run not in gone] + made
 
-    def _land(self, draft: Draft, *, durable: bool, synced: Collection[Path] = ()) -> None:
+    def _land(self, draft: Draft, *, durable: bool, synced: Collection[str] = ()) -> None:
         """Write the files, then the record, then take the next state; `synced` are files that are durable already."""
-        placement = place(draft.runs(), self.limits.record_bytes, self.durable_epoch)
-        with _disk_errors(self.root):
-            sync_files({run.path for run in placement.filed.values()}.difference(synced))
+        placement = place(draft.runs(), self.limits.record_bytes, self.storage, self.durable_epoch)
+        self._sync_files({run.ref.file for run in placement.filed.values()}.difference(synced))
         change = placement.change(draft)
         blob = self._append(encode_change(change), placement.blobs, change.epoch, durable=durable)
         # Handles are held weakly: these must live until the state holds them.
         held = [self.handles.put(run) for run in placement.filed.values()]
         for run in placement.inline:
-            held.append(self.handles.put(run.moved(place_ref(placement.ref(run), self._log.name, blob))))
+            placed = place_ref(placement.ref(run), self._log.name, blob)
+            held.append(self.handles.put(run.moved(placed, self.storage)))
         change = change.placed(self._log.name, blob)
         self.state = apply(self.state, change, self.handles, self.limits.history_epochs)
         del held
         self.doubtful = False
         if self._flusher is not None:
             self._flusher.wake()
+
+    def _sync_files(self, files: Iterable[str]) -> None:
+        try:
+            self.storage.sync(files)
+        except OSError as reason:
+            where = self.storage.address
+            raise StoreError(f"files of the warehouse at {where} could not be made durable: {reason}") from reason
 
     def _append(self, header: dict[str, Any], blobs: list[Any], epoch: int | None, *, durable: bool) -> int:
         """Write a record. If we are interrupted before the state knows of it, nobody may write or remove anything."""
@@ -192,11 +193,10 @@ class Writer:
     def _merge(self, name: str, merge: Merge) -> None:
         """Merge beside the epochs, then swap the runs in a record of its own."""
         layout = merge.inputs[0].layout
-        gone, made = merge.run(self.root, layout)
+        gone, made = merge.run(layout)
         large = [run for run in made if run.ref.kind == "parquet" or run.ref.size > self.limits.inline_bytes]
-        made = [self.handles.put(save(run, self.new_name())) if run in large else run for run in made]
-        with _disk_errors(self.root):
-            sync_files(run.path for run in made if run.ref.file)
+        made = [self.save(run) if run in large else run for run in made]
+        self._sync_files(run.ref.file for run in made if run.ref.file)
         with self._mutex:
             bag = self.state.bags.get(name)
             if bag is not None and {run.ref for run in bag.runs}.issuperset(run.ref for run in gone):
@@ -214,21 +214,25 @@ class Writer:
         self._see_to(list(self.state.bags))
         self._worker.settle()
 
-    def clean(self) -> list[Path]:
+    def orphans(self) -> list[str]:
+        """The files that neither a record nor anybody in this process needs."""
+        return list(idle_files(self.state, self.handles, self._log.first))
+
+    def clean(self) -> list[str]:
         """Remove every file that nobody in this process needs."""
         if self._transaction is not None:
             raise StoreError("files cannot be removed while an epoch is being written", hint="commit or abort it first")
         self.settle()
         return self._sweep(0.0)
 
-    def _sweep(self, grace: float) -> list[Path]:
+    def _sweep(self, grace: float) -> list[str]:
         """Remove idle files whose giving-up is durable; what an open epoch may have written stays."""
         with self._mutex:
             if self.doubtful:
                 return []
             self._log.sync()
             spared = math.inf if self._transaction is None else self._transaction.began - self.limits.grace_seconds
-            return self._sweeper.sweep(self.state, grace, spared)
+            return self._sweeper.sweep(self.state, self._log.first, grace, min(spared, self._log.confirm()))
 
     def close(self) -> None:
         """Finish what is under way, and say in the log that all before was durable."""
@@ -245,24 +249,3 @@ class Writer:
         finally:
             self._log.close()
             self._lock.release()
-
-
-@contextmanager
-def _disk_errors(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as reason:
-        raise StoreError(f"files of the warehouse at {root} could not be made durable: {reason}") from reason
-
-
-def make_warehouse(root: Path) -> None:
-    """Make the folders and the first segment of a warehouse, as far as they are not there."""
-    for folder in (root / LOG, root / DATA):
-        folder.mkdir(parents=True, exist_ok=True)
-    if segment_numbers(root):
-        return
-    lost = read_mark(root).segment if (root / MARK).exists() else 0
-    if lost or any((root / DATA).iterdir()):
-        raise CorruptFile(f"{root / segment_name(lost or 1)} is missing, though there are data", hint=RESTORE)
-    make_mark(root, Mark())  # first: where there is a segment without a mark, the mark was lost
-    create_segment(root, 1, encode_state(State()), [])

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class Merge:
     """Runs to take and how; `run` gives those that it replaces and those that it makes, in memory."""
 
     inputs: tuple[Run, ...]
-    how: Callable[[Path, Runs, Layout], tuple[Runs, list[Run]]]
+    how: Callable[[Runs, Layout], tuple[Runs, list[Run]]]
 
     @property
     def rows(self) -> int:
@@ -40,8 +39,8 @@ class Merge:
     def bytes(self) -> int:
         return sum(run.ref.size for run in self.inputs)
 
-    def run(self, root: Path, layout: Layout) -> tuple[Runs, list[Run]]:
-        return self.how(root, self.inputs, layout)
+    def run(self, layout: Layout) -> tuple[Runs, list[Run]]:
+        return self.how(self.inputs, layout)
 
 
 def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
@@ -132,30 +131,30 @@ def _rows(runs: Runs) -> int:
     return sum(run.ref.rows for run in runs)
 
 
-def merge_map(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def merge_map(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """One run of a map for several."""
     contents = Contents(layout, runs, {})
-    return runs, make_map_run(root, contents.scan(), layout, contents.hashes())
+    return runs, make_map_run(contents.scan(), layout, contents.hashes())
 
 
-def merge_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def merge_recent(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """One run of recent rows for several."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
-    return runs, make_recent_run(root, rows, layout)
+    return runs, make_recent_run(rows, layout)
 
 
-def move_recent(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def move_recent(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """Parquet files for a table's runs of any kind."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
-    return runs, make_parquet_runs(root, rows, layout)
+    return runs, make_parquet_runs(rows, layout)
 
 
-def rewrite(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def rewrite(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
     """A table's files without the rows that were taken away; files that lose none stay as they are."""
     put = _files(runs, 1)
     gone = [run for run in runs if run not in put]
     recent = net(Rows.concat([read_rows(run) for run in gone]))
-    made = make_parquet_runs(root, recent.filter(recent.weights > 0), layout)
+    made = make_parquet_runs(recent.filter(recent.weights > 0), layout)
     taken = recent.filter(recent.weights < 0)
     for run in put:
         hit = np.isin(read_hashes(run), taken.hashes())
@@ -164,7 +163,7 @@ def rewrite(root: Path, runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
         rows = read_rows(run)
         left = Rows.concat([rows.filter(hit), taken]).consolidate()
         kept = Rows.concat([rows.filter(~hit), with_sign(left, 1)])
-        made += make_parquet_runs(root, kept, layout)
+        made += make_parquet_runs(kept, layout)
         gone.append(run)
         taken = left.filter(left.weights < 0)
-    return gone, made + make_parquet_runs(root, taken, layout)
+    return gone, made + make_parquet_runs(taken, layout)

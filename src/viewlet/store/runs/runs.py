@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewlet.errors import CorruptFile
-from viewlet.store.files import DATA, GoneFile, Look, checksum, look_at, read_checked
+from viewlet.store.files import DATA, GoneFile, Look, checksum
 from viewlet.store.log.packing import pack, unpack
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.map_run import MapBody, batch_schema
+from viewlet.store.storage.storage import Storage
 
 Kind = Literal["map", "recent", "shared", "parquet"]
 """A map's run; recent rows of a table; the run of a map that is read as recent rows, too; rows of a table in a file."""
@@ -72,13 +73,21 @@ class Run:
     Where it is may be found out in the background, while its body is used already.
     """
 
-    __slots__ = ("__weakref__", "_body", "_looked", "_ref", "_seen", "layout", "root", "types")
+    __slots__ = ("__weakref__", "_body", "_looked", "_ref", "_seen", "_storage", "layout", "types")
 
     def __init__(
-        self, root: Path, ref: RunRef | Future[RunRef], layout: Layout, types: Types | None = None, body: Any = None
+        self,
+        ref: RunRef | Future[RunRef],
+        layout: Layout,
+        types: Types | None = None,
+        body: Any = None,
+        storage: Storage | None = None,
     ) -> None:
-        """The types of the columns are needed to open a small run, which does not say them."""
-        self.root, self._ref, self.layout, self.types, self._body = root, ref, layout, types, body
+        """The types of the columns are needed to open a small run, which does not say them.
+
+        A run that is only in memory is in no storage.
+        """
+        self._ref, self.layout, self.types, self._body, self._storage = ref, layout, types, body, storage
         self._seen: Look | None = None
         self._looked = 0.0
 
@@ -97,8 +106,14 @@ class Run:
         return not isinstance(self._ref, Future)
 
     @property
+    def storage(self) -> Storage:
+        assert self._storage is not None, f"{self} is in no file"
+        return self._storage
+
+    @property
     def path(self) -> Path:
-        return self.root / self.ref.file
+        """A local file that holds it."""
+        return self.storage.path(self.ref.file)
 
     @property
     def body(self) -> Any:
@@ -120,19 +135,24 @@ class Run:
         if self._seen is None:
             self._open_file()
             return
-        self._looked = time.monotonic()
-        if look_at(self.path) != self._seen:
-            self._open_file()
+        self.storage.path(self.ref.file)
+        self._look_again()
 
     def check_now_and_then(self) -> None:
         """The same for a run that is open, not more than once a second; an open file that was removed is still whole."""
         if self._seen is not None and time.monotonic() - self._looked > _MOMENT:
             with suppress(GoneFile):
-                self.check()
+                self._look_again()
+
+    def _look_again(self) -> None:
+        self._looked = time.monotonic()
+        if self.storage.look(self.ref.file) != self._seen:
+            self._open_file()
 
     def _open_file(self) -> None:
         """Check the file and map it; what it looked like before that is remembered."""
-        self._seen, self._looked = look_at(self.path), time.monotonic()
+        self.storage.path(self.ref.file)
+        self._seen, self._looked = self.storage.look(self.ref.file), time.monotonic()
         try:
             self._body = self._open()
         except CorruptFile:
@@ -144,7 +164,7 @@ class Run:
         ref = self.ref
         if ref.data is not None:
             return pa.py_buffer(b"".join(ref.data))
-        return read_checked(self.path, ref.offset, ref.size, ref.crc)
+        return self.storage.read(ref.file, ref.offset, ref.size, ref.crc)
 
     def _open(self) -> Any:
         data = self.data()
@@ -153,7 +173,7 @@ class Run:
         try:
             batch = decode(data, self._schema)
         except pa.ArrowInvalid as reason:
-            raise CorruptFile(f"{self.path} is not a run: {reason}") from reason
+            raise CorruptFile(f"{self.storage.full_name(self.ref.file)} is not a run: {reason}") from reason
         body = MapBody(batch, self.layout) if self.ref.kind == "map" else None
         return body or _without_hashes(batch, self.layout)
 
@@ -162,14 +182,14 @@ class Run:
         columns = [self.types[name] for name in self.layout.columns]
         return batch_schema(columns, self.layout.indexes, hashed=self.ref.kind != "recent")
 
-    def moved(self, ref: RunRef) -> Run:
+    def moved(self, ref: RunRef, storage: Storage) -> Run:
         """A handle of the same run at another place; what is open stays open."""
-        return Run(self.root, ref, self.layout, self.types, self._body)
+        return Run(ref, self.layout, self.types, self._body, storage)
 
     def as_recent(self, layout: Layout) -> Run:
         """A map's run as recent rows of a table with the same columns: the same bytes serve both."""
         assert self.layout.columns == layout.columns and not self.layout.indexes, f"{self} has other columns"
-        return Run(self.root, replace(self.ref, kind="shared"), layout, self.types, self.map.rows)
+        return Run(replace(self.ref, kind="shared"), layout, self.types, self.map.rows, self._storage)
 
 
 def _without_hashes(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
@@ -182,19 +202,23 @@ def _without_hashes(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
 class Handles:
     """One handle for each run of a warehouse that somebody in this process holds."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
         self._live: WeakValueDictionary[RunRef, Run] = WeakValueDictionary()
 
     @staticmethod
-    def of(root: Path) -> Handles:
+    def of(storage: Storage) -> Handles:
         """The handles of a warehouse, shared by all stores that this process opens on it."""
-        return _handles.setdefault(root, Handles(root))
+        handles = _handles.setdefault(storage.address, Handles(storage))
+        handles.storage = storage  # as it was opened last, with the credentials of now
+        return handles
 
     def get(self, ref: RunRef, layout: Layout, types: Types) -> Run:
         """The handle of a run, made if nobody has one."""
         run = self._live.get(ref)
-        return run if run is not None and run.layout == layout else self.put(Run(self.root, ref, layout, types))
+        if run is not None and run.layout == layout:
+            return run
+        return self.put(Run(ref, layout, types, storage=self.storage))
 
     def put(self, run: Run) -> Run:
         self._live[run.ref] = run
@@ -205,7 +229,7 @@ class Handles:
         return {run.ref.file for run in list(self._live.values())}
 
 
-_handles: dict[Path, Handles] = {}
+_handles: dict[str, Handles] = {}
 
 
 _SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces

@@ -6,29 +6,30 @@ Tasks write files under names of their own attempt; what no record names in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from uuid import uuid4
 
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
-from viewlet.store.files import DATA, sync, sync_files, write_file
+from viewlet.store.files import DATA
 from viewlet.store.limits import Limits
 from viewlet.store.runs import map_run as maprun
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.runs import Handles, Run, RunRef, Types, encode, encode_parquet
 from viewlet.store.runs.table_run import parquet_table, recent_batch, with_sign
+from viewlet.store.storage.open_storage import Address, storage_at
+from viewlet.store.storage.storage import Storage
 
 SUFFIX = {"map": ".arrows", "recent": ".arrows", "shared": ".arrows", "parquet": ".parquet"}
 _KEPT_OPEN = 16 << 20  # bytes up to which a run that was just made stays in memory, as it will be read soon
 
 
-def make_runs(root: Path, rows: Rows, layout: Layout, limits: Limits) -> list[Run]:
+def make_runs(rows: Rows, layout: Layout, limits: Limits) -> list[Run]:
     """Runs in memory that hold these rows; a table's are Parquet if there are many."""
     if layout.form == "map":
-        return make_map_run(root, rows, layout)
+        return make_map_run(rows, layout)
     if are_many(len(rows), sum(array.nbytes for array in rows.columns.values()), limits):
-        return make_parquet_runs(root, rows, layout)
-    return make_recent_run(root, rows, layout)
+        return make_parquet_runs(rows, layout)
+    return make_recent_run(rows, layout)
 
 
 def are_many(rows: int, size: int, limits: Limits) -> bool:
@@ -36,26 +37,26 @@ def are_many(rows: int, size: int, limits: Limits) -> bool:
     return rows > limits.recent_rows or size > limits.recent_bytes
 
 
-def make_recent_run(root: Path, rows: Rows, layout: Layout) -> list[Run]:
+def make_recent_run(rows: Rows, layout: Layout) -> list[Run]:
     """The run of recent rows of a table; none if there are none."""
     batch = recent_batch(rows, layout)
-    return [] if batch is None else [Run(root, encode("recent", batch), layout, _types(rows), batch)]
+    return [] if batch is None else [Run(encode("recent", batch), layout, _types(rows), batch)]
 
 
-def make_map_run(root: Path, rows: Rows, layout: Layout, hashes: Hashes | None = None) -> list[Run]:
+def make_map_run(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> list[Run]:
     """The run of a map's rows; none if they come to nothing."""
     body = maprun.build(rows, layout, hashes)
-    return [] if body is None else [Run(root, encode("map", body.batch), layout, _types(rows), body)]
+    return [] if body is None else [Run(encode("map", body.batch), layout, _types(rows), body)]
 
 
 def _types(rows: Rows) -> Types:
     return {name: array.type for name, array in rows.columns.items()}
 
 
-def make_parquet_runs(root: Path, rows: Rows, layout: Layout) -> list[Run]:
+def make_parquet_runs(rows: Rows, layout: Layout) -> list[Run]:
     """A run of the rows put in and one of those taken away, as far as there are any."""
     signed = [(sign, with_sign(rows, sign)) for sign in (1, -1)]
-    return [Run(root, encode_parquet(parquet_table(part, layout), sign), layout) for sign, part in signed if len(part)]
+    return [Run(encode_parquet(parquet_table(part, layout), sign), layout) for sign, part in signed if len(part)]
 
 
 def name_after(epoch: int) -> str:
@@ -63,41 +64,36 @@ def name_after(epoch: int) -> str:
     return f"{epoch}-{uuid4().hex}"
 
 
-def save(run: Run, name: str) -> Run:
+def save(run: Run, storage: Storage, name: str) -> Run:
     """Write a run that is in memory to a file of its own; not yet durable."""
     ref = run.ref
     assert ref.data is not None, f"{run} is in a file already"
     file = f"{DATA}/{name}{SUFFIX[ref.kind]}"
-    write_file(run.root / file, ref.data)
+    storage.write(file, ref.data)
     saved = ref.at(file, 0)
-    return (
-        run.moved(saved)
-        if ref.size <= _KEPT_OPEN and ref.kind != "parquet"
-        else Run(run.root, saved, run.layout, run.types)
-    )
+    if ref.size <= _KEPT_OPEN and ref.kind != "parquet":
+        return run.moved(saved, storage)
+    return Run(saved, run.layout, run.types, storage=storage)
 
 
 def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoch: int, limits: Limits) -> list[Run]:
     """The runs of some rows, each in a file of its own that is there whatever happens next."""
-    root = handles.root
-    made = [run for rows, layout in waiting for run in make_runs(root, rows.select(layout.columns), layout, limits)]
-    saved = [handles.put(save(run, name_after(epoch))) for run in made]
-    sync_files(run.path for run in saved)
+    made = [run for rows, layout in waiting for run in make_runs(rows.select(layout.columns), layout, limits)]
+    saved = [handles.put(save(run, handles.storage, name_after(epoch))) for run in made]
+    handles.storage.sync(run.ref.file for run in saved)
     return saved
 
 
-def write_runs(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:
-    """Write rows to files in a warehouse's data directory, durably: for a map at most one, for a table at most two."""
-    root = Path(directory).parent
-    assert Path(directory).name == DATA, f"{directory} is not the data directory of a warehouse"
-    made = make_map_run(root, rows, layout) if layout.form == "map" else make_parquet_runs(root, rows, layout)
-    saved = [save(run, name if run.ref.sign > 0 else f"{name}-gone") for run in made]
-    for run in saved:
-        sync(run.path)
+def write_runs(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:
+    """Write rows to files of a warehouse, durably: for a map at most one, for a table at most two."""
+    storage = storage_at(warehouse)
+    made = make_map_run(rows, layout) if layout.form == "map" else make_parquet_runs(rows, layout)
+    saved = [save(run, storage, name if run.ref.sign > 0 else f"{name}-gone") for run in made]
+    storage.sync(run.ref.file for run in saved)
     return tuple(run.ref for run in saved)
 
 
-def write_run(directory: Path | str, rows: Rows, layout: Layout, *, name: str) -> RunRef:
+def write_run(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> RunRef:
     """The same for rows that make exactly one run: not nothing, and in a table all put in or all taken away."""
-    (ref,) = write_runs(directory, rows, layout, name=name)
+    (ref,) = write_runs(warehouse, rows, layout, name=name)
     return ref

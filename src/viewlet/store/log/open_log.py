@@ -1,0 +1,15 @@
+"""Which kind of log a storage holds."""
+
+from __future__ import annotations
+
+from viewlet.store.limits import Limits
+from viewlet.store.log.commit_log import CommitLog
+from viewlet.store.log.folder_log import FolderLog
+from viewlet.store.log.object_log import ObjectLog
+from viewlet.store.storage.objects import Objects
+from viewlet.store.storage.storage import Storage
+
+
+def log_of(storage: Storage, limits: Limits) -> CommitLog:
+    """The log of a warehouse: records of an object store are objects, those of a folder are appended."""
+    return ObjectLog(storage, limits.lease_seconds) if isinstance(storage, Objects) else FolderLog(storage.root)

@@ -1,0 +1,80 @@
+"""What is asked of an object store, and asking again when it fails for a moment.
+
+Errors are those of files: FileNotFoundError, FileExistsError, PermissionError. A ConnectionError or TimeoutError may be
+over soon, and leaves open whether the request was carried out; any other OSError will come again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from viewlet.store.storage.storage import Entry
+
+T = TypeVar("T")
+_ATTEMPTS = 7
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
+"""Seconds; each pause is twice the one before, and some of it is left to chance."""
+
+
+class Bucket(Protocol):
+    """Objects by key. Each request is carried out whole, or not at all."""
+
+    def get(self, key: str) -> bytes: ...
+
+    def fetch(self, key: str, path: Path) -> None:
+        """Write an object to a new local file."""
+
+    def put(self, key: str, data: bytes | Path) -> None:
+        """Make an object of bytes, or of a file; one that is there is replaced."""
+
+    def create(self, key: str, data: bytes) -> None:
+        """Make an object that is not there, or raise FileExistsError: of all who try, one succeeds."""
+
+    def list(self, prefix: str, after: str = "") -> dict[str, Entry]:
+        """The objects whose keys begin with `prefix` and come after another; times are by this machine's clock."""
+
+    def remove(self, key: str) -> None: ...
+
+
+class PatientBucket:
+    """A bucket whose requests are repeated, a bounded number of times, while the server fails or cannot be reached."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def get(self, key: str) -> bytes:
+        return _patiently(lambda: self._bucket.get(key))
+
+    def fetch(self, key: str, path: Path) -> None:
+        _patiently(lambda: self._bucket.fetch(key, path))
+
+    def put(self, key: str, data: bytes | Path) -> None:
+        _patiently(lambda: self._bucket.put(key, data))
+
+    def create(self, key: str, data: bytes) -> None:
+        """As above; what an earlier attempt has made, whose answer was lost, is known by its bytes."""
+        try:
+            _patiently(lambda: self._bucket.create(key, data))
+        except FileExistsError:
+            if self.get(key) != data:
+                raise
+
+    def list(self, prefix: str, after: str = "") -> dict[str, Entry]:
+        return _patiently(lambda: self._bucket.list(prefix, after))
+
+    def remove(self, key: str) -> None:
+        _patiently(lambda: self._bucket.remove(key))
+
+
+def _patiently(request: Callable[[], T]) -> T:
+    for attempt in range(_ATTEMPTS - 1):
+        try:
+            return request()
+        except (ConnectionError, TimeoutError):
+            pause = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
+            time.sleep(pause * random.uniform(0.5, 1.0))
+    return request()

@@ -1,0 +1,53 @@
+"""A folder of a file system that this machine mounts: files are mapped into memory where they lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.store.files import Look, look_at, read_checked, remove, sync_files, write_file
+from viewlet.store.storage.storage import Entry
+
+
+class Folder:
+    """The storage of a warehouse in a local folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def address(self) -> str:
+        return str(self.root)
+
+    def full_name(self, file: str) -> str:
+        return str(self.root / file)
+
+    def path(self, file: str) -> Path:
+        return self.root / file
+
+    def look(self, file: str) -> Look:
+        return look_at(self.root / file)
+
+    def read(self, file: str, offset: int, size: int, crc: int) -> pa.Buffer:
+        return read_checked(self.root / file, offset, size, crc)
+
+    def forget(self, file: str) -> None:
+        pass
+
+    def write(self, file: str, pieces: Iterable[Any]) -> None:
+        write_file(self.root / file, pieces)
+
+    def sync(self, files: Iterable[str]) -> None:
+        sync_files(self.root / file for file in files)
+
+    def remove(self, file: str) -> bool:
+        return remove(self.root / file)
+
+    def list(self, folder: str) -> dict[str, Entry]:
+        with os.scandir(self.root / folder) as found:
+            stats = [(file.name, file.stat()) for file in found]
+        return {f"{folder}/{name}": Entry(stat.st_size, stat.st_mtime) for name, stat in stats}

@@ -1,0 +1,143 @@
+"""A warehouse in an object store: files are objects, written whole, and read through a cache on the local disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.errors import CorruptFile, StoreError
+from viewlet.store.files import RESTORE, GoneFile, Look, look_at, read_checked, write_file
+from viewlet.store.storage.bucket import Bucket
+from viewlet.store.storage.cache import Cache
+from viewlet.store.storage.storage import Entry
+
+_CREDENTIALS = "credentials are taken from the environment: see docs/warehouse.md"
+_LATER = "look whether the object store can be reached, and try again"
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a process has read and written so far."""
+
+    hits: int = 0
+    """Files that were in the cache."""
+    fetched: int = 0
+    """Files that were not."""
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+class Objects:
+    """The storage of a warehouse in an object store."""
+
+    def __init__(self, address: str, bucket: Bucket) -> None:
+        self._address, self._bucket, self._cache = address, bucket, Cache(address)
+        self.traffic = Traffic()
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    @property
+    def root(self) -> Path:
+        return self._cache.root
+
+    def full_name(self, file: str) -> str:
+        return f"{self._address}/{file}"
+
+    def path(self, file: str) -> Path:
+        if self._cache.has(file):
+            self.traffic.hits += 1
+            return self._cache.path(file)
+        return self._fetch(file)
+
+    def _fetch(self, file: str) -> Path:
+        with self._errors(file, "read"):
+            path = self._cache.add(file, lambda new: self._bucket.fetch(file, new))
+        self.traffic.fetched += 1
+        self.traffic.bytes_read += path.stat().st_size
+        return path
+
+    def look(self, file: str) -> Look:
+        return look_at(self._cache.path(file))
+
+    def read(self, file: str, offset: int, size: int, crc: int) -> pa.Buffer:
+        """As of any storage. A bad copy is fetched again once: it may be the copy that is damaged, not the object."""
+        try:
+            return read_checked(self.path(file), offset, size, crc)
+        except CorruptFile:
+            self._cache.drop(file)
+        return read_checked(self._fetch(file), offset, size, crc, self.full_name(file))
+
+    def forget(self, file: str) -> None:
+        self._cache.drop(file)
+
+    def write(self, file: str, pieces: Iterable[Any]) -> None:
+        path = self._cache.add(file, lambda new: write_file(new, pieces))
+        try:
+            with self._errors(file, "written"):
+                self._bucket.put(file, path)
+        except StoreError:
+            self._cache.drop(file)
+            raise
+        self.traffic.bytes_written += path.stat().st_size
+
+    def sync(self, files: Iterable[str]) -> None:
+        """Nothing is left to do: an object is durable once it is written."""
+
+    def remove(self, file: str) -> bool:
+        with self._errors(file, "removed"):
+            self._bucket.remove(file)
+        self._cache.drop(file)
+        return True
+
+    def list(self, folder: str, after: str = "") -> dict[str, Entry]:
+        with self._errors(folder, "listed"):
+            return self._bucket.list(f"{folder}/" if folder else "", after)
+
+    def get(self, file: str) -> bytes:
+        """The bytes of an object as they are now."""
+        with self._errors(file, "read"):
+            data = self._bucket.get(file)
+        self.traffic.bytes_read += len(data)
+        return data
+
+    def put(self, file: str, data: bytes) -> None:
+        """Replace an object."""
+        with self._errors(file, "written"):
+            self._bucket.put(file, data)
+        self.traffic.bytes_written += len(data)
+
+    def create(self, file: str, data: bytes) -> bool:
+        """Make an object unless it is there; whether this call has made it."""
+        try:
+            with self._errors(file, "written"):
+                self._bucket.create(file, data)
+        except FileExistsError:
+            return False
+        self.traffic.bytes_written += len(data)
+        return True
+
+    def keep(self, file: str, data: bytes) -> None:
+        """Keep a copy of an object whose bytes are known."""
+        self._cache.add(file, lambda new: write_file(new, [data]))
+
+    @contextmanager
+    def _errors(self, file: str, done: str) -> Iterator[None]:
+        """Errors of the bucket as those that users see."""
+        name = self.full_name(file)
+        try:
+            yield
+        except FileNotFoundError:
+            raise GoneFile(f"{name} is missing", hint=RESTORE) from None
+        except FileExistsError:
+            raise
+        except PermissionError as reason:
+            raise StoreError(f"{name} cannot be {done}, access is denied: {reason}", hint=_CREDENTIALS) from reason
+        except OSError as reason:
+            raise StoreError(f"{name} could not be {done}: {reason}", hint=_LATER) from reason

@@ -1,0 +1,1 @@
+"""Warehouses in object stores, against an S3 server on loopback."""
