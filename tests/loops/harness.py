@@ -16,6 +16,7 @@ from viewlet.columns.rows import Rows
 from viewlet.compile import Facts
 from viewlet.loops.define import LoopCompiler
 from viewlet.loops.queries import LoopQueries
+from viewlet.loops.relax.network import Network
 from viewlet.loops.run import PreparedLoop, run_loop
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field, parse_type
@@ -54,10 +55,16 @@ class LoopStore:
         self.store, self.loops = store, loops
         self.tables: Tables = {name: [] for name in SCHEMAS}
         self._is_filled = False
+        self._networks: dict[str, Network | None] = {}
+
+    def forget(self) -> None:
+        """What a process loses when it ends."""
+        self._networks = {}
 
     def change(self, deleted: Mapping[str, Iterable[Row]], inserted: Mapping[str, Iterable[Row]]) -> None:
         """One epoch."""
         deltas: dict[str, Rows] = {}
+        before = {name: as_rows(name, rows, 1).consolidate() for name, rows in self.tables.items()}
         for name in SCHEMAS:
             gone, new = list(deleted.get(name, ())), list(inserted.get(name, ()))
             for row in gone:
@@ -68,7 +75,9 @@ class LoopStore:
                 deltas[name] = delta
         with self.store.begin() as transaction:
             for loop in self.loops:
-                outcome = run_loop(loop, transaction, deltas, lambda _: None, initial=not self._is_filled)
+                how = {"initial": not self._is_filled, "network": self._networks.get(loop.view)}
+                outcome = run_loop(loop, transaction, deltas, lambda _: None, before=before.__getitem__, **how)  # type: ignore[arg-type]
+                self._networks[loop.view] = outcome.network
                 transaction.append(loop.view, outcome.delta, loop.result.steps[-1].layout)
             transaction.commit({})
         self._is_filled = True

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 def expected(text: str, tables: dict[str, list[Row]], loop: PreparedLoop) -> Any:
     read = read_loop(text)
     assert read is not None
-    columns = {s.name: tuple(f.name for f in s.program.columns[:-1]) for s in loop.compiled.states}
+    columns = {s.name: tuple(f.name for f in s.fields) for s in loop.compiled.states}
     return Naive(read, tables, columns).result()
 
 

@@ -18,12 +18,13 @@ def status(warehouse: Warehouse) -> dict[str, Any]:
     """Epochs, sizes and timings, as plain values."""
     snapshot = warehouse.store.snapshot()
     catalog = warehouse.catalog
+    records = warehouse.store.history()
     return {
         "epoch": snapshot.epoch,
         "engine": warehouse.engine,
         "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
-        "views": {name: _view_size(view, snapshot) for name, view in catalog.views.items()},
-        "epochs": [r for r in warehouse.store.history() if r.get("kind") == "epoch"],
+        "views": {name: _view_size(view, snapshot, records) for name, view in catalog.views.items()},
+        "epochs": [r for r in records if r.get("kind") == "epoch"],
     }
 
 
@@ -45,7 +46,7 @@ def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     return size
 
 
-def _view_size(view: Maintained, snapshot: Snapshot) -> dict[str, Any]:
+def _view_size(view: Maintained, snapshot: Snapshot, records: list[dict[str, Any]]) -> dict[str, Any]:
     maps = [snapshot.contents(bag).bytes for bag in view.bags if bag != view.name and snapshot.has(bag)]
     contents = snapshot.contents(view.name)
     return {
@@ -54,4 +55,12 @@ def _view_size(view: Maintained, snapshot: Snapshot) -> dict[str, Any]:
         "bytes": contents.bytes,
         "maps": len(maps),
         "map_bytes": sum(maps),
+        **_rounds(view, records),
     }
+
+
+def _rounds(view: Maintained, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many rows each round of the last epoch changed, where it took rounds."""
+    found = (r["views"][view.name] for r in reversed(records) if view.name in r.get("views", {}))
+    done: dict[str, Any] = next(found, {})
+    return {"rounds": {int(number): size for number, size in done["rounds"].items()}} if "rounds" in done else {}

@@ -13,6 +13,7 @@ from viewlet.loops.library import (
     shortest_paths,
     transitive_closure,
 )
+from viewlet.loops.plot import plot
 
 __all__ = [
     "bill_of_materials",
@@ -23,6 +24,7 @@ __all__ = [
     "k_means",
     "label_propagation",
     "pagerank",
+    "plot",
     "reachable",
     "shortest_paths",
     "transitive_closure",

@@ -16,7 +16,7 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.compiled import CompiledState, CompiledUntil
+from viewlet.loops.compiled import AnyState, CompiledState, CompiledUntil
 from viewlet.loops.queries import cast_query, pairs_query
 from viewlet.loops.rounds import endless
 from viewlet.loops.syntax import LoopText, State
@@ -58,7 +58,7 @@ class CollectedState:
     """The rows of a state so far, by what tells them apart."""
 
     text: State
-    compiled: CompiledState
+    compiled: AnyState
     rows: dict[str, Row] = field(default_factory=dict)
     changed: list[Row] = field(default_factory=list)
     """Those that the last round brought."""
@@ -66,8 +66,7 @@ class CollectedState:
     @property
     def fields(self) -> Fields:
         """Its columns, without the round."""
-        columns = self.compiled.program.columns
-        return columns if self.compiled.goes_on else columns[:-1]
+        return self.compiled.fields
 
     def replace(self, rows: Iterable[Row]) -> None:
         """Take rows in the place of those that are there."""
@@ -165,6 +164,7 @@ class Rerun:
     def run_on(self, snapshot: Snapshot, until: CompiledUntil | None) -> None:
         """One more round from what is stored; where its condition holds, what is stored stays."""
         for state in self.states:
+            assert isinstance(state.compiled, CompiledState)
             program = state.compiled.program
             stored = snapshot.contents(program.view).consolidated().select(program.stored)
             state.replace(values_of_rows(stored.expanded()))

@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from viewlet.loops.merging import Choice
+from viewlet.loops.relax.offering import Offering
 from viewlet.plan.nodes import Plan
+from viewlet.plan.types import Field
 from viewlet.program.chain import maps_read
 from viewlet.program.codec import from_json, to_json
 from viewlet.program.program import Program
@@ -34,6 +36,21 @@ class CompiledState:
     """What gives the first rows then."""
 
     @property
+    def bag(self) -> str:
+        """What holds the state, or its history."""
+        return self.program.view
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the state, without the round."""
+        return self.program.columns if self.goes_on else self.program.columns[:-1]
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What an epoch runs."""
+        return (self.program,)
+
+    @property
     def unread(self) -> str:
         """The bag of what the last round changed and no round has read, where rounds go on from there."""
         return f"{self.program.view}_unread"
@@ -52,6 +69,40 @@ class CompiledState:
 
 
 @dataclass(frozen=True)
+class RelaxedState:
+    """A state that has the best value of each key, which rounds find along the edges of a graph."""
+
+    name: str
+    bag: str
+    """What the query over the state reads it as."""
+    fields: tuple[Field, ...]
+    key_at: int
+    """Which of the columns is the key."""
+    edges: Program
+    firsts: Program
+    offering: Offering
+    choice: Choice | None = None
+    """How one value is chosen; None where a row is its key alone."""
+    is_kept: bool = False
+    """Whether the query over the state looks it up."""
+    reads_all: bool = False
+    goes_on: bool = False
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return self.edges, self.firsts
+
+    @property
+    def bags(self) -> tuple[str, ...]:
+        """All bags that it keeps."""
+        maps = (m for program in self.programs for m in program.maps)
+        return (*(m.name for m in maps if m.stored), *([self.bag] if self.is_kept else []))
+
+
+AnyState = CompiledState | RelaxedState
+
+
+@dataclass(frozen=True)
 class CompiledUntil:
     """When rounds may end, as functions of the rows that a round changed: as they are (input 0) and were (input 1)."""
 
@@ -66,7 +117,7 @@ class CompiledUntil:
 class CompiledLoop:
     """A loop that can be run."""
 
-    states: tuple[CompiledState, ...]
+    states: tuple[AnyState, ...]
     result: Program
     settings: Mapping[str, str]
     """The settings of Spark under which the definition was made."""
@@ -81,13 +132,23 @@ class CompiledLoop:
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs that an epoch runs, in their order."""
-        return (*(state.program for state in self.states), self.result)
+        return (*(program for state in self.states for program in state.programs), self.result)
+
+    @property
+    def stepped(self) -> tuple[CompiledState, ...]:
+        """The states whose step is a program."""
+        return tuple(state for state in self.states if isinstance(state, CompiledState))
+
+    @property
+    def relaxed(self) -> RelaxedState | None:
+        """The only state, if its rounds go along the edges of a graph."""
+        return next((state for state in self.states if isinstance(state, RelaxedState)), None)
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The tables and views whose change matters."""
-        own = {name for state in self.states for name in (state.feed, state.program.view)}
-        first = [state.initial for state in self.states if state.initial is not None]
+        own = {state.bag for state in self.states} | {state.feed for state in self.stepped}
+        first = [state.initial for state in self.stepped if state.initial is not None]
         return tuple(dict.fromkeys(bag for p in (*self.programs, *first) for bag in p.reads if bag not in own))
 
 
@@ -102,13 +163,13 @@ def from_document(document: Mapping[str, Any]) -> CompiledLoop:
     return CompiledLoop(**found)
 
 
-_OWN = {kind.__name__: kind for kind in (CompiledState, CompiledUntil, Choice)}
+_OWN = {kind.__name__: kind for kind in (CompiledState, RelaxedState, CompiledUntil, Choice, Offering)}
 
 
 def _to_json(value: Any) -> Any:
     """Our own values by the names of their fields; programs and plans as they write themselves down."""
     match value:
-        case CompiledState() | CompiledUntil() | Choice():
+        case CompiledState() | RelaxedState() | CompiledUntil() | Choice() | Offering():
             parts = {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}
             return {"loops": type(value).__name__, **parts}
         case tuple():

@@ -84,7 +84,7 @@ class Convergence(Steps):
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
         """Go on with the changes of what the loop reads; what changes in each state."""
         still = self.unread if self.until is not None and self.until.holds_back else {}
-        first = self._first_rows(changes) if initial else {} if still else self.unread
+        first = self.first_rows(changes) if initial else {} if still else self.unread
         made = self.run_all({**changes, **self.feeds(first)}, initial=initial)
         changed = [made]
         if initial:
@@ -97,7 +97,7 @@ class Convergence(Steps):
             made = self.run_all(self.feeds(moving))
             changed.append(made)
 
-    def _first_rows(self, changes: Mapping[str, Rows]) -> Waiting:
+    def first_rows(self, changes: Mapping[str, Rows]) -> Waiting:
         """What states hold before the first round; how that is found is not kept."""
         found: Waiting = {}
         for state in self.states:

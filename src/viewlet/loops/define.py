@@ -6,7 +6,7 @@ from the last result. The result's program reads those.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,16 +14,19 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.compile import Facts, compile_view
 from viewlet.engine import groups
 from viewlet.errors import UnsupportedQuery
-from viewlet.loops.compiled import CompiledLoop, CompiledState, CompiledUntil
+from viewlet.loops.compiled import AnyState, CompiledLoop, CompiledState, CompiledUntil, RelaxedState
 from viewlet.loops.histories import ROUND, Histories, History, all_names, initially
-from viewlet.loops.merging import best_by_key, choice_of, current_by_key, first_rounds, of_round
+from viewlet.loops.merging import Choice, best_by_key, choice_of, current_by_key, first_rounds, of_round
 from viewlet.loops.queries import Fields, LoopQueries, cast_query, pairs_query
+from viewlet.loops.relax.offering import Offering
+from viewlet.loops.relax.relaxation import Relaxation, relaxation_of
 from viewlet.loops.syntax import LoopText, State, Until
 from viewlet.plan.expr import Call, Literal, Named
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Union, column, map_children
 from viewlet.plan.show import show_node
 from viewlet.plan.types import BIGINT, BOOLEAN, Field
 from viewlet.plan.words import quoted
+from viewlet.program.chain import maps_read
 from viewlet.program.program import Program
 from viewlet.program.terms import SparkRowwise
 from viewlet.spark.fragments.spark_operators import spark_terms
@@ -49,6 +52,8 @@ class LoopCompiler:
 
     queries: LoopQueries
     facts: Facts
+    relaxes: bool = True
+    """Whether steps along the edges of a graph are told apart from others."""
 
     @property
     def view(self) -> str:
@@ -59,12 +64,13 @@ class LoopCompiler:
         return self.queries.loop
 
     def compile(self) -> CompiledLoop:
-        states = tuple(map(self._replaced if self.loop.converges else self._with_history, self.loop.states))
+        states = tuple(map(self._replaced if self.loop.converges else self._merged, self.loop.states))
         until = None if self.loop.until is None else self._until(self.loop.until)
         analysis = self.queries.analysed(self.loop.result)
-        result = self._compiled(self.view, self._over_states(analysis.plan), analysis.columns)
+        relaxed = {state.name for state in states if isinstance(state, RelaxedState)}
+        result = self._compiled(self.view, self._over_states(analysis.plan, relaxed), analysis.columns)
         return CompiledLoop(
-            states,
+            tuple(_kept(state, result) for state in states),
             result,
             analysis.settings,
             analysis.jvm.spark.version,
@@ -94,14 +100,54 @@ class LoopCompiler:
             )
         return program
 
-    # ——— states with a history
+    # ——— states that rounds add to
 
-    def _with_history(self, state: State) -> CompiledState:
-        """The program from a round's rows to the history's change."""
+    def _merged(self, state: State) -> AnyState:
+        """A state along the edges of a graph, if it is one; else one with a history."""
         own = self.queries.fields[state.name]
         initial, step, choice = self._plan(state.first, state), self._plan(state.step, state), None
         if state.merge == "key":
             step, choice = choice_of(self.view, step, [f.name for f in own])
+        relaxation = self._relaxation(state, step, choice)
+        if relaxation is not None:
+            return self._relaxed(state, initial, relaxation, choice)
+        return self._with_history(state, initial, step, choice)
+
+    def _relaxation(self, state: State, step: Plan, choice: Choice | None) -> Relaxation | None:
+        """A step as a relaxation, where no bound on rounds has to be kept."""
+        own = self.queries.fields[state.name]
+        key = [f.name for f in own] if state.merge == "distinct" else _key(state, own)
+        is_choice = state.merge == "distinct" or (state.merge == "key" and choice is not None)
+        if not self.relaxes or not is_choice or len(self.loop.states) > 1 or self.loop.limit is not None:
+            return None
+        return relaxation_of(step, state.name, own, key, choice)
+
+    def _relaxed(self, state: State, initial: Plan, found: Relaxation, choice: Choice | None) -> RelaxedState:
+        """The programs of the edges and of the first rows."""
+        own = self.queries.fields[state.name]
+        key_at = [f.name for f in own].index(_key(state, own)[0]) if state.key else 0
+        firsts = _key_first(initial, key_at)
+        programs = (
+            self._streamed(f"{self.view}.edges_{state.name}", found.edges),
+            self._streamed(f"{self.view}.first_{state.name}", firsts),
+        )
+        known = None if found.value is None else Field(found.known_as, own[1 - key_at].type)
+        offering = Offering(
+            own[key_at].type, found.edges.columns[2:], found.value, known, bool(choice and choice.is_greatest)
+        )
+        return RelaxedState(state.name, self._bag(state), own, key_at, *programs, offering, choice)
+
+    def _streamed(self, name: str, plan: Plan) -> Program:
+        """A program whose result is passed on, and not kept, unless the program itself looks it up."""
+        program = self._compiled(name, plan, plan.columns)
+        *others, last = program.steps
+        if any(bag == name for step in program.steps for term in step.terms for bag, _ in maps_read(term)):
+            return program
+        return replace(program, steps=(*others, replace(last, map=replace(last.map, stored=False))))
+
+    def _with_history(self, state: State, initial: Plan, step: Plan, choice: Choice | None) -> CompiledState:
+        """The program from a round's rows to the history's change."""
+        own = self.queries.fields[state.name]
         rows, references = self._derived(state, initial, step)
         renamed = {f.name: made.name for f, made in zip(own, rows.columns, strict=False)}
         match state.merge:
@@ -173,12 +219,12 @@ class LoopCompiler:
 
     # ——— the result
 
-    def _over_states(self, plan: Plan) -> Plan:
+    def _over_states(self, plan: Plan, relaxed: Collection[str]) -> Plan:
         """A query over states, with what is kept of them in their places."""
         state = next((s for s in self.loop.states if isinstance(plan, Scan) and s.name == plan.name), None)
         if state is None or not isinstance(plan, Scan):
-            return map_children(plan, self._over_states)
-        if state.merge == "replace":
+            return map_children(plan, lambda child: self._over_states(child, relaxed))
+        if state.merge == "replace" or state.name in relaxed:
             return Scan(self._bag(state), plan.columns)
         at = Field(f"{ROUND}_of_{plan.columns[0].name}", BIGINT, False)
         rows: Plan = Scan(self._bag(state), (*plan.columns, at))
@@ -191,6 +237,20 @@ class LoopCompiler:
                 assert self.loop.limit is not None
                 rows = of_round(rows, self.loop.limit.rounds)
         return Project(rows, tuple(Named(f.name, column(f)) for f in plan.columns), plan.columns)
+
+
+def _kept(state: AnyState, result: Program) -> AnyState:
+    """A state that is kept for the query over it, if that looks it up."""
+    if isinstance(state, CompiledState):
+        return state
+    read = {bag for step in result.steps for term in step.terms for bag, _ in maps_read(term)}
+    return replace(state, is_kept=state.bag in read)
+
+
+def _key_first(plan: Plan, at: int) -> Plan:
+    """The columns of a plan, one of them before the others."""
+    columns = (plan.columns[at], *plan.columns[:at], *plan.columns[at + 1 :])
+    return Project(plan, tuple(Named(f.name, column(f)) for f in columns), columns)
 
 
 def _key(state: State, fields: Fields) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viewlet.loops.compiled import CompiledState
+from viewlet.loops.compiled import AnyState, CompiledState, RelaxedState
 from viewlet.loops.syntax import State
+from viewlet.plan.show import show_expr
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Program
 from viewlet.program.show import show_map
@@ -40,14 +41,31 @@ def outline(loop: Loop) -> str:
     return "\n".join([*lines, "result", *_program(loop.compiled.result, None, set())])
 
 
-def _state(text: State, state: CompiledState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
+def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
+    if isinstance(state, RelaxedState):
+        return _relaxed(text, state, snapshot, verbose=verbose)
     rows = "" if snapshot is None else f"{snapshot.contents(state.program.view).total():,} rows"
     columns = ", ".join(f.name for f in state.program.columns)
     head = padded(f"state {text.name} ({columns}): {merging(text, state)}", rows)
     return [head, *_program(state.program, snapshot, varying(state), verbose=verbose)]
 
 
-def merging(text: State, state: CompiledState) -> str:
+def _relaxed(text: State, state: RelaxedState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
+    """The edges as an invariant view, the first rows, and what a round does along the edges of the rows that changed."""
+    columns = ", ".join(f.name for f in state.fields)
+    lines = [f"state {text.name} ({columns}): {merging(text, state)}"]
+    for title, program in (("invariant views", state.edges), ("first rows", state.firsts)):
+        own = ", ".join(f.name for f in program.columns)
+        lines += [f"  {title}", f"    {program.view} ({own}), in memory"]
+        lines += [f"  {line}" for line in _program(program, snapshot, set(), verbose=verbose)]
+    value = "" if state.offering.value is None else f", {show_expr(state.offering.value)}"
+    target = state.edges.columns[1].name
+    lines.append(f"  on Δ{text.name}")
+    lines.append(f"    {text.name} ← {target}{value} of Δ{text.name} ⋈ {state.edges.view}, where that is better")
+    return lines
+
+
+def merging(text: State, state: AnyState) -> str:
     """What a round's rows do to the earlier ones."""
     match text.merge:
         case "all":

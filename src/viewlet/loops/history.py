@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
+from viewlet.columns.rows import Rows
 from viewlet.errors import UnknownName
+from viewlet.loops.compiled import CompiledState, RelaxedState
+from viewlet.loops.histories import ROUND
+from viewlet.loops.relax.run import PreparedRelaxation, Relaxing, rounds
+from viewlet.loops.working import WorkingMaps
+from viewlet.warehouse.refresh import visible
 
 if TYPE_CHECKING:
     from viewlet.database import Database
+    from viewlet.loops.maintained import Loop
+    from viewlet.warehouse.warehouse import Warehouse
 
 
 def history(db: Database, view: str, state: str | None = None) -> pa.Table:
@@ -23,9 +32,31 @@ def history(db: Database, view: str, state: str | None = None) -> pa.Table:
     found = db._warehouse.catalog.view(view)
     if not isinstance(found, Loop):
         raise UnknownName(f"{found.name} is a {found.kind}, which has no rounds")
-    states = {s.name.lower(): s.program for s in found.compiled.states}
-    program = states.get((state or found.compiled.states[0].name).lower())
-    if program is None:
+    states = {s.name.lower(): s for s in found.compiled.states}
+    wanted = states.get((state or found.compiled.states[0].name).lower())
+    if wanted is None:
         raise UnknownName(f"{found.name} has no state named {state}", hint=f"it has {', '.join(states)}")
-    rows = db._warehouse.store.snapshot().contents(program.view).consolidated().select(program.stored)
+    if isinstance(wanted, RelaxedState):
+        return _rounds_again(db._warehouse, found, wanted)
+    return _stored(db._warehouse, wanted)
+
+
+def _stored(warehouse: Warehouse, state: CompiledState) -> pa.Table:
+    program = state.program
+    rows = warehouse.store.snapshot().contents(program.view).consolidated().select(program.stored)
     return rows.rename([f.name for f in program.columns]).expanded().arrow()
+
+
+def _rounds_again(warehouse: Warehouse, loop: Loop, state: RelaxedState) -> pa.Table:
+    """The rounds, run from the first on: of those that go along edges no history is kept."""
+    snapshot = warehouse.store.snapshot()
+
+    def rows(name: str) -> Rows:
+        return visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())
+
+    relaxing = Relaxing(loop.name, PreparedRelaxation(state), loop.reads, WorkingMaps.in_memory(), lambda _: None)
+    parts = [
+        some.with_columns({ROUND: pa.array(np.full(len(some), number))})
+        for number, some in enumerate(rounds(relaxing, rows))
+    ]
+    return Rows.concat(parts).arrow()

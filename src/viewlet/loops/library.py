@@ -42,16 +42,16 @@ SELECT v, cost FROM distances"""
 
 def connected_components(edges: str, *, src: str = "src", dst: str = "dst") -> str:
     """For each vertex `v` the least vertex of its component, whichever way edges point."""
-    return f"""WITH RECURSIVE {_both_ways(edges, src, dst)},
+    return f"""WITH RECURSIVE {_both_ways(edges, src, dst, "UNION ALL")},
 components(v, component) USING KEY (v) AS (
-  SELECT DISTINCT a, a FROM neighbours UNION
+  SELECT a, a FROM neighbours UNION
   SELECT n.b, min(c.component) FROM components c JOIN neighbours n ON n.a = c.v GROUP BY n.b)
 SELECT v, component FROM components"""
 
 
-def _both_ways(edges: str, src: str, dst: str) -> str:
+def _both_ways(edges: str, src: str, dst: str, union: str = "UNION") -> str:
     a, b, edges = map(identifier, (src, dst, edges))
-    return f"neighbours(a, b) AS (SELECT {a}, {b} FROM {edges} UNION SELECT {b}, {a} FROM {edges})"
+    return f"neighbours(a, b) AS (SELECT {a}, {b} FROM {edges} {union} SELECT {b}, {a} FROM {edges})"
 
 
 def bill_of_materials(parts: str, *, assembly: str = "assembly", part: str = "part", quantity: str = "quantity") -> str:

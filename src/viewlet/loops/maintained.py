@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +15,7 @@ from viewlet.loops.check import recompute
 from viewlet.loops.compiled import CompiledLoop, from_document, to_document
 from viewlet.loops.define import define_loop
 from viewlet.loops.explain import explain, outline
+from viewlet.loops.preview import run_rounds
 from viewlet.loops.run import Outcome, PreparedLoop, TooMuch, run_loop
 from viewlet.loops.syntax import LoopText
 from viewlet.loops.text import read_loop
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
+_MANY = 8
+"""If more than one in so many rows changes, a graph is made anew."""
+_MOST = "the epoch changes most of it"
 _SHOWN = 200
 """Of so many rounds the record of an epoch says how much each changed."""
 
@@ -101,17 +105,28 @@ class Loop(Maintained):
         if self.text.restarts:
             return self._emitted(run, self._from_nothing(run), "from nothing, as RESTART says")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
+        if self.compiled.relaxed is not None:
+            return self._relax(run, changes)
         if self.text.converges:  # where it begins may matter to its result
             return self._emitted(run, self._run(run, changes), "rounds from the last result")
         try:
             return self._emitted(run, self._run(run, changes, most=self._worth_going_on(run)), "rounds that change")
         except (TooMuch, EvaluationError) as reason:
-            why = "the epoch changes most of it" if isinstance(reason, TooMuch) else "rows that go fail"
+            why = _MOST if isinstance(reason, TooMuch) else "rows that go fail"
             return self._emitted(run, self._from_nothing(run), f"from nothing: {why}")
+
+    def _relax(self, run: Refresh, changes: Mapping[str, Rows]) -> dict[str, Any]:
+        """Go on with the graph that is in memory, or make it anew: of all rows, where so many change."""
+        there = sum(run.before(bag).rows for bag in self.reads)
+        if sum(map(len, changes.values())) > there // _MANY + _FEW:
+            return self._emitted(run, self._from_nothing(run), f"from nothing: {_MOST}")
+        outcome = self._run(run, changes, network=run.memory, before=run.rows_before)
+        begins_again = outcome.network is not None and outcome.network.begins_again
+        return self._emitted(run, outcome, f"from nothing: {_MOST}" if begins_again else "rounds that change")
 
     def _worth_going_on(self, run: Refresh) -> int:
         """How many rows may be handled before it would be cheaper to begin again, with all rows of inputs and rounds."""
-        there = [*self.reads, *(state.program.view for state in self.compiled.states)]
+        there = [*self.reads, *(state.bag for state in self.compiled.states)]
         return sum(run.before(bag).rows for bag in there) // _UPDATE + _FEW
 
     def _from_nothing(self, run: Refresh) -> Outcome:
@@ -131,8 +146,13 @@ class Loop(Maintained):
 
     def _emitted(self, run: Refresh, outcome: Outcome, how: str) -> dict[str, Any]:
         run.deltas.add_unnetted(self.name, outcome.delta, self.layout)
+        if outcome.network is not None:
+            run.remember(outcome.network)
         sizes = dict(list(outcome.sizes.items())[-_SHOWN:])
         return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}}
+
+    def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
+        return run_rounds(self.ready, {bag: rows for bag in self.reads if len(rows := read(bag))}, number)
 
     def recompute(self, warehouse: Warehouse) -> Rows:
         return recompute(warehouse, self)

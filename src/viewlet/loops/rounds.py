@@ -19,6 +19,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
 from viewlet.loops.compiled import CompiledState
+from viewlet.loops.progress import said
 from viewlet.loops.working import WorkingMaps
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
@@ -134,21 +135,23 @@ class Steps:
 
     def count(self, number: int, now: Mapping[str, Rows]) -> None:
         """Note how much a round changes."""
-        self.sizes[number] = size = sum(map(len, now.values()))
-        self.progress(f"view {self.view}: round {number}, {size:,} rows change")
+        self.sizes[number] = sum(map(len, now.values()))
+        self.progress(said(self.view, self.sizes))
 
 
 class Rounds(Steps):
     """Brings the histories of states up to date."""
 
-    def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
-        """Handle the changes of what the loop reads; what they change in each history."""
+    def run(self, changes: Mapping[str, Rows], *, initial: bool = False, stop: int | None = None) -> dict[str, Rows]:
+        """Handle the changes of what the loop reads; what they change in each history, up to some round if one is given."""
         waiting = self.run_all(changes, initial=initial)
         changed = [waiting]
         while waiting:
-            first = min(int(_rounds(rows).min()) for rows in waiting.values())
-            now = {name: rows.filter(_rounds(rows) == first) for name, rows in waiting.items()}
-            later = {name: rows.filter(_rounds(rows) != first) for name, rows in waiting.items()}
+            first = min(int(round_of(rows).min()) for rows in waiting.values())
+            if stop is not None and first >= stop:
+                break
+            now = {name: rows.filter(round_of(rows) == first) for name, rows in waiting.items()}
+            later = {name: rows.filter(round_of(rows) != first) for name, rows in waiting.items()}
             self.count(first, now)
             self._refuse_endless(first, now)
             made = self.run_all(self.feeds(now))
@@ -164,7 +167,7 @@ class Rounds(Steps):
             raise endless(self.view, self.sizes, now, f"{hint}; MAX RECURSION LEVEL n allows more rounds")
 
 
-def _rounds(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def round_of(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The round of each row of a history's change: its last column."""
     return values_of(rows[rows.names[-1]], "i8")
 

@@ -11,6 +11,8 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.loops.compiled import CompiledLoop
 from viewlet.loops.converge import Convergence, PreparedUntil
+from viewlet.loops.relax.network import Network
+from viewlet.loops.relax.run import Before, PreparedRelaxation, Relaxing
 from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
 from viewlet.loops.syntax import LoopText
 from viewlet.loops.working import WorkingMaps
@@ -29,8 +31,12 @@ class PreparedLoop:
     def states(self) -> tuple[PreparedState, ...]:
         return tuple(
             PreparedState(s, prepare(s.program), None if s.initial is None else prepare(s.initial))
-            for s in self.compiled.states
+            for s in self.compiled.stepped
         )
+
+    @cached_property
+    def relaxed(self) -> PreparedRelaxation | None:
+        return None if self.compiled.relaxed is None else PreparedRelaxation(self.compiled.relaxed)
 
     @cached_property
     def result(self) -> PreparedProgram:
@@ -47,6 +53,8 @@ class Outcome:
 
     delta: Rows
     sizes: Mapping[int, int]
+    network: Network | None = None
+    """The graph that the next epoch goes on with, where rounds go along its edges."""
 
     def plus(self, rows: Rows) -> Outcome:
         """The same with further rows in the change of the result."""
@@ -61,12 +69,17 @@ def run_loop(
     *,
     initial: bool = False,
     most: int | None = None,
+    network: Network | None = None,
+    before: Before | None = None,
 ) -> Outcome:
     """Bring a loop up to date with changes; `initial`: from nothing, whatever is stored, with all rows as changes.
 
-    Where more than `most` rows would have to be handled, nothing is done: `TooMuch`.
+    Where more than `most` rows would have to be handled, nothing is done: `TooMuch`. `network` is what the last epoch
+    left; without it, rounds along edges make it anew of what was there `before`.
     """
-    maps = _opened(loop, transaction, initial=initial)
+    if loop.relaxed is not None:
+        return _run_relaxed(loop, loop.relaxed, transaction, changes, progress, network, None if initial else before)
+    maps = opened(loop, transaction, initial=initial)
     steps: Rounds | Convergence
     common = loop.view, loop.states, maps, loop.text.last_round, progress, most
     if loop.text.converges:
@@ -86,7 +99,36 @@ def run_loop(
     return Outcome(delta, steps.sizes)
 
 
-def _opened(loop: PreparedLoop, transaction: Transaction, *, initial: bool) -> WorkingMaps:
+def _run_relaxed(
+    loop: PreparedLoop,
+    state: PreparedRelaxation,
+    transaction: Transaction,
+    changes: Mapping[str, Rows],
+    progress: Callable[[str], None],
+    network: Network | None,
+    before: Before | None,
+) -> Outcome:
+    """Rounds along the edges of a graph; without what was there before, from nothing."""
+    initial = before is None
+    maps = WorkingMaps(transaction, anew=initial)
+    maps.open(loop.result)
+    relaxing = Relaxing(loop.view, state, loop.compiled.reads, maps, progress)
+    found, delta = relaxing.start(changes) if before is None else relaxing.go_on(network, changes, before)
+    compiled = state.compiled
+    if compiled.is_kept:
+        names = tuple(f.name for f in compiled.fields)
+        maps.open_bag(compiled.bag, Layout(columns=names, key=names), compiled.fields)
+    maps.begin_round()
+    if compiled.is_kept:
+        maps.add(compiled.bag, delta)
+    states = {compiled.bag: delta} if len(delta) else {}
+    Round(maps, {**changes, **states}, initial).run(loop.result)
+    made = maps.added(loop.view)
+    maps.store(without=loop.view)
+    return Outcome(made, relaxing.sizes, found)
+
+
+def opened(loop: PreparedLoop, transaction: Transaction | None, *, initial: bool) -> WorkingMaps:
     """The maps of a loop, for its rounds to add to."""
     maps = WorkingMaps(transaction, anew=initial)
     for ready in (*(s.ready for s in loop.states), loop.result):

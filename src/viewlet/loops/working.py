@@ -65,12 +65,22 @@ def _run_of(rows: Rows, layout: Layout, types: Mapping[str, pa.DataType]) -> Run
 class WorkingMaps:
     """The maps of a loop while an epoch runs."""
 
-    def __init__(self, transaction: Transaction, *, anew: bool = False) -> None:
-        self._transaction = transaction
+    def __init__(self, transaction: Transaction | None, *, anew: bool = False) -> None:
+        self._there = transaction
         self._anew = anew
         """Whether maps begin empty, whatever is stored."""
         self._maps: dict[str, WorkingMap] = {}
         self._began: dict[str, Contents] = {}
+
+    @property
+    def _transaction(self) -> Transaction:
+        assert self._there is not None, "maps that are in memory alone"
+        return self._there
+
+    @staticmethod
+    def in_memory() -> WorkingMaps:
+        """Maps that begin empty, for programs that read no others."""
+        return WorkingMaps(None, anew=True)
 
     def begin_round(self) -> None:
         """What maps hold now is what they held when the round began."""
@@ -78,7 +88,7 @@ class WorkingMaps:
 
     def aside(self) -> WorkingMaps:
         """Maps that begin empty, and of which nothing is stored."""
-        return WorkingMaps(self._transaction, anew=True)
+        return WorkingMaps(self._there, anew=True)
 
     def open(self, ready: PreparedProgram) -> None:
         """Let rounds add to the maps of a program."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from viewlet.columns.differences import differences
 from viewlet.columns.rows import Rows
-from viewlet.errors import InUse, SqlError, StoreError
+from viewlet.errors import InUse, SqlError, StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.store import Layout, Transaction
 
@@ -134,6 +134,10 @@ class Maintained(ABC):
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         """In which rows it is wrong: what is expected but not found, less what is found but not expected."""
         return differences(self.recompute(warehouse), found, self.fields)
+
+    def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
+        """What it would hold after so many rounds over rows that are read by name, where it is a loop."""
+        raise UnknownName(f"{self.name} is a {self.kind}, which has no rounds")
 
     def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
         """Drop state that a table's watermark has passed from the bags that nothing else shares."""

@@ -14,7 +14,7 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.python_values import pandas_values, python_values
 from viewlet.columns.rows import Rows, group
-from viewlet.errors import StoreError
+from viewlet.errors import StoreError, UnknownName
 from viewlet.formatting import plural
 from viewlet.plan.types import Field
 from viewlet.store import GoneFile, Snapshot
@@ -129,6 +129,16 @@ class Relation:
 
         rows = self._warehouse.reading.frame(self.name, self._snapshot)
         return Jvm(self._warehouse.session).frame(plan_of(rows))
+
+    def round(self, number: int) -> pa.Table:
+        """What a loop holds after so many rounds: they are run on what it reads, from the first rows on."""
+        if isinstance(self._found, Table):
+            raise UnknownName(f"{self.name} is a table, which has no rounds")
+        rows = self._found.after_rounds(arguments.number("number", number), self._read).expanded()
+        return pa.Table.from_arrays([rows[name] for name in self._found.stored], schema=self.schema)
+
+    def _read(self, name: str) -> Rows:
+        return visible(self._warehouse.catalog.find(name), self._snapshot.contents(name).consolidated())
 
     @property
     def oldest(self) -> int:

@@ -1,0 +1,25 @@
+"""Loops as pictures: how many rows each round changed, with Matplotlib (`pip install viewlet[plot]`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from viewlet.errors import UnknownName
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+
+def plot(db: Database, view: str, *, epochs: int = 1, ax: Any = None) -> Any:
+    """|ΔX| by round for the last epochs that changed a loop; the axes that it is drawn on."""
+    records = [(r["epoch"], r.get("views", {}).get(view, {})) for r in db.history(view)]
+    found = [(epoch, done["rounds"]) for epoch, done in records if "rounds" in done]
+    if not found:
+        raise UnknownName(f"{view} has no rounds to show", hint="give the name of a loop")
+    drawn = import_module("matplotlib.pyplot").subplots()[1] if ax is None else ax
+    for epoch, sizes in found[-epochs:]:
+        drawn.plot([int(number) for number in sizes], list(sizes.values()), marker="o", label=f"epoch {epoch}")
+    drawn.set(title=view, xlabel="round", ylabel="rows that change", yscale="log")
+    drawn.legend()
+    return drawn

@@ -1,0 +1,55 @@
+"""The first rounds of a loop, run in memory: nothing is stored, and nothing that is stored is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.loops.converge import Convergence
+from viewlet.loops.relax.network import Network
+from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
+from viewlet.loops.rounds import PreparedState, Round, Rounds, round_of
+from viewlet.loops.run import PreparedLoop, opened
+from viewlet.loops.working import WorkingMaps
+
+
+def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Rows:
+    """The result of a loop over some rows after so many rounds, or after as many as there are."""
+    maps = opened(loop, None, initial=True)
+    if loop.relaxed is not None:
+        states = _relaxed(loop, loop.relaxed, maps, rows, number)
+    elif loop.text.converges:
+        steps = Convergence(
+            loop.view, loop.states, maps, max(number, 1), lambda _: None, until=loop.until, is_error=False
+        )
+        found = steps.run(rows, initial=True) if number else steps.first_rows(rows)
+        states = {s.bag: found[s.name] for s in loop.states if s.name in found}
+    else:
+        histories = Rounds(loop.view, loop.states, maps, loop.text.last_round, lambda _: None)
+        found = histories.run(rows, initial=True, stop=number)
+        states = {s.bag: _up_to(loop, s, found[s.name], number) for s in loop.states if s.name in found}
+    maps.begin_round()
+    Round(maps, {**rows, **states}, initial=True).run(loop.result)
+    return maps.added(loop.view)
+
+
+def _relaxed(
+    loop: PreparedLoop, state: PreparedRelaxation, maps: WorkingMaps, rows: Mapping[str, Rows], number: int
+) -> dict[str, Rows]:
+    relaxing = Relaxing(loop.view, state, loop.compiled.reads, maps, lambda _: None)
+    network = Network(state.compiled.offering)
+    for _ in islice(network.follow(*relaxing.deltas(maps, rows, initial=True)), number + 1):
+        pass
+    return {state.compiled.bag: relaxing.visible(network.changes())}
+
+
+def _up_to(loop: PreparedLoop, state: PreparedState, history: Rows, number: int) -> Rows:
+    """The rows of a history up to a round; of a repetition just those of that round, as if it were the last."""
+    if loop.text.states[0].merge != "last" or loop.text.limit is None:
+        return history.filter(round_of(history) <= number)
+    own = history.filter(round_of(history) == min(number, loop.text.limit.rounds))
+    last = pa.array([loop.text.limit.rounds] * len(own), type=pa.int64())
+    return own.with_columns({history.names[-1]: last})

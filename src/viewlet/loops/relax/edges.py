@@ -1,0 +1,189 @@
+"""Edges by number: found by where they start, by where they end, and, to be taken away, by all that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask, Positions, valid_mask, values_of
+from viewlet.columns.rows import Weights
+from viewlet.loops.relax.growing import Growing, Values
+
+_RECENT = 1000
+"""Beside so many edges, and a part of those that are sorted, new ones are kept by vertex, one by one."""
+
+
+class Adjacency:
+    """The edges of each vertex, by the vertex at one of their ends."""
+
+    def __init__(self, ends: Growing) -> None:
+        self._ends = ends
+        self._sorted = 0
+        """So many edges are sorted by their ends."""
+        self._known = 0
+        """So many are found: sorted, or one by one."""
+        self._order: Positions = np.empty(0, dtype=np.int64)
+        self._bounds: Positions = np.zeros(1, dtype=np.int64)
+        self._recent: dict[int, list[int]] = {}
+
+    def of(self, vertices: Positions) -> Positions:
+        """The edges of some vertices."""
+        self._learn()
+        inside = vertices[vertices < len(self._bounds) - 1]
+        starts = self._bounds[inside]
+        counts = self._bounds[inside + 1] - starts
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        found = self._order[np.repeat(starts - ends + counts, counts) + np.arange(total)]
+        if not self._recent:
+            return found
+        more = [edge for vertex in vertices.tolist() for edge in self._recent.get(vertex, ())]
+        return np.concatenate([found, np.array(more, dtype=np.int64)])
+
+    def forget(self) -> None:
+        """Edges have other numbers."""
+        self._sorted = self._known = 0
+        self._recent = {}
+
+    def _learn(self) -> None:
+        """Find edges that are new since the last time."""
+        length = len(self._ends)
+        if length - self._sorted > self._sorted // 4 + _RECENT or not self._sorted:
+            self._sort()
+        for edge, end in enumerate(self._ends.now[self._known :].tolist(), self._known):
+            self._recent.setdefault(end, []).append(edge)
+        self._known = length
+
+    def _sort(self) -> None:
+        ends = self._ends.now
+        self._order = np.argsort(ends, kind="stable")
+        counts = np.bincount(ends) if len(ends) else np.zeros(0, dtype=np.int64)
+        self._bounds = np.concatenate([[0], np.cumsum(counts)])
+        self._sorted = self._known = len(ends)
+        self._recent = {}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Edges that come and go: the vertices at their ends, their own columns, and how often each comes."""
+
+    sources: Positions
+    targets: Positions
+    columns: Sequence[pa.Array]
+    weights: Weights
+
+    def where(self, keep: Mask) -> Change:
+        if keep.all():
+            return self
+        columns = [c.filter(pa.array(keep)) for c in self.columns]
+        return Change(self.sources[keep], self.targets[keep], columns, self.weights[keep])
+
+
+class Edges:
+    """The edges of a graph, each with how often it is there."""
+
+    def __init__(self, kinds: Sequence[pa.DataType]) -> None:
+        self._sources, self._targets, self._counts = Growing(np.int64), Growing(np.int64), Growing(np.int64)
+        self._columns = [Growing(f"i{kind.bit_width // 8}") for kind in kinds]
+        self._valid = [Growing(np.bool_) for _ in kinds]
+        self._leaving, self._arriving = Adjacency(self._sources), Adjacency(self._targets)
+        self._gone = 0
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    @property
+    def sources(self) -> Positions:
+        return self._sources.now
+
+    @property
+    def targets(self) -> Positions:
+        return self._targets.now
+
+    def column(self, at: int, edges: Positions) -> tuple[Values, Mask]:
+        """A column of some edges: values, and which of them are not NULL."""
+        return self._columns[at].now[edges], self._valid[at].now[edges]
+
+    def change(self, rows: Change) -> tuple[Positions, Positions]:
+        """Take edges away and put others in; those that are gone, and those that are new."""
+        return self._take_away(rows.where(rows.weights < 0)), self._add(rows.where(rows.weights > 0))
+
+    def _add(self, rows: Change) -> Positions:
+        first = len(self)
+        self._sources.append(rows.sources)
+        self._targets.append(rows.targets)
+        self._counts.append(rows.weights)
+        for array, values, valid in zip(rows.columns, self._columns, self._valid, strict=True):
+            values.append(values_of(array, values.now.dtype.str))
+            valid.append(valid_mask(array))
+        return np.arange(first, len(self))
+
+    def leaving(self, vertices: Positions) -> Positions:
+        """The edges that start at some vertices."""
+        return self._there(self._leaving.of(vertices))
+
+    def arriving(self, vertices: Positions) -> Positions:
+        """The edges that end at some vertices."""
+        return self._there(self._arriving.of(vertices))
+
+    def _take_away(self, rows: Change) -> Positions:
+        """Take edges away, each as often as its weight says; those that are then gone."""
+        if not len(rows.sources):
+            return rows.sources
+        wanted: dict[tuple[object, ...], int] = {}
+        for key, weight in zip(_keys(rows), rows.weights.tolist(), strict=True):
+            wanted[key] = wanted.get(key, 0) - weight
+        edges = self._candidates(rows)
+        gone: list[int] = []
+        for edge, key in zip(edges.tolist(), _keys(self._rows(edges)), strict=True):
+            taken = min(wanted.get(key, 0), int(self._counts.now[edge]))
+            if taken:
+                wanted[key] -= taken
+                self._counts.now[edge] -= taken
+                gone += [] if self._counts.now[edge] else [edge]
+        assert not any(wanted.values()), "edges are taken away that are not there"
+        self._gone += len(gone)
+        return np.array(gone, dtype=np.int64)
+
+    def all(self) -> Positions:
+        """All edges."""
+        return self._there(np.arange(len(self)))
+
+    def compacted(self) -> Positions | None:
+        """Drop what is gone, if that is much; then the new number of each edge."""
+        if self._gone <= len(self) // 4 + _RECENT:
+            return None
+        kept = self._counts.now > 0
+        for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
+            part.replace(part.now[kept])
+        self._gone = 0
+        self._leaving.forget()
+        self._arriving.forget()
+        return np.cumsum(kept) - 1
+
+    def _there(self, edges: Positions) -> Positions:
+        return edges[self._counts.now[edges] > 0] if self._gone else edges
+
+    def _candidates(self, rows: Change) -> Positions:
+        """The edges between the same vertices as some rows, and perhaps others."""
+        edges = self.leaving(np.unique(rows.sources))
+        wanted, pairs = (s * 0x9E3779B97F4A7C15 + t for s, t in (_unsigned(rows), _unsigned(self._rows(edges))))
+        return edges[np.isin(pairs, wanted)]
+
+    def _rows(self, edges: Positions) -> Change:
+        found = [self.column(at, edges) for at in range(len(self._columns))]
+        columns = [pa.array(values, mask=~valid) for values, valid in found]
+        return Change(self.sources[edges], self.targets[edges], columns, self._counts.now[edges])
+
+
+def _unsigned(rows: Change) -> tuple[Values, Values]:
+    return rows.sources.astype(np.uint64), rows.targets.astype(np.uint64)
+
+
+def _keys(rows: Change) -> list[tuple[object, ...]]:
+    """What tells edges apart."""
+    columns = [array.to_pylist() for array in rows.columns]
+    return list(zip(rows.sources.tolist(), rows.targets.tolist(), *columns, strict=True))

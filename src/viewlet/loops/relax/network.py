@@ -1,0 +1,147 @@
+"""A graph whose vertices have the best value that a path offers them, kept as edges come and go.
+
+New edges offer their targets a value. Where an edge goes that a vertex has its value from, the vertex and the tree
+below it lose theirs, and the edges that arrive there offer them others. From then on both are one case: whatever got
+better offers its neighbours a value, until nothing does. Where most values would be lost, all are found anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.rows import Rows
+from viewlet.loops.relax.edges import Change, Edges
+from viewlet.loops.relax.growing import Values
+from viewlet.loops.relax.labels import Known, Labels, Offers
+from viewlet.loops.relax.offering import Offering
+from viewlet.loops.relax.vertices import Vertices
+from viewlet.plan.expr import Column
+
+_FEW, _PART = 1000, 4
+"""If more than these and one in so many vertices lose their values, all are found anew."""
+
+
+class Network:
+    """A graph, and the best value of each vertex."""
+
+    def __init__(self, offering: Offering) -> None:
+        self.offering = offering
+        self._kind = arrow_type(offering.kind)
+        self._dtype = f"i{self._kind.bit_width // 8}"
+        self._types = [arrow_type(f.type) for f in offering.columns]
+        self._evaluate = None if offering.value is None else compile_expr(offering.value)
+        self.vertices = Vertices(arrow_type(offering.key))
+        self.edges = Edges(self._types)
+        self.firsts = Edges([] if offering.value is None else [self._kind])
+        self.labels = Labels(self._dtype, is_greatest=offering.is_greatest)
+        self.begins_again = False
+        """Whether all values were found anew the last time."""
+
+    def follow(self, edges: Rows, firsts: Rows) -> Iterator[Positions]:
+        """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes."""
+        self._compact()
+        changed = self._numbered(edges, firsts)
+        gone, new = self.edges.change(changed[0])
+        first_gone, first_new = self.firsts.change(changed[1])
+        self.labels.grow(len(self.vertices))
+        lost = np.concatenate([self._bereft(gone, self.edges), self._bereft(first_gone, self.firsts)])
+        taken = self._lose(lost)
+        self.begins_again = taken is None
+        if taken is None:
+            yield from self.solve()
+        else:
+            arriving, first = self.edges.arriving(taken), self.firsts.arriving(taken)
+            offers = [self._along(arriving), self._along(new), self._first(first), self._first(first_new)]
+            yield from self._rounds(Offers.concat(offers))
+
+    def solve(self) -> Iterator[Positions]:
+        """The same from nothing, with the edges that are there."""
+        self.labels.forget_all()
+        yield from self._rounds(self._first(self.firsts.all()))
+
+    def changes(self) -> Rows:
+        """What the rounds have changed since the last time: the key of each row, then its value."""
+        old, new = self.labels.changes()
+        return Rows.concat([self._rows(old).negated(), self._rows(new)])
+
+    def rows(self, vertices: Positions) -> Rows:
+        """The rows of some vertices as they are."""
+        return self._rows(self.labels.known(vertices))
+
+    def _rounds(self, offers: Offers) -> Iterator[Positions]:
+        while len(changed := self.labels.improve(offers)):
+            yield changed
+            offers = self._along(self.edges.leaving(changed))
+
+    def _numbered(self, *changes: Rows) -> list[Change]:
+        """Changes with the numbers of vertices; a first row starts where it ends."""
+        (source, target, *own), (key, *value) = (list(rows.columns.values()) for rows in changes)
+        sources, targets, keys = self.vertices.number([source, target, key])
+        return [Change(sources, targets, own, changes[0].weights), Change(keys, keys, value, changes[1].weights)]
+
+    def _bereft(self, gone: Positions, store: Edges) -> Positions:
+        """The vertices that have their value from edges that are gone."""
+        targets = store.targets[gone]
+        return np.unique(targets[self.labels.edges[targets] == self._name(gone, store)])
+
+    def _lose(self, vertices: Positions) -> Positions | None:
+        """Take the values of vertices, and of those that have theirs from them; None if these are too many."""
+        lost, count = [vertices], len(vertices)
+        while len(vertices):
+            self.labels.forget(vertices)
+            edges = self.edges.leaving(vertices)
+            targets = self.edges.targets[edges]
+            below = self.labels.present[targets] & (self.labels.edges[targets] == edges)
+            vertices = targets[below]
+            lost.append(vertices)
+            count += len(vertices)
+            if count > len(self.vertices) // _PART + _FEW:
+                return None
+        return np.concatenate(lost)
+
+    def _along(self, edges: Positions) -> Offers:
+        """What edges offer whose sources have a value."""
+        edges = edges[self.labels.present[self.edges.sources[edges]]]
+        values, valid = self._values(self.edges.sources[edges], edges)
+        return Offers(self.edges.targets[edges], edges, values, valid)
+
+    def _values(self, sources: Positions, edges: Positions) -> tuple[Values, Mask]:
+        values, valid = self.labels.values[sources], self.labels.valid[sources]
+        known = self.offering.known
+        if known is None or self._evaluate is None or isinstance(self.offering.value, Column):
+            return values, valid
+        columns = {known.name: from_numpy(values, self._kind, valid)}
+        for at, (f, kind) in enumerate(zip(self.offering.columns, self._types, strict=True)):
+            own, own_valid = self.edges.column(at, edges)
+            columns[f.name] = from_numpy(own, kind, own_valid)
+        found = self._evaluate(Rows(columns, np.ones(len(edges), dtype=np.int64)))
+        return values_of(found, self._dtype), valid_mask(found)
+
+    def _first(self, firsts: Positions) -> Offers:
+        """What first rows offer."""
+        targets, numbers = self.firsts.targets[firsts], self._name(firsts, self.firsts)
+        if self.offering.value is None:
+            return Offers(targets, numbers, np.zeros(len(firsts), self._dtype), np.ones(len(firsts), np.bool_))
+        return Offers(targets, numbers, *self.firsts.column(0, firsts))
+
+    def _name(self, edges: Positions, store: Edges) -> Positions:
+        """The numbers by which labels know edges, and first rows."""
+        return edges if store is self.edges else -2 - edges
+
+    def _compact(self) -> None:
+        for store in (self.edges, self.firsts):
+            numbers = store.compacted()
+            if numbers is not None:
+                self.labels.renumber(self._name(numbers, store), is_first=store is self.firsts)
+
+    def _rows(self, known: Known) -> Rows:
+        keys = self.vertices.keys(known.vertices)
+        columns = {"key": keys}
+        if self.offering.value is not None:
+            columns["value"] = from_numpy(known.values, self._kind, known.valid)
+        return Rows(columns, np.ones(len(keys), dtype=np.int64))

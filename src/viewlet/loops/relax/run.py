@@ -1,0 +1,129 @@
+"""Running a relaxation inside of an epoch: the programs of edges and first rows, rounds, the query over the values.
+
+The graph is held in memory from epoch to epoch. Only the result is stored, and what the programs keep: a process that
+opens the warehouse anew makes the graph again when an epoch first changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from viewlet.columns.arrays import Positions
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram, PreparedStep, prepare
+from viewlet.errors import EvaluationError
+from viewlet.loops.compiled import RelaxedState
+from viewlet.loops.progress import said
+from viewlet.loops.relax.network import Network
+from viewlet.loops.rounds import Round, endless
+from viewlet.loops.working import WorkingMaps
+
+Before = Callable[[str], Rows]
+"""The rows of a table or view as the epoch found them."""
+_HINT = "each time around some cycle of edges the value gets better: take such edges away, or out of the step"
+
+
+@dataclass(frozen=True)
+class PreparedRelaxation:
+    """A state whose programs can be run."""
+
+    compiled: RelaxedState
+
+    @cached_property
+    def edges(self) -> PreparedProgram:
+        return prepare(self.compiled.edges)
+
+    @cached_property
+    def firsts(self) -> PreparedProgram:
+        return prepare(self.compiled.firsts)
+
+    @property
+    def programs(self) -> tuple[PreparedProgram, PreparedProgram]:
+        return self.edges, self.firsts
+
+
+class _Unnetted(Round):
+    """A run whose result need not be netted where rows only come: the graph counts its edges itself."""
+
+    def _add(self, step: PreparedStep, rows: Rows) -> Rows:
+        if not step.map.stored and (rows.weights > 0).all():
+            return rows
+        return super()._add(step, rows)
+
+
+@dataclass
+class Relaxing:
+    """One epoch of a relaxation."""
+
+    view: str
+    state: PreparedRelaxation
+    reads: tuple[str, ...]
+    maps: WorkingMaps
+    progress: Callable[[str], None]
+    sizes: dict[int, int] = field(default_factory=dict)
+    """How many rows changed in each round."""
+
+    def start(self, rows: Mapping[str, Rows]) -> tuple[Network, Rows]:
+        """The graph of all rows, and the state."""
+        network = Network(self.state.compiled.offering)
+        self._count(network, network.follow(*self.deltas(self.maps, rows, initial=True)), 0)
+        return network, self.visible(network.changes())
+
+    def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Before) -> tuple[Network, Rows]:
+        """The graph with an epoch's changes, and those of the state."""
+        if network is None:
+            network = self.resumed(before)
+        deltas = self.deltas(self.maps, changes, initial=False)
+        try:
+            self._count(network, network.follow(*deltas), 1)
+        except EvaluationError:  # perhaps on a row that a path led to which is gone
+            network.begins_again = True
+            self._count(network, network.solve(), 0)
+        return network, self.visible(network.changes())
+
+    def resumed(self, before: Before) -> Network:
+        """The graph as the epoch found it."""
+        there = {bag: rows for bag in self.reads if len(rows := before(bag))}
+        network = Network(self.state.compiled.offering)
+        for _ in network.follow(*self.deltas(self.maps.aside(), there, initial=True)):
+            pass
+        network.changes()
+        return network
+
+    def visible(self, rows: Rows) -> Rows:
+        """Keys and values under the names of the state's columns, in their order."""
+        arrays = list(rows.columns.values())
+        arrays = [*arrays[1:], *arrays[:1]] if self.state.compiled.key_at else arrays
+        return rows.replaced(dict(zip([f.name for f in self.state.compiled.fields], arrays, strict=True)))
+
+    def deltas(self, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> Iterator[Rows]:
+        """What changes of the edges and of the first rows."""
+        maps.begin_round()
+        for ready in self.state.programs:
+            maps.open(ready)
+            program = ready.program
+            found = _Unnetted(maps, dict(changes), initial).run(ready)
+            types = {f.name: arrow_type(f.type) for f in program.columns}
+            yield Rows.empty(types) if found is None else found.select(program.stored)
+
+    def _count(self, network: Network, rounds: Iterator[Positions], first: int) -> None:
+        self.sizes.clear()
+        for number, changed in enumerate(rounds, first):
+            self.sizes[number] = len(changed)
+            self.progress(said(self.view, self.sizes))
+            if number > len(network.vertices) + 1:  # no path without a cycle is as long
+                rows = self.visible(network.rows(changed[:3]))
+                raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)
+
+
+def rounds(relaxing: Relaxing, rows: Before) -> Iterator[Rows]:
+    """The rows that each round brings, from the first on."""
+    network = Network(relaxing.state.compiled.offering)
+    there = {bag: found for bag in relaxing.reads if len(found := rows(bag))}
+    for changed in network.follow(*relaxing.deltas(relaxing.maps, there, initial=True)):
+        yield relaxing.visible(network.rows(np.sort(changed)))
