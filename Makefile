@@ -30,8 +30,12 @@ $(READY): requirements.lock requirements-build.lock pyproject.toml tools/need-ja
 demo: $(READY) ## a retail warehouse, six views, a stream of epochs: what it costs, beside recomputing
 	@$(BIN)/viewlet demo
 
+# Tests wait for the JVM half of the time, so that one worker more than there are cores keeps them busy.
+WORKERS := $(shell n=$$(( $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1 )); echo $$(( n < 4 ? n : 4 )))
+PYTEST := pytest -n $(WORKERS) --dist worksteal
+
 test: check ## lint, type-check, and run the tests: what CI runs
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow"
+	$(BIN)/$(PYTEST) -m "not slow"
 
 VERSION ?= 4.3.0
 OTHER_SPARKS := $(shell sed -n 's/^pyspark==\([^ ]*\) .*/\1/p' requirements-sparks.lock)
@@ -39,7 +43,7 @@ BY_VERSION := versions analyse refusals fragments udf oracle found database sql_
   distinct kernels_spark group_aggregates group_windows percentiles sessions sketches short_decimals \
   types watermarks all_types caller_session collations failing not_in numbers ordered_aggregates
 test-spark: .venv-spark-$(VERSION)/.ready ## what depends on the version of Spark, tested on another one: VERSION=4.3.0
-	.venv-spark-$(VERSION)/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow" $(BY_VERSION:%=tests/test_%.py) tests/project
+	.venv-spark-$(VERSION)/bin/$(PYTEST) -m "not slow" $(BY_VERSION:%=tests/test_%.py) tests/project
 
 LOCKS := requirements.lock requirements-build.lock pyproject.toml tools/other-venv tools/need-java
 .venv-spark-%/.ready: $(LOCKS) requirements-sparks.lock
@@ -48,8 +52,8 @@ LOCKS := requirements.lock requirements-build.lock pyproject.toml tools/other-ve
 	@touch $@
 
 test-lowest: .venv-lowest/.ready ## the tests with the lowest supported PySpark, PyArrow, NumPy and pandas
-	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and not spark"
-	.venv-lowest/bin/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and spark" $(BY_VERSION:%=tests/test_%.py) tests/project
+	.venv-lowest/bin/$(PYTEST) -m "not slow and not spark"
+	.venv-lowest/bin/$(PYTEST) -m "not slow and spark" $(BY_VERSION:%=tests/test_%.py) tests/project
 
 .venv-lowest/.ready: $(LOCKS) requirements-lowest.lock
 	@bash tools/need-java
@@ -64,7 +68,7 @@ test-wheel: ## the wheel in empty environments, with the lowest and the newest s
 	done
 
 test-all: check ## the same with the slow tests, many more examples, and on all supported versions
-	VIEWLET_TEST_PROFILE=thorough $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
+	VIEWLET_TEST_PROFILE=thorough $(BIN)/$(PYTEST)
 	for version in $(OTHER_SPARKS); do $(MAKE) test-spark VERSION=$$version; done
 	$(MAKE) test-lowest test-wheel
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+THOROUGH = os.environ.get("VIEWLET_TEST_PROFILE") == "thorough"
+
+
+def rounds(quick: int, thorough: int) -> int:
+    """How often a test goes round, in `make test` and in `make test-all`."""
+    return thorough if THOROUGH else quick
 
 
 def quickly(count: int, values: Iterable[Any]) -> list[Any]:

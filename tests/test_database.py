@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import (
     InUse,
     NameTaken,
@@ -338,7 +339,7 @@ def test_unknown_engine(tmp_path: Path) -> None:
         viewlet.connect(tmp_path / "w", engine="abacus")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", quickly(1, ["inproc", "spark"]))
 def test_an_epoch_that_changes_most_of_a_table_recomputes_its_views(tmp_path: Path, spark: Any, engine: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, engine=engine) as db:
         db.sql("CREATE TABLE t (id INT, k INT, x INT, PRIMARY KEY (id))")

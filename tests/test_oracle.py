@@ -1,12 +1,11 @@
 """The central property: after every epoch every view equals what Spark SQL returns for its definition.
 
-Generated tables, views (nested to depth 4), rows and epochs, on both engines: 50 cases in process and 3 on
+Generated tables, views (nested to depth 4), rows and epochs, on both engines: 30 cases in process and 2 on
 Spark, compared after their last epoch; thousands with `make test-all`, compared after every one. Seeds are fixed in `make test`, so that a red run is red for everybody.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from pathlib import Path
@@ -15,14 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 
-from tests.marks import quickly
+from tests.marks import THOROUGH, quickly
 from tests.oracle.cases import Case, cases
 from tests.oracle.play import Unplayable, play
 from viewlet.engine.choose import EngineName
 
 pytestmark = pytest.mark.spark
 
-THOROUGH = os.environ.get("VIEWLET_TEST_PROFILE") == "thorough"
 FACTOR = 20 if THOROUGH else 1
 FIRST = random.randrange(10**9) if THOROUGH else 0
 
@@ -48,9 +46,9 @@ def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, dept
 
 @pytest.mark.parametrize("shard", quickly(5, range(8)))
 def test_inproc_equals_spark_sql(shard: int, spark: Any) -> None:
-    keep_playing(spark, "inproc", shard, 25 * FACTOR if THOROUGH else 10, depth=4)
+    keep_playing(spark, "inproc", shard, 25 * FACTOR if THOROUGH else 6, depth=4)
 
 
 @pytest.mark.parametrize("shard", quickly(1, range(4)))
 def test_spark_engine_equals_spark_sql(shard: int, spark: Any) -> None:
-    keep_playing(spark, "spark", 100 + shard, 5 * FACTOR if THOROUGH else 3, depth=3)
+    keep_playing(spark, "spark", 100 + shard, 5 * FACTOR if THOROUGH else 2, depth=3)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import viewlet
+from tests.marks import rounds
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.compile.rewrite.running_sums import running_sums
@@ -402,7 +403,7 @@ def test_a_sum_over_ranks_is_made_with_them(db: viewlet.Database) -> None:
 
 
 @pytest.mark.spark
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=rounds(2, 10), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(BAGS, BAGS, BAGS, st.integers(0, 12))
 def test_views_stay_equal_to_their_definitions(
     db: viewlet.Database, bids: list[Any], asks: list[Any], more: list[Any], fewer: int

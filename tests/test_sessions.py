@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import viewlet
 from tests.local_epoch import LocalEpoch
+from tests.marks import rounds
 from viewlet.columns import rows as columns_rows
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
@@ -212,7 +213,7 @@ def test_views_of_sessions(tmp_path: Path, spark: Any, seed: int, monkeypatch: p
     monkeypatch.setattr(gather, "_MANY", float("inf"))
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         make_views(db, [v for v in (*VIEWS, *OVER) if seed > 1 or v not in ON_SPARK])
-        play(db, spark, random.Random(seed), 12)
+        play(db, spark, random.Random(seed), rounds(6, 12))
 
 
 @pytest.mark.spark

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -148,7 +149,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quickly(3, CASES))
 def test_a_view_keeps_its_settings(spark: SparkSession, tmp_path: Path, case: str) -> None:
     settings, views = CASES[case]
     with viewlet.connect(tmp_path / "w", spark=session_with(spark, settings), engine="inproc") as db:

@@ -17,7 +17,7 @@ from tests.marks import quickly
 from viewlet import Database
 from viewlet.engine.choose import EngineName
 
-SHARDS = 3
+SHARDS = 5
 THESIS = [f"q{number:02d}" for number in (3, 7, 19, 27, 34, 42, 43, 46, 52, 55, 68, 73, 79)]
 LATER = {"q12", "q26", "q42", "q48", "q52", "q55", "q59", "q63", "q68", "q73", "q82", "q89", "q99"}
 """Queries for the slow tests alone: q59 takes as long as five others, and each of the rest is built like another one."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import rounds
 from viewlet.errors import EvaluationError, SqlError
 from viewlet.views.view import sql_view
 
@@ -280,10 +281,11 @@ BESIDE = {
 
 
 def test_beside_built_in_functions(db: viewlet.Database) -> None:
-    for name in BESIDE if db.engine == "inproc" else ("counted",):
+    for name in list(BESIDE)[:: rounds(2, 1)] if db.engine == "inproc" else ("counted",):
         for table in ("t", "grown"):
             db.create_view(f"{name}_{table}", BESIDE[name].format(table))
-    assert db.engine == "spark" or db.table("in_all_t").rows() == [(0, None, None)]
+    if "in_all_t" in db.views:
+        assert db.table("in_all_t").rows() == [(0, None, None)]
     first = rows_of(7, 12)
     with db.epoch() as e:
         e.insert("t", first)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewlet
+from tests.marks import rounds
 from viewlet import Database
 from viewlet.errors import EvaluationError, InUse, RejectedEpoch, SqlError
 from viewlet.views.view import sql_view
@@ -178,7 +179,7 @@ def test_others_keep_their_state(path: Path, spark: Any, name: str, reason: str)
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(0, 90)), max_size=6), max_size=6))
-@settings(max_examples=4)
+@settings(max_examples=rounds(2, 10))
 def test_any_order_of_arrival(spark: Any, tmp_path_factory: Any, epochs: list[list[tuple[int, int | None]]]) -> None:
     """Late rows are just those before the latest time of earlier epochs, less the delay; views hold all the others."""
     with viewlet.connect(tmp_path_factory.mktemp("w") / "w", spark=spark, engine="inproc") as db:

@@ -89,7 +89,7 @@ def check_random_queries(spark: Any, path: Path, seeds: range) -> None:
 
 
 def test_random_monotone_queries(spark: Any, tmp_path: Path) -> None:
-    check_random_queries(spark, tmp_path, range(8))
+    check_random_queries(spark, tmp_path, range(4))
 
 
 @pytest.mark.slow

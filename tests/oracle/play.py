@@ -18,6 +18,7 @@ from tests.oracle.queries import Query
 from viewlet import Database
 from viewlet.engine.choose import EngineName
 from viewlet.engine.terms import regroup_groups as regroup
+from viewlet.errors import SqlError
 
 __all__ = ["Unplayable", "play"]
 
@@ -120,7 +121,11 @@ class Game:
     def _create(self, views: Iterable[tuple[str, Query]]) -> None:
         for name, query in views:
             self.judge.create_view(name, query.settled)
-            self.db.create_view(name, query.given)
+            try:
+                self.db.create_view(name, query.given)
+            except SqlError:
+                self.judge.answer(name)  # which is the end of the case where Spark fails, too
+                raise
 
     def compare(self) -> None:
         for table in self.case.tables:
