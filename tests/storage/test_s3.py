@@ -79,7 +79,7 @@ def test_any_epochs_merges_and_openings_keep_what_was_committed(
     chance, model = random.Random(5), {"m": Counter[Any](), "t": Counter[Any]()}
     reader: Store | None = None
     epochs = 0
-    for _ in range(3):
+    for _ in range(2):
         forget_copies(tmp_path, monkeypatch)
         with Store.open(url, limits=TINY) as store:
             assert store.epoch == epochs
@@ -140,7 +140,7 @@ def test_tasks_open_and_write_runs_by_address(url: str, tmp_path: Path, monkeypa
         assert found.rows == 501
 
 
-@pytest.mark.parametrize("answer", [UNAVAILABLE, LOST])
+@pytest.mark.parametrize("answer", [pytest.param(UNAVAILABLE, marks=pytest.mark.slow), LOST])
 def test_failures_that_pass_are_not_noticed(url: str, bucket: Bucket, no_pauses: None, answer: Any) -> None:
     """An answer that was lost is an error though the request was carried out: the record must not come twice."""
     with Store.open(url, limits=TINY) as store:
@@ -167,9 +167,10 @@ def test_a_server_that_stays_away_is_named_and_nothing_is_half_done(url: str, bu
     store = Store.open(url)
     commit(store, "m", make(k=[1], v=["a"]), MAP)
     bucket.server.fault = lambda environ: UNAVAILABLE
+    before = len(bucket.server.requests)
     with pytest.raises(StoreError, match=rf"{url}/log/\d+\.log could not be written: .*SlowDown"):
         commit(store, "m", make(k=[2], v=["b"]), MAP)
-    assert len(bucket.server.requests) < 200
+    assert len(bucket.server.requests) < before + 20
     bucket.server.fault = lambda environ: None
     with pytest.raises(StoreError, match="open the warehouse again"):
         store.begin()
@@ -239,9 +240,9 @@ def test_a_damaged_copy_is_fetched_again(url: str, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("how", "which"),
     [
-        ("flip", -2),
-        ("remove", -1),
-        *(pytest.param(how, n, marks=pytest.mark.slow) for how in ("flip", "cut", "remove") for n in (-3, -2, -1)),
+        pytest.param(how, n, marks=() if (how, n) == ("remove", -1) else pytest.mark.slow)
+        for how in ("flip", "cut", "remove")
+        for n in (-3, -2, -1)
     ],
 )
 def test_a_damaged_record_is_named_and_can_be_given_up(

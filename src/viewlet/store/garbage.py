@@ -46,7 +46,7 @@ class Sweeper:
         idle = [file for file, entry in found.items() if entry.modified < spared]
         self._since = {file: self._since.get(file, now) for file in idle}
         due = [file for file in idle if now - self._since[file] >= grace]
-        return [file for file in due if self._handles.storage.remove(file)]
+        return list(self._handles.storage.remove(due))
 
 
 def bad_files(storage: Storage, state: State) -> list[str]:

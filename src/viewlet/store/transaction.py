@@ -262,9 +262,8 @@ class Transaction:
         if edit.ahead is not None and edit.ahead.exception() is None:
             edit.runs += edit.ahead.result()
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}
-        for run in edit.runs:
-            if run.ref.file and run.ref.file not in shared:
-                self._writer.handles.storage.remove(run.ref.file)
+        own = {run.ref.file for run in edit.runs if run.ref.file} - shared
+        self._writer.storage.remove(own)
 
 
 def _size(rows: Rows) -> int:

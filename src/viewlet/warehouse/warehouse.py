@@ -18,6 +18,7 @@ from viewlet.engine.engine import Engine
 from viewlet.errors import StoreError, shortened
 from viewlet.spark.sessions import Sessions
 from viewlet.store import Store
+from viewlet.store.location import split_url
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import Reading
@@ -48,7 +49,8 @@ class Warehouse:
         self.read_only = read_only
         self.trusts_code = trust
         self.sessions = Sessions(spark, lambda: self.catalog.names())
-        self.store = Store.open(path, write=not read_only, durability=durability, recover=recover)
+        settings = None if spark is None else _store_settings(path, spark)
+        self.store = Store.open(path, write=not read_only, durability=durability, recover=recover, settings=settings)
         self.path = self.store.root
         self.lock = threading.RLock()
         self.rules = Rules()
@@ -114,6 +116,16 @@ class Warehouse:
             yield
             if self.store.epoch > before:
                 self.subscriptions.notify()
+
+
+def _store_settings(path: str | Path, spark: SparkSession) -> dict[str, str]:
+    """What the caller's session says of the object store that a warehouse is in."""
+    url = split_url(path)
+    if url is None or not url[0].startswith("s3"):
+        return {}
+    from viewlet.spark.session.object_store import s3_settings
+
+    return s3_settings(spark)
 
 
 def _make_engine(name: str, warehouse: Warehouse) -> Engine:

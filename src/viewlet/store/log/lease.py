@@ -112,9 +112,8 @@ class Lease:
                 f"the object store of {self._storage.address} replaces objects that are to be made only once",
                 hint="a warehouse needs put-if-absent: a PUT with If-None-Match",
             )
-        for term in _terms(self._storage.list(_FOLDER)):
-            if term < self.term:
-                self._storage.remove(_name(term))
+        older = [term for term in _terms(self._storage.list(_FOLDER)) if term < self.term]
+        self._storage.remove(map(_name, older))
 
     def note(self, mark: Mark) -> None:
         """What the next renewal says of the log."""

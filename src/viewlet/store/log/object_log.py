@@ -171,9 +171,10 @@ class ObjectLog:
             return None
         aside = f"{LOST}/{self._lease.term}"
         later = [record_name(number) for number in self._numbers() if number > reading.tail.number]
-        for file in {*later, *idle_files(state, Handles(self._storage), reading.tail.first)}:
+        given_up = {*later, *idle_files(state, Handles(self._storage), reading.tail.first)}
+        for file in given_up:
             self._storage.put(f"{aside}/{file}", self._storage.get(file))
-            self._storage.remove(file)
+        self._storage.remove(given_up)
         self._lease.note(Mark(reading.tail.number, 0, state.epoch))
         self._lease.renew()
         self._fence()

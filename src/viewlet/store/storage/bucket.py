@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -37,7 +37,8 @@ class Bucket(Protocol):
     def list(self, prefix: str, after: str = "") -> dict[str, Entry]:
         """The objects whose keys begin with `prefix` and come after another; times are by this machine's clock."""
 
-    def remove(self, key: str) -> None: ...
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove objects, whether or not they are there."""
 
 
 class PatientBucket:
@@ -66,8 +67,8 @@ class PatientBucket:
     def list(self, prefix: str, after: str = "") -> dict[str, Entry]:
         return _patiently(lambda: self._bucket.list(prefix, after))
 
-    def remove(self, key: str) -> None:
-        _patiently(lambda: self._bucket.remove(key))
+    def remove(self, keys: Sequence[str]) -> None:
+        _patiently(lambda: self._bucket.remove(keys))
 
 
 def _patiently(request: Callable[[], T]) -> T:

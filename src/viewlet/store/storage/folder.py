@@ -44,8 +44,8 @@ class Folder:
     def sync(self, files: Iterable[str]) -> None:
         sync_files(self.root / file for file in files)
 
-    def remove(self, file: str) -> bool:
-        return remove(self.root / file)
+    def remove(self, files: Iterable[str]) -> list[str]:
+        return [file for file in files if remove(self.root / file)]
 
     def list(self, folder: str) -> dict[str, Entry]:
         with os.scandir(self.root / folder) as found:

@@ -7,8 +7,8 @@ first and writes then, and two writers can pass each other.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -65,12 +65,10 @@ class FsspecBucket:
         entries = {path.removeprefix(f"{self._root}/"): _entry(info) for path, info in found.items()}
         return {key: entries[key] for key in sorted(entries) if key.startswith(prefix) and key > after}
 
-    def remove(self, key: str) -> None:
-        with self._errors():
-            try:
+    def remove(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            with self._errors(), suppress(FileNotFoundError):
                 self._files.rm_file(self._at(key))
-            except FileNotFoundError:
-                return
 
     def _at(self, key: str) -> str:
         return f"{self._root}/{key}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,11 +90,14 @@ class Objects:
     def sync(self, files: Iterable[str]) -> None:
         """Nothing is left to do: an object is durable once it is written."""
 
-    def remove(self, file: str) -> bool:
-        with self._errors(file, "removed"):
-            self._bucket.remove(file)
-        self._cache.drop(file)
-        return True
+    def remove(self, files: Iterable[str]) -> Sequence[str]:
+        gone = list(files)
+        if gone:
+            with self._errors(gone[0], "removed"):
+                self._bucket.remove(gone)
+        for file in gone:
+            self._cache.drop(file)
+        return gone
 
     def list(self, folder: str, after: str = "") -> dict[str, Entry]:
         with self._errors(folder, "listed"):

@@ -7,7 +7,7 @@ role of the machine. Nothing of them is kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -18,6 +18,7 @@ from viewlet.errors import StoreError
 from viewlet.store.storage.storage import Entry
 
 _CONNECTIONS = 32
+_REMOVED_AT_ONCE = 1_000
 _PASSING = {408, 409, 429}
 """Statuses, beside those of 500 and more, that say nothing about the next attempt: 409 comes of two at a time."""
 
@@ -70,9 +71,13 @@ class S3Bucket:
         if said is not None:
             self._ahead = parsedate_to_datetime(said).timestamp() - time.time()
 
-    def remove(self, key: str) -> None:
-        with _errors():
-            self._client.delete_object(Bucket=self._name, Key=self._prefix + key)
+    def remove(self, keys: Sequence[str]) -> None:
+        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+            some = [{"Key": self._prefix + key} for key in keys[start : start + _REMOVED_AT_ONCE]]
+            with _errors():
+                answer = self._client.delete_objects(Bucket=self._name, Delete={"Objects": some, "Quiet": True})
+            for failure in answer.get("Errors", ()):
+                raise OSError(f"{failure['Key']}: {failure.get('Message')} ({failure.get('Code')})")
 
 
 def _client(settings: Mapping[str, str]) -> Any:

@@ -6,7 +6,7 @@ it, so that writing is no commit: the log is (`log/commit_log.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,8 +56,8 @@ class Storage(Protocol):
     def sync(self, files: Iterable[str]) -> None:
         """Make files durable."""
 
-    def remove(self, file: str) -> bool:
-        """Delete a file if it is there; say whether it was."""
+    def remove(self, files: Iterable[str]) -> Sequence[str]:
+        """Delete files, as far as they are there; which were, as far as the storage can tell."""
 
     def list(self, folder: str) -> Mapping[str, Entry]:
         """The files of a folder, by name."""

@@ -1,0 +1,29 @@
+"""What a Spark session knows of object stores: a warehouse there is opened with the same credentials.
+
+They are handed on, to this process's connections only; tasks have those of their executors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_S3 = {
+    "access.key": "aws_access_key_id",
+    "secret.key": "aws_secret_access_key",
+    "session.token": "aws_session_token",
+    "endpoint": "endpoint_url",
+    "endpoint.region": "region_name",
+}
+"""Settings of Hadoop's S3A, and what boto3 calls them."""
+
+
+def s3_settings(session: SparkSession) -> dict[str, str]:
+    """How to reach S3, as far as the session says it."""
+    said = {name: session.conf.get(f"spark.hadoop.fs.s3a.{name}", None) for name in _S3}
+    endpoint = said["endpoint"]
+    if endpoint is not None and "://" not in endpoint:
+        said["endpoint"] = f"https://{endpoint}"
+    return {_S3[name]: value for name, value in said.items() if value}
