@@ -89,6 +89,33 @@ def sql(spark: SparkSession) -> Iterator[Callable[[str], pa.Table]]:
         spark.catalog.dropTempView(name)
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """A PostgreSQL server of the tests' own; how to connect to it."""
+    from tests.postgres_server import server
+
+    with server() as database:
+        yield database
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """A database of a test's own."""
+    from tests.postgres_server import new_database
+
+    with new_database(postgres_server) as database:
+        yield database
+
+
+@pytest.fixture
+def kafka() -> Iterator[Any]:
+    """A cluster of a test's own."""
+    from tests.kafka_cluster import cluster
+
+    with cluster() as running:
+        yield running
+
+
 def small_session() -> SparkSession:
     """A small local session: UTC, ANSI, no user interface."""
     from pyspark.sql import SparkSession

@@ -10,6 +10,7 @@ from viewlet.errors import (
     FlowError,
     FlowUnfinished,
     InUse,
+    MissingExtra,
     NameTaken,
     ProjectError,
     RejectedEpoch,
@@ -25,7 +26,11 @@ from viewlet.errors import (
     WarehouseBusy,
     WrongArgument,
 )
+from viewlet.sink.kafka_topic import kafka_topic
+from viewlet.sink.postgres_table import postgres_table
 from viewlet.source.folder import folder
+from viewlet.source.kafka import kafka
+from viewlet.source.postgres import postgres
 from viewlet.warehouse.apply import Epoch
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Subscription
@@ -43,6 +48,7 @@ __all__ = [
     "FlowError",
     "FlowUnfinished",
     "InUse",
+    "MissingExtra",
     "Months",
     "NameTaken",
     "ProjectError",
@@ -63,4 +69,8 @@ __all__ = [
     "__version__",
     "connect",
     "folder",
+    "kafka",
+    "kafka_topic",
+    "postgres",
+    "postgres_table",
 ]

@@ -19,6 +19,7 @@
     │   ├── CorruptFile            a file is torn or was altered
     │   ├── UntrustedCode          stored code would have to run, and is not trusted
     │   └── WarehouseBusy          another process is writing
+    ├── MissingExtra               a package that only some parts need is not installed
     └── SparkMissing               Spark is needed and cannot be started
         └── UnsupportedSpark       … or is of a version that Viewlet does not work with
 
@@ -160,6 +161,10 @@ class UntrustedCode(StoreError):
 
 class WarehouseBusy(StoreError):
     """Another process is writing to the warehouse."""
+
+
+class MissingExtra(ViewletError):
+    """A package that only some parts need is not installed."""
 
 
 class SparkMissing(ViewletError):

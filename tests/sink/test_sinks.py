@@ -53,6 +53,21 @@ def test_a_folder_follows_and_catches_up(db: viewlet.Database, tmp_path: Path) -
     assert added_up(in_folder(out)) == Counter(db.table("t").rows())
 
 
+def test_a_folder_follows_one_view_of_one_warehouse(db: viewlet.Database, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    db.export("t", out)
+    db.sql("CREATE TABLE u (id BIGINT, x STRING)")
+    with pytest.raises(StoreError, match=r"out follows t .hint"):
+        db.export("u", out)
+    with viewlet.connect(tmp_path / "other") as other:
+        other.sql("CREATE TABLE t (id BIGINT, x STRING)")
+        with pytest.raises(StoreError, match="out follows t of another warehouse"):
+            other.export("t", out)
+    (out / ".viewlet").unlink()
+    with pytest.raises(StoreError, match="nobody knows the source of"):
+        db.export("t", out)
+
+
 class Cut:
     """A step that can be done so many times, together with others that share the count."""
 

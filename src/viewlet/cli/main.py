@@ -23,7 +23,7 @@ from viewlet.cli.projects import add_project_options, init, is_project, run_proj
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
-from viewlet.source.take_files import shown_reading
+from viewlet.source.sources import shown_reading
 from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
 
 if TYPE_CHECKING:

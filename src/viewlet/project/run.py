@@ -25,7 +25,7 @@ from viewlet.project.load import inside, load
 from viewlet.project.reads import Evaluation, ProjectReads, stream_name
 from viewlet.project.run_flow import run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec
-from viewlet.sink.parquet_folder import export
+from viewlet.sink.parquet_folder import ParquetFolder
 from viewlet.source.schema import read_schema
 from viewlet.sql.queries import fields_of
 
@@ -319,7 +319,7 @@ class ProjectRun:
 
     def _export(self, dataset: Dataset) -> None:
         path = self.spec.root / dataset.options.get("path", "").removeprefix("file://")
-        written = export(self.db.table(dataset.name), path, plain=True)
+        written = self.db.export(dataset.name, ParquetFolder(path, plain=True))
         if written:
             self._say(dataset, f"{plural(len(written), 'file')} written")
 

@@ -9,6 +9,7 @@ from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.sink.deliver import Receive
+    from viewlet.sink.sink import Sink
     from viewlet.warehouse.warehouse import Warehouse
 
 
@@ -17,15 +18,18 @@ class SinkMethods:
 
     _warehouse: Warehouse
 
-    def export(self, name: str, folder: str | Path) -> list[int]:
-        """Bring a folder of Parquet files up to a table or view; the epochs that were written, a file each.
+    def export(self, name: str, to: str | Path | Sink) -> list[int]:
+        """Bring a folder of Parquet files, or another sink, up to a table or view; the epochs that were written.
 
-        The first file has all rows, each later one what an epoch changed, with the columns of `changes`. Nothing is
-        missed and nothing is there twice, whatever is interrupted where.
+        At first it is given all rows, then what each epoch changed, with the columns of `changes`. Nothing is missed
+        and nothing is there twice, whatever is interrupted where.
         """
-        from viewlet.sink.parquet_folder import export
+        from viewlet.sink.parquet_folder import ParquetFolder
+        from viewlet.sink.sink import Sender, Sink, send
 
-        return export(Relation(self._warehouse, self._warehouse.catalog.find(name)), Path(folder), plain=False)
+        sink = to if isinstance(to, Sink) else ParquetFolder(Path(to))
+        identity = self._warehouse.identity()
+        return send(Sender(Relation(self._warehouse, self._warehouse.catalog.find(name)), identity), sink)
 
     def deliver(self, name: str, receiver: str, receive: Receive) -> int:
         """Call `receive(epoch, changes)` with what a receiver has not had yet of a table or view; how many calls.

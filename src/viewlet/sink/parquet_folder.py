@@ -2,60 +2,81 @@
 
 A file bears the number of its epoch and is put in its place whole, in the order of epochs. So the folder itself
 says how far it has come: what was interrupted is written again, under the same name, and nothing is there twice.
-After an outage the change feed has what is missing.
+After an outage the change feed has what is missing. A hidden file says what the folder follows.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewlet.errors import StoreError
-from viewlet.warehouse.relation import Relation
+from viewlet.sink.sink import Opened, Sender, Sink
 
+FOLLOWED = ".viewlet"
 _FILE = re.compile(r"epoch-(\d{12})\.parquet")
 
 
-def export(relation: Relation, path: Path, *, plain: bool) -> list[int]:
-    """Bring a folder up to the relation's epoch; the epochs that were written.
+@dataclass(frozen=True)
+class ParquetFolder(Sink):
+    """A folder of Parquet files."""
 
-    `plain`: the rows alone, of something that only grows; else with the columns of the change feed.
-    """
-    path.mkdir(parents=True, exist_ok=True)
-    last = last_epoch(path)
-    if last is None:
-        _write(path, relation.epoch, _shown(relation, relation.as_inserted(), plain=plain))
-        return [relation.epoch]
-    if relation.oldest > last:
-        raise StoreError(
-            f"{path} has {relation.name} up to epoch {last}, and its changes are kept from epoch {relation.oldest} on",
-            hint="empty the folder, to have all rows written again; or keep changes longer: db.set_retention",
-        )
-    written = relation.changes_by_epoch(last)
-    for epoch, changes in written:
-        _write(path, epoch, _shown(relation, changes, plain=plain))
-    return [epoch for epoch, _ in written]
+    kind: ClassVar[str] = "folder"
+    path: Path
+    plain: bool = False
+    """Whether files have the rows alone, of something that only grows; else with the columns of the change feed."""
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @contextmanager
+    def opened(self, sender: Sender) -> Iterator[Opened]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        _claim(self.path, sender)
+        yield _Folder(self.path, tuple(sender.relation.columns) if self.plain else ())
 
 
-def last_epoch(path: Path) -> int | None:
-    """How far a folder has come."""
-    found = [int(name[1]) for file in path.iterdir() if (name := _FILE.fullmatch(file.name))]
-    return max(found, default=None)
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: Path
+    columns: tuple[str, ...]
+
+    def last(self) -> int | None:
+        return max(_epochs(self.path), default=None)
+
+    def write(self, epoch: int, changes: pa.Table) -> None:
+        """Put a file in its place, whole and durable."""
+        rows = changes.select(list(self.columns)) if self.columns else changes
+        hidden, place = self.path / f".epoch-{epoch:012}", self.path / f"epoch-{epoch:012}.parquet"
+        with hidden.open("wb") as file:
+            pq.write_table(rows, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, place)
 
 
-def _shown(relation: Relation, changes: pa.Table, *, plain: bool) -> pa.Table:
-    return changes.select(relation.columns) if plain else changes
+def _epochs(path: Path) -> list[int]:
+    return [int(name[1]) for file in path.iterdir() if (name := _FILE.fullmatch(file.name))]
 
 
-def _write(path: Path, epoch: int, rows: pa.Table) -> None:
-    """Put a file in its place, whole and durable."""
-    hidden, place = path / f".epoch-{epoch:012}", path / f"epoch-{epoch:012}.parquet"
-    with hidden.open("wb") as file:
-        pq.write_table(rows, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(hidden, place)
+def _claim(path: Path, sender: Sender) -> None:
+    """Note what a folder follows, or refuse one that follows something else."""
+    note = path / FOLLOWED
+    if note.exists():
+        found = json.loads(note.read_text(encoding="utf-8"))
+        sender.refuse_other(path, found["warehouse"], found["name"])
+    elif _epochs(path):
+        raise StoreError(f"{path} has files that nobody knows the source of", hint="export into another folder")
+    else:
+        hidden = path / f"{FOLLOWED}.new"
+        hidden.write_text(json.dumps({"warehouse": sender.warehouse, "name": sender.relation.name}), encoding="utf-8")
+        os.replace(hidden, note)

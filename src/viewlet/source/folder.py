@@ -2,7 +2,7 @@
 
 What is known of each file (its size, time and inode, and how many rows it gave) is a bag beside the table, and so are
 its rows by file, so that a file that changes or goes takes its own rows with it. An APPEND ONLY table counts
-every file once, by its path, as Spark's streams do, and keeps no rows by file.
+every file once, by its path, as Spark's streams do, and keeps no rows by file. So does one whose files hold change events.
 """
 
 from __future__ import annotations
@@ -17,25 +17,16 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.columns.fresh_names import free_name
 from viewlet.errors import SqlError
-from viewlet.plan.types import BIGINT, STRING, Field
-from viewlet.source.sources import Bag, Source
+from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
+from viewlet.source.events import read_format
+from viewlet.source.sources import Bag, Source, options_text, quoted_text
 from viewlet.store import Layout, Snapshot
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
-Format = Literal["csv", "json", "parquet"]
-OnBad = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE", "READ NULLS"]
-"""What becomes of a bad record; the last is Spark's own way: a row with NULL for what cannot be read."""
-BAD = "_bad"
-"""What is added to a table's name for the table of the records that could not be read."""
-BAD_FIELDS = (
-    Field("file", STRING, False),
-    Field("line", BIGINT),
-    Field("reason", STRING, False),
-    Field("record", STRING),
-)
+Format = Literal["csv", "json", "parquet", "debezium"]
 POSITION_TYPES: dict[str, pa.DataType] = {
     "file": pa.string(),
     **dict.fromkeys(("size", "changed", "inode", "rows", "bad"), pa.int64()),
@@ -55,8 +46,9 @@ _OPTIONS: Mapping[Format, tuple[str, ...]] = {
         "allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull",
     ),
     "parquet": _ANY,
+    "debezium": (*_ANY, "encoding", "times"),
 }  # fmt: skip
-"""Spark's options of each format that mean the same here."""
+"""Spark's options of each format that mean the same here; `times` is our own: what whole numbers are as times."""
 
 
 @dataclass(frozen=True)
@@ -77,22 +69,26 @@ class Folder(Source):
         return self.option(name).lower() == "true"
 
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
+        from viewlet.source.take_events import take_event_files
         from viewlet.source.take_files import take_files
 
-        return take_files(warehouse, table, self)
+        return (take_event_files if self.tells_changes else take_files)(warehouse, table, self)
+
+    @property
+    def tells_changes(self) -> bool:
+        """Whether files hold changes of rows, not rows."""
+        return self.format == "debezium"
 
     def bags(self, table: Table) -> list[Bag]:
         kept: list[Bag] = [(position_bag(table), POSITION_LAYOUT, POSITION_TYPES)]
-        if not table.append_only:
+        if not table.append_only and not self.tells_changes:
             file = file_column(table)
             columns = (file, *table.names)
             kept.append((rows_bag(table), Layout(columns, (file,)), {file: pa.string(), **table.types}))
         return kept
 
     def asides(self, table: Table) -> list[Table]:
-        if self.on_bad != "KEEP ASIDE":
-            return []
-        return [Table(f"{table.name}{BAD}", BAD_FIELDS, clustered=("file",), aside_of=table.name)]
+        return [bad_table(table, by_file=True)] if self.on_bad == "KEEP ASIDE" else []
 
     def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
         from viewlet.source.take_files import reading_status
@@ -104,9 +100,8 @@ class Folder(Source):
 
     @property
     def statement(self) -> str:
-        given = ", ".join(f"{name} = {_quoted(value)}" for name, value in self.options)
-        options = f" OPTIONS ({given})" if given else ""
-        return f"FROM FOLDER {_quoted(self.path)} FORMAT {self.format.upper()}{options} ON BAD RECORD {self.on_bad}"
+        options = options_text(dict(self.options))
+        return f"FROM FOLDER {quoted_text(self.path)} FORMAT {self.format.upper()}{options} ON BAD RECORD {self.on_bad}"
 
 
 def position_bag(table: Table) -> str:
@@ -135,14 +130,13 @@ def folder(
     known = next((f for f in get_args(Format) if f == arguments.text("the format of a folder", format).lower()), None)
     if known is None:
         raise SqlError(f"folders hold no {format} files", hint=f"there are: {', '.join(get_args(Format))}")
-    action = next((a for a in get_args(OnBad) if a == on_bad_record.upper()), None)
-    if action is None:
-        raise SqlError(f"{on_bad_record!r} says not what becomes of bad records", hint=", ".join(get_args(OnBad)))
     given = {name.lower(): _text(value) for name, value in arguments.mapping("the options", options).items()}
     for name in given:
         if name not in _OPTIONS[known]:
             raise SqlError(f"a folder of {known} files has no option {name}", hint=", ".join(sorted(_OPTIONS[known])))
-    return Folder(str(Path(path).absolute()), known, tuple(sorted(given.items())), action)
+    on_bad = read_on_bad(on_bad_record, *(("READ NULLS",) if known == "debezium" else ()))
+    read_format("debezium", given.get("times", ""))
+    return Folder(str(Path(path).absolute()), known, tuple(sorted(given.items())), on_bad)
 
 
 def read(document: Mapping[str, Any]) -> Folder:
@@ -153,8 +147,3 @@ def read(document: Mapping[str, Any]) -> Folder:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -18,6 +18,7 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.types import Field
+from viewlet.source.bad_records import BadRecord
 from viewlet.source.folder import Folder
 from viewlet.source.intake import to_arrow
 from viewlet.source.listing import FileChange, FileState, state_of
@@ -31,15 +32,6 @@ HANDLED = ("encoding", "header", "enforceschema", "multiline", "comment", "pathg
 """Options that are not for the parser."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadRecord:
-    """A record that no row can be made of."""
-
-    line: int | None
-    reason: str
-    text: str | None
-
-
 @dataclass(slots=True)
 class FileRows:
     """What one version of a file holds."""
@@ -48,6 +40,8 @@ class FileRows:
     state: FileState
     rows: pa.Table
     bad: list[BadRecord] = field(default_factory=list)
+    events: int = 0
+    """How many changes it tells, where it holds no rows."""
 
 
 def read_files(sessions: Sessions, table: Table, folder: Folder, changes: Sequence[FileChange]) -> list[FileRows]:

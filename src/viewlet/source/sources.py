@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from viewlet.errors import StoreError
+from viewlet.formatting import plural
 from viewlet.store import Layout, Snapshot
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
-KINDS: dict[str, str] = {"folder": "viewlet.source.folder:read", "project": "viewlet.project.flows:read"}
+KINDS: dict[str, str] = {
+    "folder": "viewlet.source.folder:read",
+    "kafka": "viewlet.source.kafka:read",
+    "postgres": "viewlet.source.postgres:read",
+    "project": "viewlet.project.flows:read",
+}
 """How the documents of each kind are read: where the function is found when the first is needed."""
 
 
@@ -47,6 +53,14 @@ class Source(ABC):
         """The tables of what it could not take in."""
         return []
 
+    def check(self, table: Table) -> None:
+        """Refuse a new table that it could not feed."""
+        return
+
+    def release(self, table: Table) -> None:
+        """Let go of what others keep for its sake, once the table is dropped."""
+        return
+
     def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
         """How far reading has come, as plain values."""
         return {"kind": self.kind}
@@ -70,3 +84,25 @@ def read_source(document: Mapping[str, Any] | None) -> Source | None:
     module, _, function = KINDS[document["kind"]].partition(":")
     read: Callable[[Mapping[str, Any]], Source] = getattr(import_module(module), function)
     return read(document)
+
+
+def shown_reading(record: Mapping[str, Any]) -> str:
+    """What an epoch read, for people."""
+    if "files" in record:
+        parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
+    else:
+        parts = [plural(record["records"], "change")]
+    parts += [plural(record["bad"], "bad record")] if record["bad"] else []
+    return f"{', '.join(parts)}, {record['lag']:.1f} s behind"
+
+
+def quoted_text(text: str) -> str:
+    """A text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def options_text(options: Mapping[str, str]) -> str:
+    """The clause of CREATE TABLE for options; those that are empty say nothing."""
+    given = ", ".join(f"{name} = {quoted_text(value)}" for name, value in options.items() if value)
+    return f" OPTIONS ({given})" if given else ""

@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import truth_of
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.errors import RejectedEpoch
-from viewlet.formatting import plural
+from viewlet.source.bad_records import bad_rows, refuse_bad
+from viewlet.source.exchange import exchange_rows
 from viewlet.source.folder import (
-    BAD_FIELDS,
     POSITION_LAYOUT,
     POSITION_TYPES,
     Folder,
@@ -69,7 +68,8 @@ class _Portion:
         gone = {c.file for c in self.files if c.now is None}
         if not read and not gone:
             return None
-        self._refuse_bad(read)
+        if self.folder.on_bad == "FAIL EPOCH":
+            refuse_bad(self.table, [(str(Path(self.folder.path) / f.file), bad) for f in read for bad in f.bad])
         old = sorted(gone | {f.file for f in read})
         snapshot = self.warehouse.store.snapshot()
         changes = table_changes(self.table, snapshot, self.warehouse.sessions)
@@ -78,7 +78,7 @@ class _Portion:
         )
         deltas = [*deltas_of([changes]), *self._bad_changes(snapshot, old, read)]
         position = Rows.concat(
-            [self._rows_of(snapshot, position_bag(self.table), "file", old).negated(), _position(read)]
+            [self._rows_of(snapshot, position_bag(self.table), "file", old).negated(), position_rows(read)]
         )
 
         def advance(transaction: Transaction) -> Mapping[str, Any]:
@@ -86,7 +86,7 @@ class _Portion:
             if by_file is not None:
                 bag = rows_bag(self.table)
                 transaction.append(bag, by_file, transaction.contents(bag).layout)
-            return {"source": self._record(read, len(gone), began)}
+            return {"source": reading_record(self.table, read, len(gone), began)}
 
         with blaming_changes(self.warehouse, deltas):
             return commit_epoch(self.warehouse, deltas, advance)
@@ -102,16 +102,9 @@ class _Portion:
     def _apply(self, changes: TableChanges, old: Rows, read: list[FileRows]) -> Rows | None:
         """Change the table by what differs between old and new rows; what changes of its rows by file, if these are kept."""
         column = file_column(self.table)
-        new = [file_rows(column, file) for file in read]
-        net = Rows.concat([old.negated(), *(rows.select(old.names) for rows in new)]).consolidate()
-        gone, come = (net.filter(mask) for mask in (net.weights < 0, net.weights > 0))
-        if len(gone):
-            changes.delete(gone.negated().expanded().select(self.table.names))
-        come = come.expanded()
-        come = come.filter(changes.admit(come.select(self.table.names)))
-        if len(come):
-            changes.put(come.select(self.table.names))
-        return None if self.table.append_only else Rows.concat([gone, come])
+        new = [file_rows(column, file).select(old.names) for file in read]
+        gone, come = exchange_rows(changes, old, Rows.concat([old.slice(0, 0), *new]))
+        return None if self.table.append_only else Rows.concat([gone.negated(), come])
 
     def _bad_changes(self, snapshot: Snapshot, old: list[str], read: list[FileRows]) -> list[tuple[TableChanges, Rows]]:
         """How the table of bad records changes, if there is one."""
@@ -119,44 +112,31 @@ class _Portion:
         for aside in self.folder.asides(self.table):
             assert aside.index is not None
             before = self._rows_of(snapshot, aside.index, "file", old)
-            rows = [(f.file, bad.line, bad.reason, bad.text) for f in read for bad in f.bad]
-            columns = list(zip(*rows, strict=True)) or [()] * len(BAD_FIELDS)
-            after = Rows(
-                {f.name: pa.array(c, aside.types[f.name]) for f, c in zip(BAD_FIELDS, columns, strict=True)},
-                np.ones(len(rows), dtype=np.int64),
-            )
+            after = bad_rows(aside, [(f.file, bad) for f in read for bad in f.bad])
             delta = Rows.concat([before.select(aside.names).negated(), after]).consolidate()
             made += [(TableChanges(aside, None), delta)] if len(delta) else []
         return made
 
-    def _refuse_bad(self, read: list[FileRows]) -> None:
-        if self.folder.on_bad != "FAIL EPOCH":
-            return
-        for file in read:
-            for bad in file.bad:
-                line = "" if bad.line is None else f", line {bad.line}"
-                raise RejectedEpoch(
-                    f"table {self.table.name}: {Path(self.folder.path) / file.file}{line}: {bad.reason}",
-                    hint="mend the file, or let bad records be dropped or kept aside: ON BAD RECORD KEEP ASIDE",
-                )
 
-    def _record(self, read: list[FileRows], gone: int, began: float) -> dict[str, Any]:
-        """What the epoch's record says of the reading; the lag is the time since the oldest change that it takes in."""
-        now = time.time()
-        oldest = min((f.state.changed / 1e9 for f in read), default=began)
-        return {
-            "table": self.table.name,
-            "files": len(read),
-            "gone": gone,
-            "bad": sum(len(f.bad) for f in read),
-            "read_ms": round((now - began) * 1e3, 3),
-            "lag": round(max(0.0, now - oldest), 3),
-        }
+def reading_record(table: Table, read: list[FileRows], gone: int, began: float) -> dict[str, Any]:
+    """What the epoch's record says of the reading; the lag is the time since the oldest change that it takes in."""
+    now = time.time()
+    oldest = min((f.state.changed / 1e9 for f in read), default=began)
+    return {
+        "table": table.name,
+        "files": len(read),
+        "gone": gone,
+        "bad": sum(len(f.bad) for f in read),
+        "read_ms": round((now - began) * 1e3, 3),
+        "lag": round(max(0.0, now - oldest), 3),
+    }
 
 
-def _position(read: list[FileRows]) -> Rows:
+def position_rows(read: list[FileRows]) -> Rows:
     """What is to be known of files that were read."""
-    rows = [(f.file, f.state.size, f.state.changed, f.state.inode, f.rows.num_rows, len(f.bad)) for f in read]
+    rows = [
+        (f.file, f.state.size, f.state.changed, f.state.inode, f.rows.num_rows + f.events, len(f.bad)) for f in read
+    ]
     columns = list(zip(*rows, strict=True)) or [()] * len(POSITION_TYPES)
     arrays = {name: pa.array(c, t) for (name, t), c in zip(POSITION_TYPES.items(), columns, strict=True)}
     return Rows(arrays, np.ones(len(rows), dtype=np.int64))
@@ -167,10 +147,3 @@ def reading_status(snapshot: Snapshot, table: Table) -> dict[str, int]:
     known = snapshot.contents(position_bag(table)).consolidated()
     totals = {name: pc.sum(known[name]).as_py() or 0 for name in ("rows", "bad")}
     return {"files": len(known), **totals}
-
-
-def shown_reading(record: Mapping[str, Any]) -> str:
-    """What an epoch read, for people."""
-    parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
-    parts += [plural(record["bad"], "bad record")] if record["bad"] else []
-    return f"{', '.join(parts)}, {record['lag']:.1f} s behind"

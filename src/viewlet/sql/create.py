@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from viewlet.sql.columns import Columns, read_action, read_columns, resolve_key
 from viewlet.sql.reader import Reader, unquoted
-from viewlet.sql.statements import CreateTable, CreateView, FromFolder, Policy
+from viewlet.sql.statements import CreateTable, CreateView, FromSource, Policy
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+SOURCES = {
+    "FOLDER": "the path of the folder",
+    "POSTGRES": "the database",
+    "KAFKA": "the servers",
+}
+"""What feeds tables, and what the text after it is."""
 _OPTIONS = ("append_only", "trusted", "static")
 
 
@@ -79,13 +85,13 @@ def read_query(reader: Reader) -> str:
 
 
 def _table(reader: Reader) -> CreateTable:
-    """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query | FROM FOLDER …]`"""
+    """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query | FROM source …]`"""
     if_not_exists = _if_not_exists(reader)
     name = reader.name("the table")
     columns = read_columns(reader) if reader.sees("(") else Columns()
     options, watermark = _options(reader)
     query = read_query(reader) if reader.accept("AS") else None
-    folder = _folder(reader) if reader.accept("FROM") else None
+    source = _source(reader) if reader.accept("FROM") else None
     reader.end()
     if query is None and not columns.fields:
         reader.refuse(
@@ -106,19 +112,25 @@ def _table(reader: Reader) -> CreateTable:
         defaults=tuple(columns.defaults),
         constraints=tuple(columns.constraints.items()),
         query=query,
-        folder=folder,
+        source=source,
     )
 
 
-def _folder(reader: Reader) -> FromFolder:
-    """`FOLDER 'path' FORMAT {CSV | JSON | PARQUET} [OPTIONS (name = value, …)] [ON BAD RECORD action]`"""
-    reader.expect("FOLDER")
-    path = reader.string("the path of the folder")
-    reader.expect("FORMAT")
-    format = reader.name("the format")
-    options = _folder_options(reader) if reader.accept("OPTIONS") else ()
+def _source(reader: Reader) -> FromSource:
+    """`kind 'place' [TABLE 'name' | TOPIC 'name'] [FORMAT f] [OPTIONS (name = value, …)] [ON BAD RECORD action]`"""
+    if reader.word.key not in SOURCES:
+        reader.fail(" or ".join(SOURCES))
+    kind = reader.word.key
+    reader.at += 1
+    place = reader.string(SOURCES[kind])
+    has_name = reader.accept("TABLE") or reader.accept("TOPIC")
+    name = reader.string("the name of the table or topic") if has_name else None
+    format = reader.name("the format") if reader.accept("FORMAT") else None
+    if kind == "FOLDER" and format is None:
+        reader.fail("FORMAT")
+    options = _source_options(reader) if reader.accept("OPTIONS") else ()
     action = _bad_record(reader) if reader.accept("ON", "BAD", "RECORD") else "FAIL EPOCH"
-    return FromFolder(path, format, options, action)
+    return FromSource(kind, place, name, format, options, action)
 
 
 def _bad_record(reader: Reader) -> str:
@@ -126,7 +138,7 @@ def _bad_record(reader: Reader) -> str:
     return "READ NULLS" if reader.accept("READ", "NULLS") else read_action(reader)
 
 
-def _folder_options(reader: Reader) -> tuple[tuple[str, str], ...]:
+def _source_options(reader: Reader) -> tuple[tuple[str, str], ...]:
     """`(header = true, 'sep' = ';')`"""
     reader.expect("(")
     found = []
@@ -162,7 +174,7 @@ def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:
         else:
             hint = "Viewlet keeps tables in its own files" if reader.sees("USING") or reader.sees("LOCATION") else None
             reader.fail(
-                "APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…), AS and a query, FROM FOLDER, or the end of the statement",
+                "APPEND ONLY, TRUSTED, STATIC, WATERMARK, WITH (…), AS and a query, FROM and a source, or the end of the statement",
                 hint=hint,
             )
     return options, watermark

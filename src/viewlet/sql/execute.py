@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet import arguments
 from viewlet.errors import SqlError
-from viewlet.source.folder import Folder, folder
+from viewlet.source.declare import declare_source
+from viewlet.source.sources import Source
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
 from viewlet.sql.execute_show import describe, described, history_table, of_kind, show, show_columns, show_create
@@ -24,7 +25,7 @@ from viewlet.sql.statements import (
     Drop,
     DropColumns,
     Explain,
-    FromFolder,
+    FromSource,
     InsertInto,
     Merge,
     Refresh,
@@ -125,14 +126,12 @@ def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
         defaults=dict(s.defaults),
         constraints=dict(s.constraints),
         rows=rows,
-        source=_source(s.folder),
+        source=None if s.source is None else _source(s.source),
     )
 
 
-def _source(given: FromFolder | None) -> Folder | None:
-    if given is None:
-        return None
-    return folder(given.path, given.format, dict(given.options), on_bad_record=given.on_bad)
+def _source(s: FromSource) -> Source:
+    return declare_source(s.kind, s.place, s.name, s.format, dict(s.options), s.on_bad)
 
 
 def _create_view(db: Database, s: CreateView) -> None:

@@ -14,11 +14,15 @@ Assignments = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FromFolder:
-    """A folder that feeds a table."""
+class FromSource:
+    """What feeds a table."""
 
-    path: str
-    format: str
+    kind: str
+    """FOLDER, POSTGRES …"""
+    place: str
+    name: str | None = None
+    """The table or topic at that place."""
+    format: str | None = None
     options: Assignments = ()
     on_bad: str = "FAIL EPOCH"
 
@@ -41,7 +45,7 @@ class CreateTable:
     """By name: a condition, and what becomes of rows that break it."""
     query: str | None = None
     """What fills it and, where no columns are given, says what they are."""
-    folder: FromFolder | None = None
+    source: FromSource | None = None
     """The folder of files that feeds it."""
 
 

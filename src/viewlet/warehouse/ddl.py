@@ -32,6 +32,8 @@ def with_asides(table: Table) -> list[Table]:
 
 def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None:
     """A new table, empty."""
+    if table.source is not None:
+        table.source.check(table)
     for made in with_asides(table):
         catalog.refuse_taken(made.name)
         put_table(transaction, made)
@@ -83,3 +85,6 @@ def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> N
                 transaction.drop(bag)
         drop_views(catalog, transaction, views)
         transaction.commit({"kind": "drop", "name": found.name})
+    for table in tables:
+        if table.source is not None:
+            table.source.release(table)

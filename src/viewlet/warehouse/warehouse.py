@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,6 +28,7 @@ from viewlet.warehouse.subscriptions import Subscriptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_IDENTITY = "identity"
 Durability = Literal["epoch"] | int
 
 
@@ -103,6 +105,16 @@ class Warehouse:
         if choice.engine not in self._engines:
             self._engines[choice.engine] = _make_engine(choice.engine, self)
         return self._engines[choice.engine], choice
+
+    def identity(self) -> str:
+        """What tells the warehouse from others, also for those that it sends to; made when it is first asked for."""
+        known = self.store.catalog.get(_IDENTITY)
+        if known is None:
+            known = uuid.uuid4().hex
+            with self.writing(), self.store.begin() as transaction:
+                transaction.put(_IDENTITY, known)
+                transaction.commit({"kind": "identity"})
+        return str(known)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -1,0 +1,197 @@
+"""A table of a PostgreSQL database that follows a table or view, exactly once.
+
+What an epoch changes and its number are one transaction of PostgreSQL's: the number is in the table `viewlet_sinks`,
+beside what the table follows. So whatever is interrupted, the two agree, and what follows is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.python_values import python_values
+from viewlet.errors import StoreError, UnsupportedValue
+from viewlet.extras import needed
+from viewlet.plan.types import Field, Type
+from viewlet.sink.sink import Opened, Sender, Sink
+from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.tables import Table
+
+POSITIONS = "viewlet_sinks"
+_TYPES = {
+    "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer", "bigint": "bigint",
+    "float": "real", "double": "double precision", "string": "text", "collated": "text", "char": "text",
+    "varchar": "text", "binary": "bytea", "date": "date", "timestamp": "timestamptz", "timestamp_ntz": "timestamp",
+    "time": "time",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PostgresTable(Sink):
+    """A table of a PostgreSQL database."""
+
+    kind: ClassVar[str] = "postgres"
+    database: str
+    table: str
+    key: tuple[str, ...] = ()
+    """Columns that tell rows apart; a table's own primary key unless said otherwise."""
+
+    def __str__(self) -> str:
+        return f"PostgreSQL table {self.table}"
+
+    @contextmanager
+    def opened(self, sender: Sender) -> Iterator[Opened]:
+        psycopg = needed("psycopg", "postgres")
+        try:
+            with psycopg.connect(self.database, application_name="viewlet") as session:
+                yield _Open(self, sender, session, _key(self, sender.relation))
+        except psycopg.Error as error:
+            raise StoreError(f"{self}: {str(error).strip()}") from error
+
+
+def _key(sink: PostgresTable, relation: Relation) -> tuple[str, ...]:
+    if unknown := [name for name in sink.key if name not in relation.columns]:
+        raise StoreError(
+            f"{relation.name} has no column {unknown[0]}", hint=f"there are: {', '.join(relation.columns)}"
+        )
+    found = relation.definition
+    return sink.key or (found.primary_key if isinstance(found, Table) else ())
+
+
+@dataclass
+class _Open:
+    sink: PostgresTable
+    sender: Sender
+    session: Any
+    key: tuple[str, ...]
+
+    def last(self) -> int | None:
+        """The last epoch; a table that has none is made, or must be empty."""
+        with self.session.transaction():
+            self._run(f"""CREATE TABLE IF NOT EXISTS {POSITIONS}
+                (target text PRIMARY KEY, warehouse text NOT NULL, name text NOT NULL, epoch bigint NOT NULL)""")
+            found = self._position()
+            if found is None:
+                self._make()
+            return found
+
+    def write(self, epoch: int, changes: pa.Table) -> None:
+        """Apply what an epoch changed, with its number; nothing, if another process was faster."""
+        with self.session.transaction():
+            last = self._position()
+            if last is not None and last >= epoch:
+                return
+            self._load("come", changes, ("insert", "update_postimage"))
+            self._load("gone", changes, ("delete", "update_preimage"))
+            for statement in _by_key(self) if self.key else _by_row(self):
+                self._run(statement)
+            self._move(epoch)
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        return self.session.execute(statement, values or None)
+
+    def _position(self) -> int | None:
+        query = f"SELECT warehouse, name, epoch FROM {POSITIONS} WHERE target = %s FOR UPDATE"
+        found = self._run(query, (self.sink.table,)).fetchone()
+        if found is None:
+            return None
+        self.sender.refuse_other(self.sink, found[0], found[1])
+        return int(found[2])
+
+    def _move(self, epoch: int) -> None:
+        values = (self.sink.table, self.sender.warehouse, self.sender.relation.name, epoch)
+        self._run(
+            f"INSERT INTO {POSITIONS} VALUES (%s, %s, %s, %s) ON CONFLICT (target) DO UPDATE SET epoch = excluded.epoch",
+            values,
+        )
+
+    def _make(self) -> None:
+        """Make the table, unless there is one, which must be empty."""
+        columns = [f"{_quoted(f.name)} {_type(self.sender.relation, f)}" for f in self.sender.relation.fields]
+        columns += [f"PRIMARY KEY ({', '.join(map(_quoted, self.key))})"] if self.key else []
+        self._run(f"CREATE TABLE IF NOT EXISTS {self.sink.table} ({', '.join(columns)})")
+        if self._run(f"SELECT 1 FROM {self.sink.table} LIMIT 1").fetchone() is not None:
+            raise StoreError(f"{self.sink} has rows that are not Viewlet's", hint="name another table, or empty it")
+
+    def _load(self, name: str, changes: pa.Table, kinds: Sequence[str]) -> None:
+        """A temporary table of the rows that come or go."""
+        relation = self.sender.relation
+        listed = ", ".join(_quoted(f.name) for f in relation.fields)
+        self._run(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS SELECT {listed} FROM {self.sink.table} WHERE false")
+        kind = changes.column(len(relation.fields))
+        rows = changes.filter(pc.is_in(kind, pa.array(kinds, pa.string())))
+        columns = [python_values(relation.name, f, rows.column(at)) for at, f in enumerate(relation.fields)]
+        with self.session.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+            for row in zip(*columns, strict=True):
+                copy.write_row(row)
+
+
+def _by_key(place: _Open) -> list[str]:
+    """Rows that go, rows that change, rows that come."""
+    table, names = place.sink.table, [_quoted(f.name) for f in place.sender.relation.fields]
+    keys = list(map(_quoted, place.key))
+    values = [name for name in names if name not in keys]
+
+    def same(left: str, right: str) -> str:
+        return " AND ".join(f"{left}.{key} = {right}.{key}" for key in keys)
+
+    update = f"""UPDATE {table} AS t SET {", ".join(f"{name} = come.{name}" for name in values)} FROM come
+        WHERE {same("t", "come")} AND EXISTS (SELECT FROM gone WHERE {same("gone", "come")})"""
+    return [
+        f"""DELETE FROM {table} AS t USING gone
+            WHERE {same("t", "gone")} AND NOT EXISTS (SELECT FROM come WHERE {same("come", "gone")})""",
+        *([update] if values else []),
+        f"""INSERT INTO {table} ({", ".join(names)}) SELECT {", ".join(names)} FROM come
+            WHERE NOT EXISTS (SELECT FROM gone WHERE {same("gone", "come")})""",
+    ]
+
+
+def _by_row(place: _Open) -> list[str]:
+    """As many copies of a row go, and come, as there are; rows are alike if PostgreSQL shows them alike."""
+    table, names = place.sink.table, ", ".join(_quoted(f.name) for f in place.sender.relation.fields)
+
+    def numbered(name: str, more: str) -> str:
+        listed = f"ROW({names})::text"
+        return f"(SELECT {more} {listed} AS shown, row_number() OVER (PARTITION BY {listed}) AS copy FROM {name})"
+
+    return [
+        f"""DELETE FROM {table} WHERE EXISTS (SELECT FROM gone) AND ctid IN (
+            SELECT t.place FROM {numbered(table, "ctid AS place,")} AS t
+            JOIN {numbered("gone", "")} AS g ON t.shown = g.shown AND t.copy = g.copy)""",
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM come",
+    ]
+
+
+def _type(relation: Relation, f: Field) -> str:
+    """PostgreSQL's type for a column."""
+    found = _known(f.type)
+    if found is None:
+        raise UnsupportedValue(
+            f"{relation.name}: {f.name} is {f.type}, which PostgreSQL's tables have no type for",
+            hint="send a view that makes a text of it: to_json, CAST … AS STRING",
+        )
+    return found
+
+
+def _known(kind: Type) -> str | None:
+    if kind.name == "decimal":
+        return f"numeric({kind.args[0]}, {kind.args[1]})"
+    if kind.name == "array":
+        inner = _known(kind.args[0])
+        return inner and f"{inner}[]"
+    return _TYPES.get(kind.name)
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def postgres_table(database: str, table: str, *, key: Sequence[str] | str = ()) -> PostgresTable:
+    """A table of a PostgreSQL database, for `db.export(view, …)`; `key`: columns that tell the rows apart."""
+    return PostgresTable(database, table, (key,) if isinstance(key, str) else tuple(key))

@@ -1,0 +1,131 @@
+"""Change events as Debezium writes them: what was before, what is after, and what happened.
+
+An event may come in an envelope with the schema of its values, which then says what numbers and texts mean: days,
+milliseconds, the bytes of a decimal. Without it, whole numbers in time columns are microseconds and days.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from viewlet.plan.types import Type
+from viewlet.source.json_values import Times, days, from_json, moment
+from viewlet.source.net_changes import UNCHANGED, NetChanges, Place
+from viewlet.warehouse.tables import Table
+
+UNAVAILABLE = "__debezium_unavailable_value"
+"""What Debezium writes for a long value that an update left alone."""
+_UNITS: dict[str, str] = {"Timestamp": "millis", "MicroTimestamp": "micros", "Time": "millis", "MicroTime": "micros"}
+"""What numbers mean, by the last part of a type's name: Kafka Connect and Debezium agree where both have one."""
+_NANOS = ("NanoTimestamp", "NanoTime")
+
+
+class BadEvent(Exception):
+    """Not a change event; the text says why."""
+
+
+@dataclass
+class Events:
+    """Reads change events into the changes of a table."""
+
+    table: Table
+    times: Times = "micros"
+    _readers: dict[str, list[Callable[[Any], Any]]] = field(default_factory=dict)
+
+    def take(self, net: NetChanges, value: Any, key: Any, place: Place) -> None:
+        """Add what an event says; `key` is the message's, where it has one."""
+        if value is None:  # a tombstone, which follows a deletion for the log's own sake
+            return
+        if not isinstance(value, Mapping):
+            raise BadEvent("not a change event: a JSON object with op, before and after")
+        schema, payload = value.get("schema"), value.get("payload", value)
+        if payload is None:
+            return
+        op = payload.get("op") if isinstance(payload, Mapping) else None
+        before, after = (self._row(payload.get(part), schema, part) for part in ("before", "after"))
+        net.records += 1
+        match op:
+            case "c" | "r" | "u":
+                net.put(self._after(op, before, after), place, before if op == "u" else None)
+            case "d":
+                net.take(self._deleted(before, key), place)
+            case "t":
+                net.truncate()
+            case "m":
+                net.records -= 1
+            case _:
+                raise BadEvent("not a change event: `op` is none of c, r, u, d, t, m")
+
+    def _after(self, op: str, before: list[Any] | None, after: list[Any] | None) -> list[Any]:
+        """The row that comes."""
+        if after is None:
+            raise BadEvent(f"an event of kind {op} has no `after`")
+        if op == "u" and before is None and not self.table.primary_key:
+            raise BadEvent("an update has no `before`, which a table without a primary key needs")
+        return after
+
+    def _deleted(self, before: list[Any] | None, key: Any) -> list[Any]:
+        """The row, or its key, that a deletion takes away."""
+        if before is not None:
+            return before
+        found = self._row(key.get("payload", key), None, "") if isinstance(key, Mapping) else None
+        if found is None or not self.table.primary_key:
+            raise BadEvent("a deletion has no `before`")
+        return found
+
+    def _row(self, given: Any, schema: Any, part: str) -> list[Any] | None:
+        """The values of a row; columns that it lacks are NULL."""
+        if not isinstance(given, Mapping):
+            return None
+        known = str(schema) if schema else ""
+        if (known + part) not in self._readers:
+            self._readers[known + part] = self._columns(schema, part)
+        there = given if all(name in given for name in self.table.names) else _by_lower(given, self.table)
+        values = (there.get(name) for name in self.table.names)
+        return [_value(read, v) for read, v in zip(self._readers[known + part], values, strict=True)]
+
+    def _columns(self, schema: Any, part: str) -> list[Callable[[Any], Any]]:
+        """How each column is read."""
+        rows = (schema or {}).get("fields") or ()
+        found = next((f.get("fields") or () for f in rows if f.get("field") == part), ())
+        types = {str(f.get("field")).lower(): f for f in found}
+        return [_reader(f.type, types.get(f.name.lower()), self.times) for f in self.table.fields]
+
+
+def _by_lower(given: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    lower = {name.lower(): value for name, value in given.items()}
+    return {name: lower.get(name.lower()) for name in table.names}
+
+
+def _value(read: Callable[[Any], Any], value: Any) -> Any:
+    if value is None:
+        return None
+    return UNCHANGED if value == UNAVAILABLE else read(value)
+
+
+def _reader(kind: Type, schema: Mapping[str, Any] | None, times: Times) -> Callable[[Any], Any]:
+    """The function that makes a Python value of what an event has for a column."""
+    name = ((schema or {}).get("name") or "").rpartition(".")[2]
+    if name == "Date":
+        return days
+    if name in _UNITS:
+        return lambda value: moment(value, _UNITS[name], kind)
+    if name in _NANOS:
+        return lambda value: value if value % 1000 else moment(value // 1000, "micros", kind)
+    if name == "Decimal" and schema is not None:
+        scale = int(schema["parameters"]["scale"])
+        return lambda value: unscaled(value, scale)
+    if name == "VariableScaleDecimal":
+        return lambda value: unscaled(value["value"], int(value["scale"]))
+    return from_json(kind, times)
+
+
+@lru_cache(maxsize=4096)
+def unscaled(text: str, scale: int) -> Decimal:
+    """The decimal whose digits are the bytes of a two's complement, in base 64."""
+    return Decimal(f"{int.from_bytes(base64.b64decode(text), 'big', signed=True)}e{-scale}")

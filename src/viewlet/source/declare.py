@@ -1,0 +1,46 @@
+"""Sources as SQL and project files declare them: a kind, a place, and options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from viewlet.errors import SqlError
+from viewlet.source.folder import folder
+from viewlet.source.kafka import kafka
+from viewlet.source.postgres import postgres
+from viewlet.source.sources import Source
+
+
+def declare_source(
+    kind: str, place: str, name: str | None, format: str | None, options: Mapping[str, str], on_bad: str
+) -> Source:
+    """The source that a declaration means."""
+    match kind.upper():
+        case "FOLDER":
+            return folder(place, format or "", options, on_bad_record=on_bad)
+        case "POSTGRES":
+            return _made(postgres, "FROM POSTGRES", place, _named(name, "TABLE"), options, on_bad)
+        case "KAFKA":
+            given = options if format is None else {**options, "format": format}
+            return _made(kafka, "FROM KAFKA", place, _named(name, "TOPIC"), given, on_bad)
+    raise SqlError(f"there is no source {kind}", hint="FOLDER, KAFKA, POSTGRES")
+
+
+def _named(name: str | None, what: str) -> str:
+    if name is None:
+        raise SqlError(f"which {what.lower()}?", hint=f"{what} '…'")
+    return name
+
+
+def _made(
+    make: Callable[..., Source], what: str, place: str, name: str, options: Mapping[str, str], on_bad: str
+) -> Source:
+    """A source with options, which are the keywords of the function that makes it."""
+    taken = inspect.signature(make).parameters.values()
+    known = [p.name for p in taken if p.kind == p.KEYWORD_ONLY and p.name != "on_bad_record"]
+    given: dict[str, Any] = {key.lower(): value for key, value in options.items()}
+    if unknown := [key for key in given if key not in known]:
+        raise SqlError(f"{what} has no option {unknown[0]}", hint=", ".join(known))
+    return make(place, name, **given, on_bad_record=on_bad)

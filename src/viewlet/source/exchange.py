@@ -1,0 +1,22 @@
+"""Rows of a table for others: only what differs is taken away and put in."""
+
+from __future__ import annotations
+
+from viewlet.columns.rows import Rows
+from viewlet.warehouse.tables import TableChanges
+
+
+def exchange_rows(changes: TableChanges, gone: Rows, come: Rows) -> tuple[Rows, Rows]:
+    """Take rows away and put others in, but for those that are among both; what went and what came in the end.
+
+    The rows may have more columns than the table, which tell them apart as well.
+    """
+    names = changes.table.names
+    net = Rows.concat([gone.negated(), come.select(gone.names)]).consolidate()
+    went, new = net.filter(net.weights < 0).negated().expanded(), net.filter(net.weights > 0).expanded()
+    if len(went):
+        changes.delete(went.select(names))
+    new = new.filter(changes.admit(new.select(names)))
+    if len(new):
+        changes.put(new.select(names))
+    return went, new

@@ -1,0 +1,189 @@
+"""Changes of rows, told one by one, as what they amount to: rows that come and rows, or keys, that go.
+
+With a primary key the last change of each key counts. Without one, rows are counted: old ones go, new ones come.
+The law: a row that cannot be read is not there. So a bad new version of a row takes the old one away, and the table
+holds the readable rows of its source, however they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.errors import RejectedEpoch, shortened
+from viewlet.plan.types import Field
+from viewlet.source.bad_records import BadRecord, Placed
+from viewlet.source.feed import Batch, Position
+from viewlet.source.from_python import Convert, converter
+from viewlet.source.intake import to_arrow
+from viewlet.source.refusal import Wrong
+from viewlet.warehouse.tables import Table
+
+Key = tuple[Any, ...]
+Values = Sequence[Any]
+"""A row's values in the order of the table's columns."""
+Stored = Callable[[Sequence[Key]], Sequence[Values | None]]
+
+
+class Unchanged(Enum):
+    """The value of a column that a log leaves out because the change did not touch it."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a change is told."""
+
+    file: str
+    line: int | None = None
+    text: str | None = None
+
+    def bad(self, reason: str) -> Placed:
+        return self.file, BadRecord(self.line, reason, self.text)
+
+
+@dataclass(slots=True)
+class _Row:
+    """A row that comes."""
+
+    values: list[Any]
+    place: Place
+    origin: Key | None = None
+    """The key under which the table has its unchanged values."""
+
+
+@dataclass
+class NetChanges:
+    """What some changes amount to."""
+
+    table: Table
+    clear: bool = False
+    records: int = 0
+    oldest: float | None = None
+    bad: list[Placed] = field(default_factory=list)
+    _latest: dict[Key, _Row | None] = field(default_factory=dict)
+    _come: list[_Row] = field(default_factory=list)
+    _gone: list[_Row] = field(default_factory=list)
+
+    def put(self, new: Values, place: Place, old: Values | None = None) -> None:
+        """A row comes; instead of an old one, of which the key is enough where there is one."""
+        row = _Row(list(new), place)
+        if not self.table.primary_key:
+            self._count(row, old)
+        elif (key := self._key(new, place)) is not None:
+            before = key if old is None else self._key(old, place)
+            if before is not None:
+                self._carry(row, before)
+                if before != key:
+                    self._latest[before] = None
+            self._latest[key] = row
+
+    def take(self, old: Values, place: Place) -> None:
+        """A row goes."""
+        if not self.table.primary_key:
+            self._gone.append(_Row(list(old), place))
+        elif (key := self._key(old, place)) is not None:
+            self._latest[key] = None
+
+    def truncate(self) -> None:
+        """All rows go."""
+        self.clear = True
+        self._latest.clear()
+        self._come.clear()
+        self._gone.clear()
+
+    def batch(self, position: Position, stored: Stored) -> Batch:
+        """All of it, to be taken in."""
+        self._fill(stored)
+        rows = [*(row for row in self._latest.values() if row is not None), *self._come]
+        come, wrong = readable(self.table, [row.values for row in rows])
+        self.bad += [rows[at].place.bad(reason) for at, reason in wrong.items()]
+        gone = self._keys_gone([rows[at] for at in wrong]) if self.table.primary_key else self._rows_gone()
+        return Batch(position, come, gone, self.records, self.clear, self.oldest, self.bad)
+
+    def _count(self, row: _Row, old: Values | None) -> None:
+        if old is not None:
+            row.values = [before if v is UNCHANGED else v for v, before in zip(row.values, old, strict=True)]
+            self._gone.append(_Row(list(old), row.place))
+        self._come.append(row)
+
+    def _carry(self, row: _Row, before: Key) -> None:
+        """Values that a change leaves alone are those of the row's last version, here or in the table."""
+        if UNCHANGED not in row.values:
+            return
+        last = self._latest.get(before)
+        row.origin = before
+        if last is not None:
+            row.origin = last.origin
+            row.values = [known if v is UNCHANGED else v for v, known in zip(row.values, last.values, strict=True)]
+
+    def _fill(self, stored: Stored) -> None:
+        """Take the values that no change here tells from the table."""
+        lacking = [row for row in self._latest.values() if row is not None and UNCHANGED in row.values]
+        found = stored([row.origin for row in lacking if row.origin is not None]) if lacking else []
+        for row, known in zip(lacking, found, strict=True):
+            if known is None:
+                raise RejectedEpoch(
+                    f"table {self.table.name}: {row.place.file} leaves values out that the table does not have",
+                    hint="ALTER TABLE … REPLICA IDENTITY FULL, or drop the table and create it again",
+                )
+            row.values = [k if v is UNCHANGED else v for v, k in zip(row.values, known, strict=True)]
+
+    def _key(self, values: Values, place: Place) -> Key | None:
+        """The key of a row; None for one that cannot be read, which is noted."""
+        key = []
+        for at, f, convert in self._key_parts:
+            if (reason := _reason(f, convert, values[at])) is not None:
+                self.bad.append(place.bad(reason))
+                return None
+            key.append(convert(values[at]))
+        return tuple(key)
+
+    @cached_property
+    def _key_parts(self) -> list[tuple[int, Field, Convert]]:
+        table = self.table
+        return [(table.names.index(n), table.field(n), converter(table.field(n).type)) for n in table.primary_key]
+
+    def _keys_gone(self, bad: list[_Row]) -> pa.Table:
+        unreadable = set(map(id, bad))
+        keys = [key for key, row in self._latest.items() if row is None or id(row) in unreadable]
+        return to_arrow(self.table.name, self.table.fields, keys, columns=self.table.primary_key)
+
+    def _rows_gone(self) -> pa.Table:
+        return readable(self.table, [row.values for row in self._gone])[0]
+
+
+def readable(table: Table, rows: Sequence[Values]) -> tuple[pa.Table, Mapping[int, str]]:
+    """The rows that the table's columns can hold; of the others, why not."""
+    try:
+        return to_arrow(table.name, table.fields, list(rows)), {}
+    except RejectedEpoch:
+        wrong = {at: reason for at, row in enumerate(rows) if (reason := _reason_of_row(table.fields, row))}
+        good = [row for at, row in enumerate(rows) if at not in wrong]
+        return to_arrow(table.name, table.fields, good), wrong
+
+
+def _reason_of_row(fields: Sequence[Field], row: Values) -> str | None:
+    """Why a row cannot be read."""
+    reasons = (_reason(f, converter(f.type), value) for f, value in zip(fields, row, strict=True))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _reason(f: Field, convert: Convert, value: Any) -> str | None:
+    """Why a value cannot be read."""
+    if value is None:
+        return None if f.nullable else f"{f.name} is NULL"
+    try:
+        convert(value)
+    except Wrong as wrong:
+        return f"{f.name}: {shortened(value)} {wrong}"
+    return None

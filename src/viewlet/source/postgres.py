@@ -1,0 +1,105 @@
+"""A table of a PostgreSQL database as the source of a table: all of its rows first, then its changes.
+
+The changes come by logical replication. The slot is read without moving it; it is moved once what was read is
+committed here, together with the place up to which it was read.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from viewlet import arguments
+from viewlet.errors import SqlError
+from viewlet.extras import needed
+from viewlet.source.bad_records import OnBad, read_on_bad
+from viewlet.source.feed import Batch, Feed, Target, fields_of
+from viewlet.source.sources import options_text, quoted_text
+from viewlet.warehouse.tables import Table
+
+
+@dataclass(frozen=True)
+class Postgres(Feed):
+    """A table of a PostgreSQL database."""
+
+    kind: ClassVar[str] = "postgres"
+    database: str
+    """As libpq takes it: `host=… dbname=…`, or `postgresql://…`."""
+    name: str
+    slot: str
+    """What the names of its slots and publications begin with."""
+    publication: str = ""
+    """A publication that is there; unless given, one is made for the table."""
+    on_bad: OnBad = "FAIL EPOCH"
+
+    def batches(self, target: Target) -> Generator[Batch, None, None]:
+        from viewlet.source.read_postgres import read_postgres
+
+        return read_postgres(self, target)
+
+    def check(self, table: Table) -> None:
+        from viewlet.source.read_postgres import check
+
+        check(self, table)
+
+    def release(self, table: Table) -> None:
+        from viewlet.source.read_postgres import release
+
+        release(self, table)
+
+    def slot_of(self, table: Table) -> str:
+        """The replication slot that tells a table's changes."""
+        return re.sub(r"[^a-z0-9_]", "_", f"{self.slot}_{table.name.lower()}")[:63]
+
+    def publication_of(self, table: Table) -> str:
+        return self.publication or self.slot_of(table)
+
+    @property
+    def statement(self) -> str:
+        options = options_text({"slot": self.slot, "publication": self.publication})
+        place = f"FROM POSTGRES {quoted_text(self.database)} TABLE {quoted_text(self.name)}"
+        return f"{place}{options} ON BAD RECORD {self.on_bad}"
+
+
+def postgres(
+    database: str,
+    table: str,
+    *,
+    slot: str | None = None,
+    publication: str | None = None,
+    on_bad_record: str = "FAIL EPOCH",
+) -> Postgres:
+    """A table of a PostgreSQL database, for `db.create_table(…, source=…)`.
+
+    `database`: as libpq takes it, without a password, which stays in PGPASSWORD, ~/.pgpass or a service file.
+    `slot`: what the name of the replication slot begins with. `publication`: one that is there and publishes the table.
+    """
+    psycopg = needed("psycopg", "postgres")
+    arguments.text("the database", database)
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(database)
+    except psycopg.Error as error:
+        raise SqlError(f"{database!r} names no database: {str(error).strip()}", hint="host=… dbname=…") from None
+    if given.get("password"):
+        raise SqlError(
+            "a password would be stored in the warehouse",
+            hint="leave it out; libpq finds it in PGPASSWORD, ~/.pgpass or a service file",
+        )
+    prefix = slot or f"viewlet_{uuid.uuid4().hex[:12]}"
+    if not re.fullmatch(r"[a-z0-9_]{1,40}", prefix):
+        raise SqlError(f"{prefix!r} begins no slot's name", hint="up to 40 of a–z, 0–9 and _")
+    return Postgres(
+        database,
+        arguments.text("the table", table),
+        prefix,
+        publication or "",
+        read_on_bad(on_bad_record, "READ NULLS"),
+    )
+
+
+def read(document: Mapping[str, Any]) -> Postgres:
+    """The source that a document describes."""
+    return Postgres(**fields_of(document))

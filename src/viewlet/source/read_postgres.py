@@ -1,0 +1,320 @@
+"""Reading a PostgreSQL table: a snapshot that begins where its replication slot does, then the slot's changes.
+
+A slot tells each transaction whole, in the order of commits. Peeking leaves it where it is; moving it lets
+PostgreSQL forget what is committed here. A process that is killed in between finds transactions again, and skips
+those that end at or before the place that its last epoch notes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.errors import RejectedEpoch, SqlError, StoreError
+from viewlet.extras import needed
+from viewlet.source.feed import Batch, Target
+from viewlet.source.net_changes import UNCHANGED, NetChanges, Place, readable
+from viewlet.source.pgoutput import (
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Relation,
+    Truncate,
+    Tuple,
+    Update,
+    decode,
+    parse_lsn,
+    show_lsn,
+)
+from viewlet.source.postgres import Postgres
+from viewlet.source.postgres_values import SETTINGS, can_hold, reader, wanted
+from viewlet.warehouse.tables import Table
+
+log = logging.getLogger("viewlet")
+
+CHANGES = 20_000
+"""About how many changes an epoch takes in; a transaction is never divided."""
+CHUNK = 50_000
+"""How many rows of a snapshot are converted at once."""
+BEHIND = 1 << 20
+"""How many bytes of log a slot may be behind while nothing of its table changes."""
+
+Transaction = tuple[int, list[bytes]]
+"""Where a transaction ends in the log, and its messages."""
+
+
+@contextmanager
+def connected(database: str, **more: Any) -> Iterator[Any]:
+    """A session that shows values as they are read here, each statement a transaction of its own."""
+    psycopg = needed("psycopg", "postgres")
+    options = " ".join(f"-c {name}={value.replace(' ', '')}" for name, value in SETTINGS.items())
+    try:
+        with psycopg.connect(database, autocommit=True, application_name="viewlet", options=options, **more) as session:
+            yield session
+    except psycopg.Error as error:
+        raise StoreError(f"PostgreSQL ({database}): {str(error).strip()}") from error
+
+
+def read_postgres(source: Postgres, target: Target) -> Generator[Batch, None, None]:
+    """All rows at first, then what has changed."""
+    with connected(source.database) as session:
+        if (position := target.position()) is None:
+            yield _snapshot(source, target.table, session)
+            position = target.position()
+            assert position is not None
+        slot = Slot(session, source.slot_of(target.table), source.publication_of(target.table))
+        lsn, end = parse_lsn(position["lsn"]), slot.end()
+        while True:
+            slot.advance(lsn)
+            transactions = slot.peek(lsn, end)
+            if not transactions:
+                slot.keep_up(end)
+                return
+            lsn, changes = transactions[-1][0], _Stream(session, source, target.table)
+            changes.take(transactions)
+            if changes.net.records:
+                yield changes.net.batch({"lsn": show_lsn(lsn)}, target.stored)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in PostgreSQL's log, and the changes after it."""
+
+    session: Any
+    name: str
+    publication: str
+
+    def advance(self, lsn: int) -> None:
+        """Let PostgreSQL forget what lies before."""
+        confirmed = self._confirmed()
+        if lsn > confirmed:
+            self.session.execute("SELECT pg_replication_slot_advance(%s, %s)", (self.name, show_lsn(lsn)))
+
+    def end(self) -> int:
+        """How far the log is written."""
+        return parse_lsn(self.session.execute("SELECT pg_current_wal_flush_lsn()").fetchone()[0])
+
+    def peek(self, lsn: int, end: int) -> list[Transaction]:
+        """The next transactions between two places, whole."""
+        query = """SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s, %s,
+            'proto_version', '1', 'publication_names', %s)"""
+        found = self.session.execute(query, (self.name, show_lsn(end), CHANGES, f'"{self.publication}"'))
+        transactions: list[Transaction] = []
+        messages: list[bytes] = []
+        for (data,) in found:
+            messages.append(data)
+            if isinstance(commit := decode(data) if data[:1] == b"C" else None, Commit):
+                transactions.append((commit.end, messages))
+                messages = []
+        return [(at, some) for at, some in transactions if at > lsn]
+
+    def keep_up(self, end: int) -> None:
+        """Follow a log in which nothing concerns the table, so that PostgreSQL need not keep it."""
+        if end - self._confirmed() > BEHIND:
+            self.advance(end)
+
+    def _confirmed(self) -> int:
+        query = "SELECT confirmed_flush_lsn, wal_status FROM pg_replication_slots WHERE slot_name = %s"
+        found = self.session.execute(query, (self.name,)).fetchone()
+        if found is None or found[1] == "lost":
+            raise StoreError(
+                f"PostgreSQL no longer has the changes of replication slot {self.name}",
+                hint="drop the table and create it again, which reads all rows",
+            )
+        return parse_lsn(found[0])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where the table's columns are in PostgreSQL's rows, and how they are read."""
+
+    places: tuple[int, ...]
+    readers: tuple[Any, ...]
+
+    def row(self, values: Tuple | Sequence[str | None]) -> list[Any]:
+        picked = zip(self.readers, (values[at] for at in self.places), strict=True)
+        return [value if value is None or value is UNCHANGED else read(value) for read, value in picked]
+
+
+@dataclass
+class _Stream:
+    """The messages of a slot, on their way into a batch."""
+
+    session: Any
+    source: Postgres
+    table: Table
+    columns: Mapping[int, Columns] = field(default_factory=dict)
+    net: NetChanges = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.net = NetChanges(self.table)
+
+    def take(self, transactions: Sequence[Transaction]) -> None:
+        """Take transactions in."""
+        for _, messages in transactions:
+            for data in messages:
+                self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        place = Place(self.source.name)
+        match decode(data):
+            case Begin(_, moment):
+                self.net.oldest = moment if self.net.oldest is None else self.net.oldest
+                return
+            case Relation() as relation:
+                self.columns = {**self.columns, relation.oid: self._columns(relation)}
+                return
+            case Insert(oid, new):
+                self.net.put(self._row(oid, new), place)
+            case Update(oid, old, new):
+                self.net.put(self._row(oid, new), place, None if old is None else self._row(oid, old))
+            case Delete(oid, old):
+                self.net.take(self._row(oid, old), place)
+            case Truncate(oids) if self.columns.keys() & set(oids):
+                self.net.truncate()
+            case _:
+                return
+        self.net.records += 1
+
+    def _row(self, oid: int, values: Tuple) -> list[Any]:
+        return self.columns[oid].row(values)
+
+    def _columns(self, relation: Relation) -> Columns:
+        """The columns of a relation, checked: it may have been altered."""
+        oids = [oid for _, oid in relation.columns]
+        types = dict(self.session.execute(_TYPES, (oids,)).fetchall())
+        found = [(name, types[oid]) for name, oid in relation.columns]
+        _refuse_identity(self.table, relation.name, relation.identity)
+        return place_columns(self.table, relation.name, found)
+
+
+_TYPES = """SELECT t.oid, b.typname FROM pg_type t JOIN pg_type b
+    ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END WHERE t.oid = ANY(%s)"""
+_COLUMNS = """SELECT a.attname, a.atttypid, a.attgenerated <> '' FROM pg_attribute a
+    WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_IDENTITY = """SELECT c.relreplident, array_remove(array_agg(a.attname), NULL) FROM pg_class c
+    LEFT JOIN pg_index i ON i.indrelid = c.oid AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END
+    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
+    WHERE c.oid = %s::regclass GROUP BY c.relreplident"""
+
+
+def place_columns(table: Table, name: str, given: Sequence[tuple[str, str]]) -> Columns:
+    """Where a table's columns are among those of PostgreSQL's; their types must be able to hold its values."""
+    there = {column.lower(): at for at, (column, _) in enumerate(given)}
+    places = []
+    for f in table.fields:
+        at = there.get(f.name.lower())
+        if at is None:
+            listed = ", ".join(column for column, _ in given)
+            raise RejectedEpoch(f"table {table.name}: {name} has no column {f.name}", hint=f"there are: {listed}")
+        if not can_hold(f.type, given[at][1]):
+            raise RejectedEpoch(
+                f"table {table.name}: column {f.name} is {f.type}, and {name} has it as {given[at][1]}",
+                hint=f"{str(f.type).upper()} is read from {wanted(f.type)}; STRING from anything",
+            )
+        places.append(at)
+    return Columns(tuple(places), tuple(reader(f.type) for f in table.fields))
+
+
+def _refuse_identity(table: Table, name: str, identity: str) -> None:
+    """Without a key, only whole old rows say what goes."""
+    if not table.primary_key and not table.append_only and identity != "f":
+        raise RejectedEpoch(
+            f"table {table.name} has no primary key, and {name} does not tell old rows",
+            hint=f"declare PRIMARY KEY (…), APPEND ONLY, or ALTER TABLE {name} REPLICA IDENTITY FULL",
+        )
+
+
+def check(source: Postgres, table: Table) -> None:
+    """Refuse a table that could not be read."""
+    with connected(source.database) as session:
+        (level,) = session.execute("SHOW wal_level").fetchone()
+        if level != "logical":
+            raise StoreError(f"PostgreSQL's wal_level is {level}", hint="set wal_level = logical, and restart it")
+        given = session.execute(_COLUMNS, (source.name,)).fetchall()
+        types = dict(session.execute(_TYPES, ([oid for _, oid, _ in given],)).fetchall())
+        place_columns(table, source.name, [(n, types[oid]) for n, oid, is_generated in given if not is_generated])
+        identity, key = session.execute(_IDENTITY, (source.name,)).fetchone()
+        _refuse_identity(table, source.name, identity)
+        if table.primary_key and identity != "f" and {k.lower() for k in key} != {k.lower() for k in table.primary_key}:
+            raise SqlError(
+                f"the primary key of table {table.name} is not that of {source.name}: {', '.join(key) or 'it has none'}",
+                hint=f"declare the same, or ALTER TABLE {source.name} REPLICA IDENTITY FULL",
+            )
+
+
+def _snapshot(source: Postgres, table: Table, session: Any) -> Batch:
+    """All rows, as they were where a new slot begins. A slot of that name is left from a reading that was killed."""
+    slot, began = source.slot_of(table), time.time()
+    _make_publication(source, table, session)
+    session.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+    )
+    with connected(source.database, replication="database") as replication:
+        made = replication.pgconn.exec_(f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput EXPORT_SNAPSHOT".encode())
+        if made.ntuples != 1:
+            raise StoreError(f"PostgreSQL: {made.error_message.decode().strip()}")
+        lsn, exported = made.get_value(0, 1).decode(), made.get_value(0, 2).decode()
+        come, wrong = _copy(source, table, session, exported)
+    bad = [Place(source.name).bad(reason) for reason in wrong]
+    gone = come.slice(0, 0).select(list(table.primary_key)) if table.primary_key else come.slice(0, 0)
+    return Batch({"lsn": lsn}, come, gone, come.num_rows + len(bad), oldest=began, bad=bad)
+
+
+def _make_publication(source: Postgres, table: Table, session: Any) -> None:
+    """Publish the table, unless a publication was named."""
+    name = source.publication_of(table)
+    found = session.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
+    if found is None and source.publication:
+        raise StoreError(f"PostgreSQL has no publication {name}", hint="CREATE PUBLICATION …, or name none")
+    if found is None:
+        (relation,) = session.execute("SELECT %s::regclass::text", (source.name,)).fetchone()
+        session.execute(f'CREATE PUBLICATION "{name}" FOR TABLE {relation} WITH (publish_via_partition_root = true)')
+
+
+def _copy(source: Postgres, table: Table, session: Any, exported: str) -> tuple[pa.Table, list[str]]:
+    """The rows of a snapshot that can be read; of the others, why not."""
+    sql = needed("psycopg.sql", "postgres")
+    names = sql.SQL(", ").join(map(sql.Identifier, _spelled(source, table, session)))
+    (relation,) = session.execute("SELECT %s::regclass::text", (source.name,)).fetchone()
+    parts, wrong = [], []
+    columns = Columns(tuple(range(len(table.fields))), tuple(reader(f.type) for f in table.fields))
+    with session.transaction():
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        session.execute(f"SET TRANSACTION SNAPSHOT '{exported}'")
+        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(names, sql.SQL(relation))
+        with session.cursor().copy(query) as copy:
+            rows = (columns.row(row) for row in copy.rows())
+            while chunk := list(islice(rows, CHUNK)):
+                part, reasons = readable(table, chunk)
+                parts.append(part)
+                wrong += list(reasons.values())
+    return pa.concat_tables(parts) if parts else readable(table, [])[0], wrong
+
+
+def _spelled(source: Postgres, table: Table, session: Any) -> list[str]:
+    """The columns, as PostgreSQL spells them."""
+    there = {name.lower(): name for name, *_ in session.execute(_COLUMNS, (source.name,))}
+    return [there[name.lower()] for name in table.names]
+
+
+def release(source: Postgres, table: Table) -> None:
+    """Drop the slot and the publication, for whose sake PostgreSQL would keep its log."""
+    slot = source.slot_of(table)
+    try:
+        with connected(source.database) as session:
+            session.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+            )
+            if not source.publication:
+                session.execute(f'DROP PUBLICATION IF EXISTS "{source.publication_of(table)}"')
+    except StoreError as error:
+        log.warning("drop the replication slot %s yourself, else PostgreSQL keeps its log for it: %s", slot, error)

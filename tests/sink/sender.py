@@ -1,0 +1,46 @@
+"""A process that changes a table and sends what follows from it on, again and again, until it is killed."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from typing import Any
+
+import viewlet
+
+VIEW = "SELECT g, count(*) AS n, sum(v) AS v FROM t GROUP BY g"
+
+
+def make(db: viewlet.Database) -> None:
+    db.sql("CREATE TABLE t (id BIGINT, g INT, v DECIMAL(10,2), note STRING, PRIMARY KEY (id))")
+    db.create_view("sums", VIEW)
+
+
+def change(db: viewlet.Database, rng: random.Random) -> None:
+    there = [row[0] for row in db.table("t").rows()]
+    with db.epoch() as epoch:
+        for key in rng.sample(range(40), 6):
+            if key in there and rng.random() < 0.4:
+                epoch.delete("t", [(key,)])
+            else:
+                note = rng.choice([None, "", "tab\tand\nline", "\\N", 'a "quote"'])
+                epoch.upsert("t", [(key, rng.choice([None, 1, 2, 3]), rng.randrange(9), note)])
+
+
+def main(path: str, sink: str, *arguments: str) -> None:
+    """`sink`: `module:function`, which gives the sinks of t and of sums."""
+    module, _, function = sink.partition(":")
+    sinks: list[tuple[str, Any]] = getattr(importlib.import_module(module), function)(*arguments)
+    rng = random.Random()
+    with viewlet.connect(path) as db:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while True:
+            change(db, rng)
+            for name, place in sinks:
+                db.export(name, place)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
