@@ -37,9 +37,16 @@ def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) ->
     for i, f in enumerate(fields):
         if f.type == VARIANT_TYPE:
             named = named.set_column(i, f.name, _filled(named.column(i)))
+        elif pa.types.is_nested(named.column(i).type):
+            named = named.set_column(i, f.name, _unsliced(named.column(i)))
     sent = [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
     frame = spark.createDataFrame(named, spark_schema(sent))
     return _recast(frame, sent, fields, "CAST(make_ym_interval(0, {}) AS {})")
+
+
+def _unsliced(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same values in arrays of their own: PySpark rebuilds lists and maps, and cannot where they are slices."""
+    return column.take(pa.array(range(len(column)), pa.int64()))
 
 
 def _filled(variants: pa.ChunkedArray) -> pa.Array:
