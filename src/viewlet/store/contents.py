@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, concat_batches, from_numpy, valid_mask, values_of
+from viewlet.columns.arrays import Positions, concat_batches, valid_mask, values_of
 from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
@@ -24,11 +24,13 @@ from viewlet.store.access.session_intervals import sessions_met
 from viewlet.store.runs.add_rows import add_together
 from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.map_run import Span, to_rows
+from viewlet.store.runs.narrow import StoredColumns, taken
 from viewlet.store.runs.runs import Run, RunRef, Types
 
-_Pairs = Sequence[tuple[pa.RecordBatch, tuple[Positions, Positions] | None]]
+_Pairs = Sequence[tuple[StoredColumns | pa.RecordBatch, tuple[Positions, Positions] | None]]
 """Rows of each run, and which probes match which of them; None if none does."""
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
+_NO_HASHES: Hashes = np.zeros(0, dtype=np.uint64)
 _KEPT = 1024  # probes up to which a lookup is remembered
 _MANY = 64  # probes beyond this are sorted first, so that the search walks memory in order
 
@@ -57,7 +59,7 @@ class Contents:
     def total(self) -> int:
         """The sum of all weights: how many rows the bag has, each as often as it occurs."""
         parts = [
-            values_of(run.map.rows.column(len(self.layout.columns)), "i8")[start:stop].sum()
+            values_of(run.map.rows.column(len(self.layout.columns), start, stop), "i8").sum()
             for run, (start, stop) in zip(self.runs, self._spans, strict=True)
         ]
         return int(sum(parts))
@@ -257,11 +259,11 @@ class Contents:
 
     def _take(self, found: _Pairs) -> tuple[Positions, Rows]:
         """The rows found in each batch, put together, and which probe each was found for."""
-        pairs = [(batch, pair) for batch, pair in found if pair is not None]
+        pairs = [(rows, pair) for rows, pair in found if pair is not None]
         if not pairs:
             return _NOWHERE, self.nothing()
         which = [pair[0] for _, pair in pairs]
-        batches = [batch.take(from_numpy(pair[1], pa.int64())) for batch, pair in pairs]
+        batches = [taken(rows, pair[1]) for rows, pair in pairs]
         if len(pairs) == 1:
             return which[0], to_rows(batches[0], self.layout)
         return np.concatenate(which), to_rows(concat_batches(batches), self.layout)
@@ -269,7 +271,7 @@ class Contents:
     def scan(self) -> Rows:
         """All rows of all runs; one row may come several times, with weights that add up."""
         parts = [
-            to_rows(run.map.rows.slice(start, stop - start), self.layout)
+            to_rows(run.map.rows.slice(start, stop), self.layout)
             for run, (start, stop) in zip(self.runs, self._spans, strict=True)
         ]
         return Rows.concat(parts) if parts else self.nothing()
@@ -277,13 +279,14 @@ class Contents:
     def hashes(self) -> Hashes:
         """The hash of each row of `scan`, over the key."""
         parts = [run.map.hashes[0][start:stop] for run, (start, stop) in zip(self.runs, self._spans, strict=True)]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
+        return parts[0] if len(parts) == 1 else np.concatenate([_NO_HASHES, *parts])
 
     def consolidated(self) -> Rows:
         """All rows, each once, with weights and sums added up and none that comes to nothing."""
-        if len(self.runs) == 1 and self.layout.form == "map":
-            return self.scan()
         rows = self.scan()
+        if len(self.runs) == 1 and self.layout.form == "map":
+            rows.learn(self.layout.key, self.hashes())
+            return rows
         return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
 
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
@@ -291,8 +294,19 @@ class Contents:
 
         A row that is not there comes in none: what was taken away again is netted first.
         """
+        if len(self.runs) == 1:
+            yield from self._pieces_of_run(columns, size)
+            return
         rows = self.consolidated().select(columns)
         yield from (rows.slice(start, size) for start in range(0, len(rows), size))
+
+    def _pieces_of_run(self, columns: Names, size: int) -> Iterator[Rows]:
+        """The rows of the only run, which come as they are."""
+        ((begin, end),), stored = self._spans, self.runs[0].map.rows
+        places = [*map(self.layout.columns.index, columns), len(self.layout.columns)]
+        for start in range(begin, end, size):
+            *found, weights = stored.slice(start, min(start + size, end), places).columns
+            yield Rows(dict(zip(columns, found, strict=True)), values_of(weights, "i8"))
 
     def nothing(self) -> Rows:
         """No rows, with the columns that rows would have."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, values_of
+from viewlet.columns.arrays import Positions, values_of
 from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows
 from viewlet.store.access.search import find
@@ -68,7 +67,7 @@ class Sorted:
             pairs = find(body.hashes[0], self.hashes)
             if pairs is not None:
                 which, at = self._in_our_order(*pairs)
-                *found, weights = body.rows.select(picked).take(from_numpy(at, pa.int64())).columns
+                *found, weights = body.rows.take(at, picked).columns
                 yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
 
     def find_in(self, others: Sorted, wanted: Names) -> Iterator[Pairs]:

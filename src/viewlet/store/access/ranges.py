@@ -238,9 +238,9 @@ def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Sp
     few = _few(body, layout, columns, span, wanted)
     if few is not None:
         hashes = body.hashes_by_row(layout.lookups.index(columns))[few]
-        return RangeIndex(body.rows.take(from_numpy(few, pa.int64())), layout, columns, order, hashes)
+        return RangeIndex(body.rows.take(few), layout, columns, order, hashes)
     start, stop = span
-    batch = body.rows.slice(start, stop - start)
+    batch = body.rows.slice(start, stop)
     if columns in layout.lookups:
         hashes = body.hashes_by_row(layout.lookups.index(columns))[start:stop]
     else:

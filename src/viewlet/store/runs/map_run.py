@@ -3,7 +3,8 @@
     _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | …
 
 `_row_i` says which row each hash of index i belongs to. Columns are taken by position, so that a user's
-column may have any name. Whoever looks rows up gets all that share a hash, and compares the keys himself.
+column may have any name; those of a file are in their stored form (narrow.py). Whoever looks rows up gets all that
+share a hash, and compares the keys himself.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from viewlet.columns.rows import Rows
 from viewlet.store.access.search import find
 from viewlet.store.runs.add_rows import add_together
 from viewlet.store.runs.layout import Layout, Names
+from viewlet.store.runs.narrow import StoredColumns
 
 if TYPE_CHECKING:
     from viewlet.store.access.ranges import RangeIndex
 
 Span = tuple[int, int]
-_HASH, _WEIGHT = pa.uint64(), pa.int64()
+_HASH, _WEIGHT, _ROW = pa.uint64(), pa.int64(), pa.uint32()
 
 
 class MapBody:
@@ -33,13 +35,14 @@ class MapBody:
 
     __slots__ = ("_rows_of", "batch", "hashes", "ranges", "rows")
 
-    def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
+    def __init__(self, batch: pa.RecordBatch, layout: Layout, kinds: Sequence[pa.DataType] | None = None) -> None:
+        """`kinds` are the types of the layout's columns, where the batch has them in their stored form."""
         width, count = len(layout.columns), len(layout.lookups)
         at = [0, *(width + 2 + 2 * i for i in range(count - 1))]
         self.batch = batch
         self.hashes: list[Hashes] = [values_of(batch.column(i), "u8") for i in at]
-        self._rows_of: list[Positions] = [values_of(batch.column(i + 1), "i8") for i in at[1:]]
-        self.rows = batch.select(list(range(1, width + 2)))
+        self._rows_of = [values_of(batch.column(i + 1), "u4") for i in at[1:]]
+        self.rows = StoredColumns(batch.select(list(range(1, width + 2))), kinds and [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
 
     def __len__(self) -> int:
@@ -47,7 +50,7 @@ class MapBody:
 
     def as_rows(self, layout: Layout) -> Rows:
         """All rows, in the order of their hashes, which they know."""
-        rows = to_rows(self.rows, layout)
+        rows = to_rows(self.rows.slice(0, len(self)), layout)
         rows.learn(layout.key, self.hashes[0])
         return rows
 
@@ -68,7 +71,7 @@ class MapBody:
         found = find(self.hashes[lookup], probes)
         if found is None:
             return None
-        which, at = found[0], self._rows_of[lookup - 1][found[1]]
+        which, at = found[0], self._rows_of[lookup - 1][found[1]].astype(np.int64)
         if start == 0 and stop == len(self):
             return which, at
         inside = (at >= start) & (at < stop)
@@ -91,14 +94,14 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     for wanted in layout.indexes:
         hashes = rows.hashes(wanted)
         order = order_of(hashes)
-        arrays += [from_numpy(hashes[order], _HASH), from_numpy(order, _WEIGHT)]
+        arrays += [from_numpy(hashes[order], _HASH), from_numpy(order.astype(np.uint32), _ROW)]
     schema = batch_schema([array.type for array in rows.columns.values()], layout.indexes)
     return MapBody(pa.RecordBatch.from_arrays(arrays, schema=schema), layout)
 
 
 def batch_schema(columns: Sequence[pa.DataType], indexes: Collection[Names], *, hashed: bool = True) -> pa.Schema:
     """The schema of a run's rows; columns go by their places, so that their names are not kept."""
-    types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _WEIGHT] * len(indexes))]
+    types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _ROW] * len(indexes))]
     return pa.schema([pa.field(str(i), type) for i, type in enumerate(types)])
 
 

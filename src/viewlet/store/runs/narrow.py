@@ -1,0 +1,154 @@
+"""Columns as runs store them: in as few bytes as hold their values.
+
+    whole numbers, dates, times, decimals    least + above      `above` in 0, 1, 2, 4 or 8 bytes a row
+    strings that repeat                      dictionary[code]   `code` in 1 or 2 bytes a row
+
+A column with one value throughout takes no bytes. `least` is kept beside the column's type, in the schema. Rows become
+what they are when they are read: a look-up widens the few that it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
+
+_LEAST = b"least"
+_WIDTHS = (1, 2, 4, 8)
+_UNSIGNED = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
+_SAMPLE = 1_000  # strings by which it is seen whether they repeat
+_CODES = 1 << 15  # different strings that a dictionary holds at most
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def narrowed_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of a batch in their stored form."""
+    made = [narrowed(array, field.name) for array, field in zip(batch.columns, batch.schema, strict=True)]
+    return pa.RecordBatch.from_arrays([array for array, _ in made], schema=pa.schema([field for _, field in made]))
+
+
+def narrowed(array: pa.Array, name: str) -> tuple[pa.Array, pa.Field]:
+    """A column in its stored form, and its field; as it is where no other form is narrower."""
+    if pa.types.is_string(array.type):
+        array = _coded(array)
+        return array, pa.field(name, array.type)
+    found = _above_least(array)
+    if found is None:
+        return array, pa.field(name, array.type)
+    return found[0], pa.field(name, found[0].type, metadata={_LEAST: str(found[1])})
+
+
+def _coded(array: pa.Array) -> pa.Array:
+    """Strings that repeat as codes."""
+    sample = (
+        array.take(np.linspace(0, len(array) - 1, min(len(array), _SAMPLE)).astype(np.int64)) if len(array) else array
+    )
+    if 4 * len(sample.unique()) > len(sample):
+        return array
+    coded = array.dictionary_encode()
+    if len(coded.dictionary) > min(_CODES, len(array) // 4):
+        return array
+    kind = pa.int8() if len(coded.dictionary) <= 1 << 7 else pa.int16()
+    return pa.DictionaryArray.from_arrays(coded.indices.cast(kind), coded.dictionary)
+
+
+def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
+    """How far numbers are above the least of them, in as few bytes as hold it; None where that is not fewer."""
+    numbers = _numbers(array)
+    if numbers is None or array.null_count == len(array):
+        return None
+    valid = valid_mask(array) if array.null_count else None
+    known = numbers if valid is None else numbers[valid]
+    least, most = int(known.min()), int(known.max())
+    if least == most and valid is None:
+        return pa.nulls(len(array)), least
+    width = next(w for w in _WIDTHS if most - least < 1 << 8 * w)
+    if 8 * width >= array.type.bit_width:
+        return None
+    above = (numbers - np.int64(least)).view(np.uint64).astype(f"u{width}")
+    return from_numpy(above, _UNSIGNED[width], valid), least
+
+
+def _numbers(array: pa.Array) -> Numbers | None:
+    """The whole numbers that values are, anything at all where they are NULL; None if there are none, or too large."""
+    kind = array.type
+    if pa.types.is_decimal128(kind):
+        words = values_of(array, "V16").view(np.int64).reshape(-1, 2)
+        low = np.ascontiguousarray(words[:, 0])
+        fits = words[:, 1] == low >> 63
+        return low if (fits if not array.null_count else fits | ~valid_mask(array)).all() else None
+    if pa.types.is_signed_integer(kind) or (pa.types.is_temporal(kind) and kind.bit_width <= 64):
+        return values_of(array, f"i{kind.bit_width // 8}").astype(np.int64, copy=False)
+    return None
+
+
+def taken(rows: StoredColumns | pa.RecordBatch, at: Positions) -> pa.RecordBatch:
+    """Some rows by their positions, as what they are."""
+    return rows.take(at) if isinstance(rows, StoredColumns) else rows.take(from_numpy(at, pa.int64()))
+
+
+class StoredColumns:
+    """Columns in their stored form, read as what they are; without `kinds` they are what they are already."""
+
+    __slots__ = ("_batch", "_kinds", "_least")
+
+    def __init__(self, batch: pa.RecordBatch, kinds: Sequence[pa.DataType] | None = None) -> None:
+        self._batch = batch
+        self._kinds = None if kinds is None or list(kinds) == batch.schema.types else tuple(kinds)
+        self._least = [] if self._kinds is None else [_least_of(field) for field in batch.schema]
+
+    def column(self, at: int, start: int, stop: int) -> pa.Array:
+        """Some rows of one column."""
+        part = self._batch.column(at).slice(start, stop - start)
+        return part if self._kinds is None else _widened(part, self._kinds[at], self._least[at])
+
+    def slice(self, start: int, stop: int, places: Sequence[int] | None = None) -> pa.RecordBatch:
+        """Some consecutive rows, with all columns or those at some places."""
+        return self._wide(self._selected(places).slice(start, stop - start), places)
+
+    def take(self, at: Positions, places: Sequence[int] | None = None) -> pa.RecordBatch:
+        """Some rows by their positions, with all columns or those at some places."""
+        return self._wide(self._selected(places).take(from_numpy(at, pa.int64())), places)
+
+    def _selected(self, places: Sequence[int] | None) -> pa.RecordBatch:
+        return self._batch if places is None else self._batch.select(list(places))
+
+    def _wide(self, batch: pa.RecordBatch, places: Sequence[int] | None) -> pa.RecordBatch:
+        if self._kinds is None:
+            return batch
+        which = range(len(self._kinds)) if places is None else places
+        columns = [_widened(c, self._kinds[at], self._least[at]) for c, at in zip(batch.columns, which, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _least_of(field: pa.Field) -> int:
+    return int((field.metadata or {}).get(_LEAST, b"0"))
+
+
+def _widened(array: pa.Array, kind: pa.DataType, least: int) -> pa.Array:
+    """A column as what it is."""
+    if array.type == kind:
+        return array
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        numbers = np.full(len(array), least, dtype=np.int64)
+    else:
+        numbers = values_of(array, f"u{array.type.bit_width // 8}").astype(np.int64)
+        numbers += least
+    valid = valid_mask(array) if array.null_count and not pa.types.is_null(array.type) else None
+    return from_numpy(_as_stored(numbers, kind), kind, valid)
+
+
+def _as_stored(numbers: Numbers, kind: pa.DataType) -> np.ndarray[Any, Any]:
+    """Whole numbers as the bytes that hold them in an array of a type."""
+    if not pa.types.is_decimal(kind):
+        return numbers.astype(f"i{kind.bit_width // 8}", copy=False)
+    words = np.empty((len(numbers), 2), dtype=np.int64)
+    words[:, 0], words[:, 1] = numbers, numbers >> 63
+    return words.reshape(-1).view("V16")

@@ -1,0 +1,112 @@
+"""Columns of runs in their stored form: as few bytes as hold them, and the same values when they are read."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewlet.columns.rows import Rows
+from viewlet.store import Layout, Store
+from viewlet.store.runs.narrow import StoredColumns, narrowed_batch
+
+LONG = st.integers(-(2**63), 2**63 - 1)
+SHORT = st.integers(-40, 40)
+VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.int8(): st.integers(-128, 127),
+    pa.int16(): st.integers(-(2**15), 2**15 - 1) | SHORT,
+    pa.int32(): st.integers(-(2**31), 2**31 - 1) | SHORT,
+    pa.int64(): LONG | SHORT | st.integers(2**32 - 300, 2**32),
+    pa.date32(): st.dates(),
+    pa.timestamp("us", tz="UTC"): SHORT.map(lambda n: datetime(2020, 1, 1) + timedelta(microseconds=n)),
+    pa.decimal128(20, 2): st.decimals(-(10**17), 10**17, places=2) | SHORT.map(Decimal),
+    pa.decimal128(38, 0): st.integers(-(10**37), 10**37).map(Decimal) | SHORT.map(Decimal),
+    pa.string(): st.sampled_from(["", "a", "ä", "word"]) | st.text(max_size=3),
+    pa.float64(): st.floats(),
+    pa.bool_(): st.booleans(),
+    pa.list_(pa.int64()): st.lists(SHORT, max_size=2),
+}
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> pa.Array:
+    kind = draw(st.sampled_from(list(VALUES)))
+    values = VALUES[kind] if draw(st.booleans()) else st.just(draw(VALUES[kind]))
+    return pa.array(draw(st.lists(values | st.none() if draw(st.booleans()) else values, max_size=12)), type=kind)
+
+
+@given(columns(), st.data())
+def test_what_is_stored_is_read_as_what_it_was(column: pa.Array, data: st.DataObject) -> None:
+    batch = pa.RecordBatch.from_arrays([column], names=["0"])
+    stored = StoredColumns(narrowed_batch(batch), [column.type])
+    start = data.draw(st.integers(0, len(column)))
+    stop = data.draw(st.integers(start, len(column)))
+    at = np.array(
+        data.draw(st.lists(st.integers(0, len(column) - 1), max_size=5)) if len(column) else [], dtype=np.int64
+    )
+    for found, expected in (
+        (stored.slice(0, len(column)), column),
+        (stored.slice(start, stop), column.slice(start, stop - start)),
+        (stored.take(at), column.take(pa.array(at))),
+        (stored.take(at, [0]), column.take(pa.array(at))),
+    ):
+        assert found.column(0).type == column.type
+        assert repr(found.column(0).to_pylist()) == repr(expected.to_pylist())
+    assert repr(stored.column(0, start, stop).to_pylist()) == repr(column.slice(start, stop - start).to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("column", "bits"),
+    [
+        (pa.array([7] * 100), 0),
+        (pa.array(range(1_000, 1_100)), 8),
+        (pa.array([0, 2**32 - 1]), 32),
+        (pa.array([-(2**63), 2**63 - 1]), 64),
+        (pa.array([Decimal("0.01"), Decimal("655.36")], type=pa.decimal128(26, 4)), 32),
+        (pa.array([date(1992, 1, 1), None, date(1992, 9, 1)]), 8),
+    ],
+)
+def test_few_bytes_hold_a_column(column: pa.Array, bits: int) -> None:
+    (kind,) = narrowed_batch(pa.RecordBatch.from_arrays([column], names=["0"])).schema.types
+    assert (0 if pa.types.is_null(kind) else kind.bit_width) == bits
+
+
+def test_strings_that_repeat_are_stored_once() -> None:
+    few, all_different = pa.array(["low", "high"] * 500), pa.array([str(i) for i in range(1_000)])
+    kinds = narrowed_batch(pa.RecordBatch.from_arrays([few, all_different], names=["0", "1"])).schema.types
+    assert kinds == [pa.dictionary(pa.int8(), pa.string()), pa.string()]
+
+
+def test_a_map_is_read_from_its_file_as_it_was_written(tmp_path: Path) -> None:
+    count = 5_000
+    layout = Layout(columns=("k", "s", "x"), key=("k",), indexes=(("s",),), sums=("x",))
+    rows = Rows(
+        {
+            "k": pa.array(range(count)),
+            "s": pa.array([f"kind {i % 3}" for i in range(count)]),
+            "x": pa.array(np.arange(count) * 7),
+        },
+        np.ones(count, dtype=np.int64),
+    )
+    with Store.open(tmp_path / "w") as store:
+        with store.begin() as transaction:
+            transaction.append("bag", rows, layout)
+            transaction.commit({})
+        size = store.snapshot().contents("bag").bytes
+    assert size < count * (8 + 2 + 1 + 2 + 0 + 8 + 4) + 4_000
+    with Store.open(tmp_path / "w") as store:
+        contents = store.snapshot().contents("bag")
+        assert contents.total() == count
+        found = contents.lookup(("s",), rows.hashes(("s",))[:1])[1]
+        assert sorted(found["k"].to_pylist()) == list(range(0, count, 3))
+        scanned = contents.consolidated()
+        assert sorted(zip(*(scanned[name].to_pylist() for name in layout.columns), strict=True)) == sorted(
+            zip(*(rows[name].to_pylist() for name in layout.columns), strict=True)
+        )
