@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -110,6 +110,9 @@ bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed r
 
 bench-loops: $(READY) ## loops over a graph that changes, beside SciPy, DuckDB and DataFrames from scratch
 	$(BIN)/python -m benchmarks.loops --spark
+
+bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL running its query, at scale 1 (ten minutes)
+	$(BIN)/python -m benchmarks.create --out docs/create.md
 
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md

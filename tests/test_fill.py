@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet.columns.rows import Rows, distinct, group
-from viewlet.engine import stream
+from viewlet.columns.rows import Rows, distinct
+from viewlet.engine import partitions, program_run, stream
 from viewlet.store import Layout
 from viewlet.store.runs.add_rows import add_together
 
@@ -21,7 +21,9 @@ from viewlet.store.runs.add_rows import add_together
 @pytest.fixture
 def db(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[viewlet.Database]:
     monkeypatch.setattr(stream, "PIECE", 97)
+    monkeypatch.setattr(partitions, "PIECE", 97)
     monkeypatch.setattr(stream, "_MANY", 50)
+    monkeypatch.setattr(program_run, "_MANY", 50)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         writer = db._warehouse.store._writer
         assert writer is not None
@@ -106,14 +108,18 @@ def test_hashes_are_told_apart_however_many_there_are(different: int) -> None:
     assert len(first) == len(set(hashes.tolist()))
 
 
-def test_equal_rows_under_one_key_are_added_up() -> None:
+@pytest.mark.parametrize("keys", [1, 50, 2_000])
+def test_equal_rows_under_one_key_are_added_up(keys: int) -> None:
     rng = np.random.default_rng(5)
-    rows = Rows(
-        {"k": pa.array(rng.integers(0, 50, 3_000)), "v": pa.array(rng.integers(0, 40, 3_000))},
-        rng.integers(-1, 2, 3_000),
-    )
-    layout = Layout(columns=("k", "v"), key=("k",))
+    columns = {"k": rng.integers(0, keys, 3_000), "v": rng.integers(0, 40, 3_000), "s_0": rng.integers(-2, 3, 3_000)}
+    rows = Rows({name: pa.array(values) for name, values in columns.items()}, rng.integers(-1, 2, 3_000))
+    layout = Layout(columns=("k", "v", "s_0"), key=("k",), sums=("s_0",))
     added, hashes = add_together(rows, rows.hashes(("k",)), layout)
-    assert (np.diff(hashes.astype(np.float64)) >= 0).all()
-    assert len(group(list(added.columns.values()), len(added))[0]) == len(added)
-    assert _as_dict(added) == _as_dict(rows.consolidate())
+    assert (hashes == added.hashes(("k",))).all()
+    assert (hashes[1:] >= hashes[:-1]).all()
+    expected: dict[tuple[int, int], list[int]] = {}
+    for k, v, s, weight in zip(*columns.values(), rows.weights, strict=True):
+        total = expected.setdefault((k, v), [0, 0])
+        total[0], total[1] = total[0] + s, total[1] + weight
+    found = zip(*(column.to_pylist() for column in added.columns.values()), added.weights.tolist(), strict=True)
+    assert sorted(found) == sorted((k, v, s, weight) for (k, v), (s, weight) in expected.items() if s or weight)

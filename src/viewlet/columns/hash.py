@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, data_bytes, offsets_of, truth_of, valid_mask
+from viewlet.columns.parallel import MANY, in_parallel
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -33,6 +34,23 @@ _NAN = {np.dtype(np.float32): np.uint64(0x7FC00000), np.dtype(np.float64): np.ui
 
 def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes:
     """The hash of each row of some columns; of no columns, the hash of nothing."""
+    if length <= _BLOCK or any(pa.types.is_nested(column.type) for column in columns):
+        return _hash_block(columns, length, seed)
+    result = np.empty(length, dtype=np.uint64)
+
+    def hash_blocks(start: int) -> None:
+        for at in range(start, min(start + MANY, length), _BLOCK):
+            part = result[at : at + _BLOCK]
+            part[:] = _hash_block([column.slice(at, len(part)) for column in columns], len(part), seed)
+
+    in_parallel(hash_blocks, range(0, length, MANY))
+    return result
+
+
+_BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
+
+
+def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for column in columns:
         turned = result << _ROTATE
@@ -46,17 +64,30 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
 def order_of(hashes: Hashes) -> Positions:
     """The order in which hashes ascend; equal ones stay in theirs.
 
-    NumPy sorts 16 bits at a time by counting. The first 48 bits of a hash tell nearly always which of two is the
-    greater; where they do not, they are sorted as they are.
+    Sorting numbers takes a fraction of what sorting their places does, so each hash carries its place along, in its
+    last bits. The first ones tell nearly always which of two hashes is the greater; those that they do not tell apart
+    are sorted once more.
     """
     if len(hashes) < _FEW:
         return np.argsort(hashes, kind="stable")
-    words = np.ascontiguousarray(hashes).astype("<u8", copy=False).view("<u2").reshape(-1, 4)
-    order = np.argsort(words[:, 1], kind="stable")
-    for word in (2, 3):
-        order = order[np.argsort(words[:, word][order], kind="stable")]
+    places = np.uint64((1 << (len(hashes) - 1).bit_length()) - 1)
+    sorted_together = hashes & ~places
+    sorted_together |= np.arange(len(hashes), dtype=np.uint64)
+    sorted_together.sort()
+    order = (sorted_together & places).view(np.int64)
     ordered = hashes[order]
-    return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(hashes, kind="stable")
+    untold = np.flatnonzero(ordered[1:] < ordered[:-1])
+    return _sorted_again(hashes, order, sorted_together & ~places, untold) if len(untold) else order
+
+
+def _sorted_again(hashes: Hashes, order: Positions, beginnings: Hashes, untold: Positions) -> Positions:
+    """An order by the beginnings of hashes, given in that order, as one by the whole hashes."""
+    first = different(beginnings[untold])
+    start, stop = beginnings.searchsorted(first), beginnings.searchsorted(first, "right")
+    at = np.repeat(stop - np.cumsum(stop - start), stop - start) + np.arange((stop - start).sum())
+    some = order[at]
+    order[at] = some[np.argsort(hashes[some], kind="stable")]
+    return order
 
 
 _FEW = 2_000  # so few are sorted as quickly as they are

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.hash import Hashes, hash_array, hash_rows, order_of
+from viewlet.columns.parallel import MANY, in_parallel
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
 Known = dict[tuple[int, tuple[int, ...]], tuple[Sequence[pa.Array], Hashes]]
@@ -80,8 +81,12 @@ class Rows:
         if len(at) < 2 and len(self) < _FEW:
             return self._piece(int(at[0]) if len(at) else 0, len(at))
         indices = from_numpy(at.astype(np.int64, copy=False), pa.int64())
-        result = Rows({n: c.take(indices) for n, c in self.columns.items()}, self.weights[at])
+        columns = [c.take(indices) for c in self.columns.values()] if len(at) < MANY else self._take_many(indices)
+        result = Rows(dict(zip(self.columns, columns, strict=True)), self.weights[at])
         return result._learn_all({key: known[at] for key, known in self._by_name().items()})
+
+    def _take_many(self, indices: pa.Array) -> list[pa.Array]:
+        return in_parallel(lambda column: column.take(indices), list(self.columns.values()))
 
     def _piece(self, start: int, length: int) -> Rows:
         """Some of few rows that follow each other, without a copy: a piece keeps all of the memory."""
@@ -223,15 +228,15 @@ def _are_repeated(hashes: Hashes) -> bool:
 
 
 def _distinct_sorted(hashes: Hashes) -> tuple[Positions, Positions]:
-    ordered = np.sort(hashes)
-    if (ordered[1:] != ordered[:-1]).all():
-        everyone = np.arange(len(hashes))
-        return everyone, everyone
     order = order_of(hashes)
     is_new = np.concatenate([[True], np.diff(hashes[order]) != 0])
+    if is_new.all():
+        everyone = np.arange(len(hashes))
+        return everyone, everyone
     first = order[is_new]
-    number = np.empty(len(first), dtype=np.int64)
-    number[order_of(first.astype(np.uint64))] = np.arange(len(first))
+    is_first = np.zeros(len(hashes), dtype=np.int64)
+    is_first[first] = 1
+    number = (np.cumsum(is_first) - 1)[first]
     codes = np.empty(len(hashes), dtype=np.int64)
     codes[order] = number[np.cumsum(is_new) - 1]
     return np.sort(first), codes

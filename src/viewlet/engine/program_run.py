@@ -16,6 +16,9 @@ from viewlet.engine.source import Source
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, Layout, RunRef, make_contents
 
+_MANY = 1 << 17
+"""Rows of a map that are read piece by piece by what follows from them, in a run that fills it."""
+
 
 class OnSpark(Protocol):
     """Runs the operators of a program that only Spark can evaluate."""
@@ -37,7 +40,7 @@ class ProgramRun:
         sources: Mapping[str, Source] | None = None,
     ) -> None:
         self.deltas = deltas
-        self.sources = sources or {}
+        self.sources = dict(sources or {})
         """Bags all of whose rows are the change, in a run that fills maps: they can be read piece by piece."""
         self.ready = ready
         self.initial = initial
@@ -79,7 +82,10 @@ class ProgramRun:
     def put(self, step: PreparedStep, rows: Rows) -> None:
         """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
         name = step.map.name
-        if step.map.stored and name != self._aside:
+        if self.initial and step.map.stored and len(rows) > _MANY and name != self.ready.program.view:
+            self.deltas.transaction.fill(name, rows, step.layout)
+            self.sources[name] = Source(self.new(name), step.layout.columns)
+        elif step.map.stored and name != self._aside:
             self.deltas.add_unnetted(name, rows, step.layout)
         else:
             delta = rows if step.is_netted and not self.initial else rows.consolidate(step.map.sums)
@@ -126,12 +132,11 @@ class ProgramRun:
             transaction.create(name, layout, types)
             self._empty[name] = transaction.contents(name)
             return
-        rows = there.consolidated()
         wider = there.layout.with_lookups(layout.lookups)
         if wider != there.layout:
+            rows = there.consolidated()
             transaction.drop(name)
-            transaction.append(name, rows, wider)
+            transaction.fill(name, rows, wider)
         self._empty[name] = make_contents(wider, (), there.types)
         self.deltas.done.add(name)
-        if len(rows):
-            self.deltas.changes[name] = rows
+        self.sources[name] = Source(transaction.contents(name), layout.columns)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from viewlet.columns.rows import Rows
 from viewlet.store import Contents
 
@@ -21,6 +23,16 @@ class Source:
         """The rows in pieces of about some size, with the columns at some places."""
         return self.contents.batches(tuple(self.columns[at] for at in places), size)
 
+    def sample(self, places: Sequence[int], size: int) -> Rows | None:
+        """Some rows, with the columns at some places; None if there are none."""
+        piece = next((rows for rows in self.pieces(places, 64 * size) if len(rows)), None)
+        return None if piece is None else sample_of(piece, size)
+
     def all(self) -> Rows:
         """All rows, each once."""
         return self.contents.consolidated().select(self.columns)
+
+
+def sample_of(rows: Rows, size: int) -> Rows:
+    """So many of some rows at most, spread over them."""
+    return rows.take(np.linspace(0, len(rows) - 1, min(size, len(rows))).astype(np.int64))

@@ -17,17 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-import numpy as np
-
 from viewlet.columns.rows import Rows
+from viewlet.engine.partitions import PIECE, partitions
 from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
+from viewlet.engine.source import sample_of
 from viewlet.engine.terms.compile_term import CompiledTerm, EpochReader
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
 
-PIECE = 1 << 18
-"""Rows of a piece: enough for its overhead not to matter, few enough for the caches."""
 _MANY = 1 << 20
 """Partial results of so many rows are added up before more come."""
 _SAMPLE = 32
@@ -49,14 +47,19 @@ def filled(run: ProgramRun, step: PreparedStep) -> list[Rows]:
 def _cheapest(product: Sequence[CompiledTerm], run: ProgramRun) -> tuple[EpochReader, CompiledTerm]:
     """Of the terms of a product, the one that is estimated to handle the fewest rows, with what it is to read."""
     now = _AsNow(run)
-    return now, min(product, key=lambda term: _work(term, now))
+    return now, min(product, key=lambda term: _work(run, now, term))
 
 
-def _work(term: CompiledTerm, epoch: EpochReader) -> float:
+def _work(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> float:
+    """How many rows a term handles, estimated from a sample."""
+    if term.bag in run.sources:
+        source = run.sources[term.bag]
+        sample, count = source.sample([at for at, _ in term.used], _SAMPLE), source.contents.rows
+        return 0.0 if sample is None else term.work(epoch, term.named(sample)) * count / len(sample)
     rows = term.start(epoch)
-    if rows is None:
+    if rows is None or not len(rows):
         return 0.0
-    sample = rows.take(np.linspace(0, len(rows) - 1, min(_SAMPLE, len(rows))).astype(np.int64))
+    sample = sample_of(rows, _SAMPLE)
     return term.work(epoch, sample) * len(rows) / len(sample)
 
 
@@ -84,6 +87,8 @@ class _AsNow:
 
 def _contribution(run: ProgramRun, epoch: EpochReader, term: CompiledTerm, sums: tuple[str, ...]) -> Rows | None:
     """What a term comes to, piece by piece if it can be; None for no rows."""
+    if parts := partitions(run, term):
+        return _total((partial(term, part) for part in parts), sums)
     if term.bag is None or not term.is_local:
         return term(epoch)
     if term.bag in run.sources:

@@ -89,16 +89,25 @@ class Transaction:
             if are_many(len(rows), _size(rows), self._writer.limits):  # no index will share its run with these
                 self._begin_to_write(edit)
             return rows
+        body = self._add_to_map(bag, rows, layout)
+        return Rows.empty({name: rows[name].type for name in layout.columns}) if body is None else body.as_rows(layout)
+
+    def fill(self, bag: str, rows: Rows, layout: Layout) -> None:
+        """Add many rows to a map, which nobody asks for what they come to."""
+        self.create(bag, layout, {name: rows[name].type for name in layout.columns})
+        self._add_to_map(bag, rows, self.layout(bag) or layout)
+
+    def _add_to_map(self, bag: str, rows: Rows, layout: Layout) -> MapBody | None:
         body = build(rows.select(layout.columns), layout)
         if body is None:
-            return Rows.empty({name: rows[name].type for name in layout.columns})
+            return None
         waited_for = any(waiting is rows for edit in self._tables.values() for waiting, _ in edit.rows)
         types = {name: rows[name].type for name in layout.columns}
         run = Run(self._encoded(body, now=waited_for), layout, types, body)
         runs = self._placed(bag, [run]) if run.is_placed else [run]
         self._edit(bag).runs += runs
         self._share(rows, layout, runs)
-        return body.as_rows(layout)
+        return body
 
     def _encoded(self, body: MapBody, *, now: bool) -> RunRef | Future[RunRef]:
         """The bytes of a map's run: those of a middling one are made while other work continues, if allowed."""

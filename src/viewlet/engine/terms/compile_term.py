@@ -87,6 +87,8 @@ class CompiledTerm:
     """The maps that its look-ups read, each with the version that is read."""
     factors: frozenset[str] = frozenset()
     """The factors of the product that it is a part of, if that is known: each by the name of its weight."""
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The maps whose touched groups it is a function of, each with the key of these, where that is all it reads."""
 
     def __call__(self, epoch: EpochReader) -> Rows | None:
         """What the term comes to in an epoch; None for no rows."""
@@ -94,7 +96,11 @@ class CompiledTerm:
 
     def of(self, epoch: EpochReader, rows: Rows) -> Rows | None:
         """What it comes to for some rows of the change, with just the columns that it uses, by their own names."""
-        return self.after(epoch, _named(rows, rows.columns.values(), self.used, self.weight) if len(rows) else None)
+        return self.after(epoch, self.named(rows) if len(rows) else None)
+
+    def named(self, rows: Rows) -> Rows:
+        """Rows of the change, with just the columns that it uses, under the names that it has for them."""
+        return _named(rows, rows.columns.values(), self.used, self.weight)
 
     def after(self, epoch: EpochReader, rows: Rows | None) -> Rows | None:
         """What the steps make of rows that it starts from."""
@@ -122,7 +128,8 @@ def compile_term(term: Term) -> CompiledTerm:
     first, *rest = chain(term)
     steps = tuple(compile_step(step) for step in rest if isinstance(step, Following))
     if not isinstance(first, Change):
-        return CompiledTerm(_compile_start(first), steps)
+        reads_more = any(isinstance(step, Probe | SparkRowwise) for step in rest)
+        return CompiledTerm(_compile_start(first), steps, groups=() if reads_more else _groups_of(first))
     wanted = columns_used(term)
     used = tuple((at, f.name) for at, f in enumerate(first.columns) if f.name in wanted and f.name != first.weight)
     is_local = not any(isinstance(step, SparkRowwise) for step in rest)
@@ -138,6 +145,17 @@ def compile_term(term: Term) -> CompiledTerm:
         frozenset((probe.map, probe.version) for probe in probes),
         frozenset(weight for weight in weights if weight is not None) if all(weights) else frozenset(),
     )
+
+
+def _groups_of(term: Term) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The maps whose touched groups a term is a function of, with the key of these; none if it is one of anything else."""
+    match term:
+        case FinalizeSums(map=name, keys=keys) if keys:
+            return ((name, keys),)
+        case Regroup(inputs=inputs) if term.native is None and inputs and all(i.key for i in inputs):
+            return tuple((i.map, i.key) for i in inputs)
+        case _:
+            return ()
 
 
 def _compile_start(term: Term) -> TermFn:

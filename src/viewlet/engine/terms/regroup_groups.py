@@ -67,6 +67,8 @@ def _compile_whole(term: Regroup) -> Callable[[EpochReader, Hashes], Rows | None
     def run(epoch: EpochReader, touched: Hashes) -> Rows | None:
         inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
         now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
+        if epoch.initial and term.is_keyed and not epoch.old(term.target).runs:
+            return now.select([f.name for f in term.columns])  # nothing to take away; the store nets what it sorts
         return replace_groups(term, epoch.old(term.target), touched, now)
 
     return run
@@ -97,7 +99,8 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
     columns = dict(zip(names, found.columns.values(), strict=False))
     if grouped.key:
         columns[KEY] = pa.array(touched[at].view(np.int64))
-    return Rows(columns, found.weights).consolidate()
+    rows = Rows(columns, found.weights)
+    return rows if isinstance(grouped.read, Group) and len(contents.runs) == 1 else rows.consolidate()
 
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:

@@ -30,12 +30,18 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     ordered = hashes[order]
     repeated = has_equal_neighbour(ordered)
     if repeated.any():
-        return _add_repeated(rows, hashes, layout, order, repeated)
+        if len(rows) < _MANY or len(layout.plain) == len(layout.key):
+            return _add_repeated(rows, hashes, layout, order, repeated)
+        rows, order = _add_twins(rows, hashes, layout, order)
+        ordered = hashes[order]
     alive = _is_alive(rows.weights, {name: values_of(rows[name], "i8") for name in layout.sums}, layout)
     if not alive.all():
         order = order[alive[order]]
         ordered = hashes[order]
     return rows.take(order), ordered
+
+
+_MANY = 2_000  # rows that are compared one by one later than they are told apart by their hashes
 
 
 def has_equal_neighbour(ordered: Hashes) -> Mask:
@@ -46,6 +52,48 @@ def has_equal_neighbour(ordered: Hashes) -> Mask:
         result[1:] = equal
         result[:-1] |= equal
     return result
+
+
+def _add_twins(rows: Rows, hashes: Hashes, layout: Layout, order: Positions) -> tuple[Rows, Positions]:
+    """Rows and their order, where many share the hash of their key and few are the same: those are added to the first."""
+    own = rows.hashes(layout.plain)
+    at = _twins(own, hashes[order], order)
+    if not len(at):
+        return rows, order
+    together, starts = _gather(rows.select(layout.plain).take(at), own[at])
+    at = at[together]
+    first = at[starts]
+    weights, sums = rows.weights.copy(), {name: values_of(rows[name], "i8").copy() for name in layout.sums}
+    for values in (weights, *sums.values()):
+        values[first] = np.add.reduceat(values[at], starts)
+    is_left = np.ones(len(rows), dtype=np.bool_)
+    is_left[at] = False
+    is_left[first] = True
+    added = {name: from_numpy(values, rows[name].type) for name, values in sums.items()}
+    return rows.with_columns(added).weighted(weights), order[is_left[order]]
+
+
+def _twins(own: Hashes, ordered: Hashes, order: Positions) -> Positions:
+    """The rows that share their own hash with another one, in its order, given the hashes of their keys in order.
+
+    What is the same has the same key. So it is near, where few rows have one key.
+    """
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
+    most = int(np.diff(begins).max())
+    if most > _NEAR:
+        by_own = order_of(own)
+        return by_own[has_equal_neighbour(own[by_own])]
+    near, found = own[order], np.zeros(len(own), dtype=np.bool_)
+    for apart in range(1, most):
+        same = near[apart:] == near[:-apart]
+        if same.any():
+            found[apart:] |= same
+            found[:-apart] |= same
+    at = order[found]
+    return at[order_of(own[at])]
+
+
+_NEAR = 32  # rows of one key that are compared with each other sooner than all rows are sorted
 
 
 def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, repeated: Mask) -> tuple[Rows, Hashes]:
@@ -60,9 +108,10 @@ def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, 
     sums = {name: np.add.reduceat(values_of(rows[name], "i8")[order], first) for name in layout.sums}
     alive = _is_alive(weights, sums, layout)
     at = order[first[alive]]
-    result = rows.take(at).weighted(weights[alive])
+    plain = rows.select(layout.plain).take(at)
     added = {name: from_numpy(values[alive], rows[name].type) for name, values in sums.items()}
-    return result.with_columns(added) if sums else result, hashes[at]
+    columns = {name: added[name] if name in added else plain[name] for name in rows.names}
+    return plain.replaced(columns).weighted(weights[alive]), hashes[at]
 
 
 def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:

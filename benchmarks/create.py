@@ -1,0 +1,214 @@
+"""Making views: what creating each of the 22 TPC-H views takes, beside Spark SQL running the query.
+
+One warehouse holds the eight tables, with their keys checked, as users declare them. Each query is made a view, in
+process, and dropped again; Spark SQL runs the same query on the same rows and writes the result as Parquet. Then all 22
+stand together, for the size of what they keep.
+
+    python -m benchmarks.create [--scale 1] [--folder build/tpch] [--queries 1,9,21] [--quick] [--out docs/create.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from workloads.tpch import TABLES, queries, schema
+from workloads.tpch.data import chunks, generate
+
+import viewlet
+from benchmarks.measure import Times, grid, measured, say, timed
+from viewlet.formatting import duration, size
+from viewlet.spark.session.session import start_spark
+
+RUNS = 3
+LARGE = 1 << 20
+"""Bytes of a map that has a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a map or a result."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One query: milliseconds to create its view and of Spark SQL, memory at most, and what is kept."""
+
+    name: str
+    create: Times
+    spark: Times
+    memory: int
+    kept: tuple[Kept, ...]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.create) / statistics.median(self.spark)
+
+    @property
+    def bytes(self) -> int:
+        return sum(kept.bytes for kept in self.kept)
+
+
+def views_of(query: str) -> list[str]:
+    """The views of a query: Q15 has two."""
+    return ["q15_revenue", "q15"] if query == "q15" else [query]
+
+
+class Warehouse:
+    """The generated tables, and no view yet."""
+
+    def __init__(self, path: Path, spark: Any, made: Path) -> None:
+        self.db = viewlet.connect(path, spark=spark, engine="inproc")
+        for table, statement in schema().items():
+            self.db.sql(statement)
+            for chunk in chunks(made, table):
+                self.db.insert(table, chunk)
+            say(f"loaded {table}")
+
+    def create(self, query: str) -> None:
+        for view in views_of(query):
+            self.db.create_view(view, queries()[view])
+
+    def drop(self) -> None:
+        for view in reversed(self.db._warehouse.catalog.views):
+            self.db.drop(view)
+
+    def created_anew(self, query: str) -> float:
+        self.drop()
+        return timed(partial(self.create, query))
+
+    def kept(self) -> tuple[Kept, ...]:
+        """What is kept for the views that are there."""
+        snapshot = self.db._warehouse.store.snapshot()
+        bags = [name for name in self.db._warehouse.catalog.bags() if snapshot.has(name)]
+        return tuple(Kept(name, snapshot.contents(name).rows, snapshot.contents(name).bytes) for name in bags)
+
+    def tables(self) -> int:
+        return sum(table["bytes"] for table in self.db.status()["tables"].values())
+
+
+@contextmanager
+def memory_peak() -> Iterator[list[int]]:
+    """The most memory of its own that this process has meanwhile, beyond what it had before, in bytes."""
+    before, peak, done = _own_memory(), [0], Event()
+
+    def look() -> None:
+        while not done.wait(0.02):
+            peak[0] = max(peak[0], _own_memory() - before)
+
+    watcher = Thread(target=look, daemon=True)
+    watcher.start()
+    yield peak
+    done.set()
+    watcher.join()
+
+
+def _own_memory() -> int:
+    """The process's memory, without the files that it maps."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon"))
+
+
+def run_and_write(spark: Any, text: str, folder: Path) -> None:
+    spark.sql(text).write.mode("overwrite").parquet(str(folder))
+
+
+def compare(spark: Any, made: Path, names: list[str], path: Path) -> tuple[list[Made], tuple[Kept, ...], int]:
+    """Each query, then what all of them keep together, and the bytes of the tables."""
+    for table in TABLES:
+        spark.read.parquet(str(made / f"{table}.parquet")).createOrReplaceTempView(table)
+    spark.sql(queries()["q15_revenue"]).createOrReplaceTempView("q15_revenue")
+    by_spark = {}
+    for name in names:
+        by_spark[name] = measured(partial(timed, partial(run_and_write, spark, queries()[name], path / "result")), RUNS)
+        say(f"{name} on Spark: {duration(statistics.median(by_spark[name]))}")
+    for view in ("q15_revenue", *TABLES):
+        spark.catalog.dropTempView(view)
+    warehouse = Warehouse(path / "warehouse", spark, made)
+    found = []
+    for name in names:
+        with memory_peak() as peak:
+            create = measured(partial(warehouse.created_anew, name), RUNS, 0)
+        found.append(Made(name, create, by_spark[name], peak[0], warehouse.kept()))
+        say(f"{name}: {duration(statistics.median(create))}, {found[-1].ratio:.1f} times Spark SQL")
+    warehouse.drop()
+    for name in names:
+        warehouse.create(name)
+    together, tables = warehouse.kept(), warehouse.tables()
+    warehouse.db.close()
+    return found, together, tables
+
+
+# The page.
+
+INTRODUCTION = """# Making views
+
+What it takes to create each of the 22 TPC-H views at scale {scale:g}, in process, over tables that check their keys, beside Spark SQL, which runs the same query on Parquet files and writes its result as Parquet; both on the same cores, in one run. Medians of {runs} runs (Spark SQL: after one that does not count). Memory is what the process had at most beyond what it had before, without the files that it maps. `make bench-create` makes this page.
+"""
+
+
+def page(found: list[Made], together: tuple[Kept, ...], tables: int, scale: float) -> str:
+    worst = max(found, key=lambda made: made.ratio)
+    middle = statistics.median(made.ratio for made in found)
+    state = sum(kept.bytes for kept in together)
+    summary = (
+        f"Creating a view takes {middle:.1f} times what Spark SQL takes for its query (median), at most {worst.ratio:.1f}"
+        f" times ({worst.name}). All {len(found)} together keep {size(state)}, {state / tables:.1f} times the tables"
+        f" ({size(tables)})."
+    )
+    rows = [
+        [m.name, _seconds(m.create), _seconds(m.spark), f"{m.ratio:.1f}×", size(m.memory), size(m.bytes)] for m in found
+    ]
+    headings = ["view", "created in", "Spark SQL", "ratio", "memory", "kept"]
+    parts = [INTRODUCTION.format(scale=scale, runs=RUNS).strip(), summary, grid(headings, rows), "## What is kept"]
+    large = sorted((k for k in together if k.bytes >= LARGE), key=lambda k: -k.bytes)
+    maps = [[k.name, f"{k.rows:,}", size(k.bytes), f"{k.bytes / max(k.rows, 1):.0f} B"] for k in large]
+    parts += ["Of all views together, the maps of more than 1 MB:", grid(["map", "rows", "bytes", "a row"], maps)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _seconds(times: Times) -> str:
+    return f"{statistics.median(times) / 1e3:.2f} s"
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--folder", type=Path, default=Path("build") / "tpch", help="for data and warehouses")
+    parser.add_argument("--queries", default="", help="their numbers, with commas; all if not given")
+    parser.add_argument("--quick", action="store_true", help="a hundredth of the scale, to see that it runs")
+    parser.add_argument("--out", type=Path, help="where the page goes")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    given = arguments(argv)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 4g pyspark-shell")
+    wanted = {int(number) for number in given.queries.split(",") if number} or set(range(1, 23))
+    scale = given.scale / 100 if given.quick else given.scale
+    spark = start_spark(master="local[*]")
+    with tempfile.TemporaryDirectory(dir=given.folder) as path:
+        names = [f"q{number:02d}" for number in sorted(wanted)]
+        found, together, tables = compare(spark, generate(scale, given.folder), names, Path(path))
+    text = page(found, together, tables, scale)
+    print(text)
+    if given.out:
+        given.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
