@@ -26,9 +26,13 @@ from viewlet.errors import (
     WarehouseBusy,
     WrongArgument,
 )
+from viewlet.sink.delta_table import delta_table
+from viewlet.sink.iceberg_table import iceberg_table
 from viewlet.sink.kafka_topic import kafka_topic
 from viewlet.sink.postgres_table import postgres_table
+from viewlet.source.delta import delta
 from viewlet.source.folder import folder
+from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
 from viewlet.warehouse.apply import Epoch
@@ -68,7 +72,11 @@ __all__ = [
     "WrongArgument",
     "__version__",
     "connect",
+    "delta",
+    "delta_table",
     "folder",
+    "iceberg",
+    "iceberg_table",
     "kafka",
     "kafka_topic",
     "postgres",

@@ -12,8 +12,12 @@ import viewlet
 VIEW = "SELECT g, count(*) AS n, sum(v) AS v FROM t GROUP BY g"
 
 
-def make(db: viewlet.Database) -> None:
+def make_table(db: viewlet.Database) -> None:
     db.sql("CREATE TABLE t (id BIGINT, g INT, v DECIMAL(10,2), note STRING, PRIMARY KEY (id))")
+
+
+def make(db: viewlet.Database) -> None:
+    make_table(db)
     db.create_view("sums", VIEW)
 
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from viewlet.columns.python_values import python_values
 from viewlet.errors import StoreError, UnsupportedValue
 from viewlet.extras import needed
 from viewlet.plan.types import Field, Type
+from viewlet.sink.keyed_changes import find_key, gone_and_come
 from viewlet.sink.sink import Opened, Sender, Sink
 from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.tables import Table
 
 POSITIONS = "viewlet_sinks"
 _TYPES = {
@@ -49,18 +48,9 @@ class PostgresTable(Sink):
         psycopg = needed("psycopg", "postgres")
         try:
             with psycopg.connect(self.database, application_name="viewlet") as session:
-                yield _Open(self, sender, session, _key(self, sender.relation))
+                yield _Open(self, sender, session, find_key(self.key, sender.relation))
         except psycopg.Error as error:
             raise StoreError(f"{self}: {str(error).strip()}") from error
-
-
-def _key(sink: PostgresTable, relation: Relation) -> tuple[str, ...]:
-    if unknown := [name for name in sink.key if name not in relation.columns]:
-        raise StoreError(
-            f"{relation.name} has no column {unknown[0]}", hint=f"there are: {', '.join(relation.columns)}"
-        )
-    found = relation.definition
-    return sink.key or (found.primary_key if isinstance(found, Table) else ())
 
 
 @dataclass
@@ -86,8 +76,9 @@ class _Open:
             last = self._position()
             if last is not None and last >= epoch:
                 return
-            self._load("come", changes, ("insert", "update_postimage"))
-            self._load("gone", changes, ("delete", "update_preimage"))
+            gone, come = gone_and_come(self.sender.relation, changes)
+            self._load("come", come)
+            self._load("gone", gone)
             for statement in _by_key(self) if self.key else _by_row(self):
                 self._run(statement)
             self._move(epoch)
@@ -118,13 +109,11 @@ class _Open:
         if self._run(f"SELECT 1 FROM {self.sink.table} LIMIT 1").fetchone() is not None:
             raise StoreError(f"{self.sink} has rows that are not Viewlet's", hint="name another table, or empty it")
 
-    def _load(self, name: str, changes: pa.Table, kinds: Sequence[str]) -> None:
+    def _load(self, name: str, rows: pa.Table) -> None:
         """A temporary table of the rows that come or go."""
         relation = self.sender.relation
         listed = ", ".join(_quoted(f.name) for f in relation.fields)
         self._run(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS SELECT {listed} FROM {self.sink.table} WHERE false")
-        kind = changes.column(len(relation.fields))
-        rows = changes.filter(pc.is_in(kind, pa.array(kinds, pa.string())))
         columns = [python_values(relation.name, f, rows.column(at)) for at, f in enumerate(relation.fields)]
         with self.session.cursor().copy(f"COPY {name} FROM STDIN") as copy:
             for row in zip(*columns, strict=True):

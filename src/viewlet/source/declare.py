@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from viewlet.errors import SqlError
+from viewlet.source.delta import delta
 from viewlet.source.folder import folder
+from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
 from viewlet.source.sources import Source
@@ -25,7 +27,11 @@ def declare_source(
         case "KAFKA":
             given = options if format is None else {**options, "format": format}
             return _made(kafka, "FROM KAFKA", place, _named(name, "TOPIC"), given, on_bad)
-    raise SqlError(f"there is no source {kind}", hint="FOLDER, KAFKA, POSTGRES")
+        case "DELTA":
+            return delta(place, on_bad_record=on_bad)
+        case "ICEBERG":
+            return iceberg(place, _named(name, "TABLE"), properties=options, on_bad_record=on_bad)
+    raise SqlError(f"there is no source {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
 
 
 def _named(name: str | None, what: str) -> str:

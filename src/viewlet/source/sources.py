@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
 KINDS: dict[str, str] = {
+    "delta": "viewlet.source.delta:read",
     "folder": "viewlet.source.folder:read",
+    "iceberg": "viewlet.source.iceberg:read",
     "kafka": "viewlet.source.kafka:read",
     "postgres": "viewlet.source.postgres:read",
     "project": "viewlet.project.flows:read",

@@ -11,6 +11,8 @@ SOURCES = {
     "FOLDER": "the path of the folder",
     "POSTGRES": "the database",
     "KAFKA": "the servers",
+    "DELTA": "the path of the table",
+    "ICEBERG": "the catalog",
 }
 """What feeds tables, and what the text after it is."""
 _OPTIONS = ("append_only", "trusted", "static")

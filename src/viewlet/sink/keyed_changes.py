@@ -1,0 +1,44 @@
+"""An epoch's changes by key: which rows go, and which come or change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.errors import StoreError
+from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.tables import Table
+
+GONE = pa.array(["delete", "update_preimage"])
+COME = pa.array(["insert", "update_postimage"])
+
+
+def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -> tuple[str, ...]:
+    """The columns that tell the rows of a relation apart: those that are given, else a table's primary key."""
+    if unknown := [name for name in given if name not in relation.columns]:
+        raise StoreError(
+            f"{relation.name} has no column {unknown[0]}", hint=f"there are: {', '.join(relation.columns)}"
+        )
+    found = relation.definition
+    key = tuple(given) or (found.primary_key if isinstance(found, Table) else ())
+    if needed_by and not key:
+        raise StoreError(
+            f"{needed_by} finds rows by a key, and {relation.name} has none",
+            hint="name columns that tell its rows apart: key=(…); count copies where there are any",
+        )
+    return key
+
+
+def gone_and_come(relation: Relation, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows that go and the rows that come, as the change feed tells them."""
+    kinds = changes.column(len(relation.columns))
+    rows = changes.select(list(range(len(relation.columns))))
+    return rows.filter(pc.is_in(kinds, GONE)), rows.filter(pc.is_in(kinds, COME))
+
+
+def keys_of(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The key of each row."""
+    return list(zip(*(rows[name].to_pylist() for name in key), strict=True))
