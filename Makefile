@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions screenshots bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -35,6 +35,7 @@ WORKERS := $(shell n=$$(( $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1 )); ech
 PYTEST := pytest -n $(WORKERS) --dist worksteal
 
 test: check ## lint, type-check, and run the tests: what CI runs
+	@bash tools/need-chromium
 	$(BIN)/$(PYTEST) -m "not slow"
 
 VERSION ?= 4.3.0
@@ -68,6 +69,7 @@ test-wheel: ## the wheel in empty environments, with the lowest and the newest s
 	done
 
 test-all: check ## the same with the slow tests, many more examples, and on all supported versions
+	@bash tools/need-chromium
 	VIEWLET_TEST_PROFILE=thorough $(BIN)/$(PYTEST)
 	for version in $(OTHER_SPARKS); do $(MAKE) test-spark VERSION=$$version; done
 	$(MAKE) test-lowest test-wheel
@@ -88,6 +90,10 @@ fuzz: $(READY) ## random views against Spark SQL for MINUTES=60; failures go to 
 
 docs-sql: $(READY) ## write docs/sql.md: each feature of SQL, how it is kept fresh and what a change costs
 	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_features.py
+
+screenshots: $(READY) ## take the pictures of the page that the documentation shows
+	@bash tools/need-chromium
+	$(BIN)/python -m tests.ui.screenshots docs/images
 
 docs-functions: $(READY) ## write docs/functions.md: each function of Spark, and how views with it are kept fresh (15 minutes)
 	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_spark_examples.py

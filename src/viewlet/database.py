@@ -10,14 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
+from viewlet.inspect.methods import InspectMethods
 from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
 from viewlet.sink.methods import SinkMethods
@@ -25,12 +24,12 @@ from viewlet.source.methods import SourceMethods
 from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
+from viewlet.ui.methods import UiMethods
 from viewlet.warehouse.apply import Epoch, commit_epoch
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
 from viewlet.warehouse.expectations import compiled, evaluator
 from viewlet.warehouse.fill import create, rebuild
-from viewlet.warehouse.maintained import Placement
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Callback, Subscription
 from viewlet.warehouse.tables import Table
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods):
+class Database(FlowMethods, InspectMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods, UiMethods):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(
@@ -85,8 +84,13 @@ class Database(FlowMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMe
 
     @property
     def path(self) -> Path:
-        """The folder of the warehouse."""
+        """The folder of the warehouse, or what is cached of it here."""
         return self._warehouse.path
+
+    @property
+    def address(self) -> str:
+        """What opens the warehouse in another process: its folder, or `s3://…`."""
+        return self._warehouse.store.address
 
     @property
     def read_only(self) -> bool:
@@ -422,36 +426,6 @@ class Database(FlowMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMe
         return self._warehouse.store.recovery
 
     # ——— asking
-
-    def explain(
-        self, name: str, *, verbose: bool = False, distributed: bool = False, placement: Placement | None = None
-    ) -> str:
-        """How a view is maintained: operators with tiers, maps, statements, sizes, and the reasons.
-
-        `verbose`: the statements in full. `distributed`: where its maps are on a cluster, and the jobs and stages of an
-        epoch; `placement` tries `"driver"`, `"replicated"` or other columns for some maps.
-        """
-        view = self._warehouse.catalog.view(name)
-        if distributed or placement:
-            return view.explain_distributed(self._warehouse, placement, verbose=verbose)
-        return view.explain(self._warehouse, verbose=verbose)
-
-    def check(self, name: str | None = None) -> pa.Table:
-        """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
-        from viewlet.inspect.check import check
-
-        names = list(self._warehouse.catalog.views) if name is None else [self._warehouse.catalog.view(name).name]
-        return check(self._warehouse, names)
-
-    def status(self) -> dict[str, Any]:
-        """Epochs, sizes, timings, and the engine used."""
-        from viewlet.inspect.status import status
-
-        return status(self._warehouse)
-
-    def history(self, name: str | None = None) -> list[dict[str, Any]]:
-        """The records that epochs left, newest last; those of one table or view, or all."""
-        return self._warehouse.history(name)
 
     def refresh(self) -> None:
         """For a reader: move on to the last committed epoch."""

@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | explain | check | status | history | flow | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | explain | check | status | history | ui | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from viewlet import __version__
 from viewlet.cli.flows import add_flow_commands
+from viewlet.cli.pages import add_ui_options, ui
 from viewlet.cli.projects import add_project_options, init, is_project, run_project
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
+    add_ui_options(add("ui", lambda arguments: ui(arguments, _open), "look at the warehouse in a browser"))
     flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
     add_flow_commands(flows, [shared], _open)
     add("recover", _recover, "continue from the last complete epoch of a warehouse whose log was damaged")

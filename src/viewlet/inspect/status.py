@@ -22,13 +22,15 @@ def status(warehouse: Warehouse) -> dict[str, Any]:
     return {
         "epoch": snapshot.epoch,
         "engine": warehouse.engine,
-        "tables": {name: _table_size(table, snapshot) for name, table in catalog.tables.items()},
-        "views": {name: _view_size(view, snapshot, records) for name, view in catalog.views.items()},
+        "tables": {name: table_size(table, snapshot) for name, table in catalog.tables.items()},
+        "views": {
+            name: {**view_size(view, snapshot), **_rounds(view, records)} for name, view in catalog.views.items()
+        },
         "epochs": [r for r in records if r.get("kind") == "epoch"],
     }
 
 
-def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+def table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     contents = snapshot.contents(table.name)
     index = snapshot.contents(table.index).bytes if table.index else 0
     size: dict[str, Any] = {"rows": contents.total(), "bytes": contents.bytes, "index_bytes": index}
@@ -46,7 +48,7 @@ def _table_size(table: Table, snapshot: Snapshot) -> dict[str, Any]:
     return size
 
 
-def _view_size(view: Maintained, snapshot: Snapshot, records: list[dict[str, Any]]) -> dict[str, Any]:
+def view_size(view: Maintained, snapshot: Snapshot) -> dict[str, Any]:
     maps = [snapshot.contents(bag).bytes for bag in view.bags if bag != view.name and snapshot.has(bag)]
     contents = snapshot.contents(view.name)
     return {
@@ -55,7 +57,6 @@ def _view_size(view: Maintained, snapshot: Snapshot, records: list[dict[str, Any
         "bytes": contents.bytes,
         "maps": len(maps),
         "map_bytes": sum(maps),
-        **_rounds(view, records),
     }
 
 

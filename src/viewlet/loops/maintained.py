@@ -22,6 +22,7 @@ from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION
+from viewlet.program.program import Note, meanings
 from viewlet.store import Layout
 from viewlet.views.refresh import refuse_other_spark
 from viewlet.warehouse.maintained import Maintained
@@ -162,6 +163,14 @@ class Loop(Maintained):
 
     def outline(self) -> str:
         return outline(self)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return tuple(note for program in self.compiled.programs for note in program.notes)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        return {name: text for program in self.compiled.programs for name, text in meanings(program).items()}
 
     def document(self) -> dict[str, Any]:
         return {

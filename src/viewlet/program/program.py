@@ -60,6 +60,12 @@ def operators(notes: Iterable[Note], depth: int = 0) -> Iterator[tuple[int, Note
         yield from operators(note.below, depth + 1)
 
 
+def costliest_tier(notes: Iterable[Note]) -> str | None:
+    """The costliest tier among some operators; None where there are none."""
+    tiers = {note.tier for _, note in operators(notes)}
+    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """A map by a key that follows the time of a table's rows: groups that the table's watermark has passed can go."""
@@ -105,6 +111,12 @@ class Program:
         own = {m.name for m in self.maps}
         bags = [bag for step in self.steps for term in step.terms for bag in changes_read(term)]
         return tuple(dict.fromkeys(bag for bag in bags if bag not in own))
+
+
+def meanings(program: Program) -> dict[str, str]:
+    """What the maps of a program hold beside the view itself, and by which key."""
+    kept = [m for m in program.maps if m.stored and m.name != program.view]
+    return {m.name: f"[{', '.join(m.key)}] {m.meaning}" for m in kept}
 
 
 def has_users_code(node: Any) -> bool:

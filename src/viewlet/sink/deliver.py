@@ -42,11 +42,15 @@ def deliver(warehouse: Warehouse, name: str, receiver: str, receive: Receive) ->
 
 def position_of(name: str, receiver: str, snapshot: Snapshot) -> int | None:
     """The last epoch that a receiver was given of a table or view."""
+    return next((epoch for who, what, epoch in positions(snapshot) if (who, what) == (receiver, name)), None)
+
+
+def positions(snapshot: Snapshot) -> list[tuple[str, str, int]]:
+    """Every receiver, what it is given, and up to which epoch."""
     if not snapshot.has(BAG):
-        return None
+        return []
     rows = snapshot.contents(BAG).consolidated()
-    found = zip(*(rows[column].to_pylist() for column in TYPES), strict=True)
-    return next((epoch for who, what, epoch in found if (who, what) == (receiver, name)), None)
+    return list(zip(*(rows[column].to_pylist() for column in TYPES), strict=True))
 
 
 def _due(relation: Relation, receiver: str, position: int | None) -> Iterator[tuple[int, pa.Table]]:

@@ -241,6 +241,11 @@ class Store:
         entries = self.state.bags[bag].feed.entries
         return bool(entries) and entries[-1].epoch > since
 
+    def last_change(self, bag: str) -> tuple[int, float] | None:
+        """The last epoch that changed a bag that keeps its changes, and when; None if there was none."""
+        entries = self.state.bags[bag].feed.entries
+        return (entries[-1].epoch, entries[-1].time) if entries else None
+
     def oldest(self, bag: str) -> int:
         """The earliest epoch since which the changes of a bag are kept."""
         return self.state.bags[bag].feed.floor

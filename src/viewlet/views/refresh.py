@@ -10,7 +10,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.program_run import ProgramRun
 from viewlet.errors import EvaluationError, StoreError
-from viewlet.program.program import Program, operators
+from viewlet.program.program import Program, costliest_tier
 from viewlet.spark.fragments.spark_operators import OnSparkSession
 from viewlet.spark.session.versions import changed_between
 
@@ -114,5 +114,4 @@ def _run(view: View, run: Refresh, program: ProgramRun) -> None:
 
 def technique(program: Program) -> str:
     """The costliest tier among a program's operators."""
-    tiers = {note.tier for _, note in operators(program.notes)}
-    return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), "ring")
+    return costliest_tier(program.notes) or "ring"

@@ -15,7 +15,7 @@ from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
-from viewlet.program.program import Program, Step, has_users_code
+from viewlet.program.program import Note, Program, Step, has_users_code, meanings
 from viewlet.store import Layout, Transaction
 from viewlet.views.check import differences_to_spark, recompute
 from viewlet.views.explain import explain, explain_program
@@ -130,6 +130,14 @@ class View(Maintained):
                 contents = transaction.contents(eviction.map)
                 if (gone := closed_rows(contents, eviction, mark)) is not None:
                     transaction.append(eviction.map, gone, contents.layout)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self.program.notes
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        return meanings(self.program)
 
     def pinned(self, warehouse: Warehouse) -> View:
         return self if "whole" in self.fragments else with_plan(warehouse, self)

@@ -16,6 +16,7 @@ from viewlet.columns.differences import differences
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, StoreError, UnknownName
 from viewlet.plan.types import Field
+from viewlet.program.program import Note
 from viewlet.store import Layout, Transaction
 
 if TYPE_CHECKING:
@@ -125,6 +126,16 @@ class Maintained(ABC):
     def statement(self) -> str | None:
         """The SQL statement that makes it again, if there is one."""
         return None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Its operators, with tiers and reasons, if it consists of such."""
+        return ()
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """What its bags of state hold, as far as words say it."""
+        return {}
 
     @property
     def properties(self) -> Mapping[str, str]:

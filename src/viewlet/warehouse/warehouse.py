@@ -21,6 +21,7 @@ from viewlet.spark.sessions import Sessions
 from viewlet.store import Store
 from viewlet.store.location import split_url
 from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.failures import CAUSED_BY_ROWS, note_failure
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import Reading
 from viewlet.warehouse.subscriptions import Subscriptions
@@ -89,9 +90,9 @@ class Warehouse:
         """Where a new view comes in the order of refresh: last."""
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
 
-    def history(self, name: str | None = None) -> list[dict[str, Any]]:
-        """The records that epochs left, newest last; those of one table or view, or all."""
-        records = self.store.history()
+    def history(self, name: str | None = None, since: int | None = None) -> list[dict[str, Any]]:
+        """The records that epochs left, newest last; those of one table or view, or all; those after an epoch, or all."""
+        records = self.store.history(None if since is None else max(0, self.store.epoch - since))
         if name is None:
             return records
         known = self.catalog.find(name).name
@@ -125,7 +126,11 @@ class Warehouse:
             if self.epoch_is_open:
                 raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
             before = self.store.epoch
-            yield
+            try:
+                yield
+            except CAUSED_BY_ROWS as error:
+                note_failure(self.path, before + 1, error)
+                raise
             if self.store.epoch > before:
                 self.subscriptions.notify()
 

@@ -1,0 +1,91 @@
+"""`graph`: what a warehouse consists of, how fresh it is, and what reads what. `describe` says more of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from viewlet.inspect.status import table_size, view_size
+from viewlet.program.program import costliest_tier
+from viewlet.sink.deliver import positions
+from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.maintained import Maintained
+    from viewlet.warehouse.warehouse import Warehouse
+
+Node = dict[str, Any]
+Edge = tuple[str, str]
+
+
+def graph(warehouse: Warehouse) -> dict[str, Any]:
+    """Nodes in the order in which changes pass through them, and edges from what is read to what reads it.
+
+    Tables and views have their names; the others are `source:TABLE`, `flow:NAME` and `sink:NAME:TABLE`.
+    """
+    catalog = warehouse.catalog
+    nodes = [
+        *(_source(table) for table in catalog.tables.values() if table.source is not None),
+        *(_table(warehouse, table) for table in catalog.tables.values()),
+        *(_view(warehouse, view) for view in catalog.views.values()),
+        *({"id": f"flow:{name}", "name": name, "kind": "flow"} for name in catalog.flows),
+        *_sinks(warehouse),
+    ]
+    return {"epoch": warehouse.store.epoch, "nodes": nodes, "edges": list(_edges(warehouse))}
+
+
+def _source(table: Table) -> Node:
+    assert table.source is not None
+    document = table.source.document()
+    where = str(document.get("path") or document.get("topic") or table.name)
+    name = where.rstrip("/").rpartition("/")[2]
+    return {"id": f"source:{table.name}", "name": name, "kind": "source", "type": table.source.kind, "where": where}
+
+
+def _table(warehouse: Warehouse, table: Table) -> Node:
+    sizes = table_size(table, warehouse.store.snapshot())
+    kind = "aside" if table.aside_of else "table"
+    node = {"id": table.name, "name": table.name, "kind": kind, **sizes, **_changed(warehouse, table.name)}
+    return {**node, "static": True} if table.static else node
+
+
+def _view(warehouse: Warehouse, view: Maintained) -> Node:
+    sizes = view_size(view, warehouse.store.snapshot())
+    return {
+        "id": view.name,
+        "name": view.name,
+        **sizes,
+        **_changed(warehouse, view.name),
+        "tier": costliest_tier(view.notes),
+    }
+
+
+def _sinks(warehouse: Warehouse) -> Iterator[Node]:
+    """What `deliver` serves, with how far each has come."""
+    for receiver, name, epoch in positions(warehouse.store.snapshot()):
+        last = warehouse.store.last_change(name) if warehouse.catalog.known(name) else None
+        state = {"delivered": epoch, "waiting": last is not None and last[0] > epoch}
+        yield {"id": f"sink:{receiver}:{name}", "name": receiver, "kind": "sink", **state}
+
+
+def _changed(warehouse: Warehouse, name: str) -> Node:
+    """When something last changed."""
+    last = warehouse.store.last_change(name)
+    return {"changed": None, "timestamp": None} if last is None else {"changed": last[0], "timestamp": last[1]}
+
+
+def _edges(warehouse: Warehouse) -> Iterator[Edge]:
+    catalog = warehouse.catalog
+    for table in catalog.tables.values():
+        if table.source is not None:
+            yield f"source:{table.name}", table.name
+        if table.aside_of:
+            yield table.aside_of, table.name
+    for view in catalog.views.values():
+        yield from ((name, view.name) for name in view.mentions)
+    for name, flow in catalog.flows.items():
+        yield from ((table, f"flow:{name}") for table in flow["sources"].values() if table)
+        yield from ((f"flow:{name}", table) for table in flow["writes"])
+    for receiver, name, _ in positions(warehouse.store.snapshot()):
+        if catalog.known(name):
+            yield name, f"sink:{receiver}:{name}"

@@ -1,0 +1,1 @@
+"""The page: a warehouse to look at in a browser."""

@@ -1,0 +1,91 @@
+"""Who may ask the page for what.
+
+The law: on loopback the page is its owner's; beyond it, only who has the token sees anything, and queries need
+`write` as well, since Spark SQL can call any Java method. No other site may speak through a visitor's browser: the
+Host of every request must be one of ours, which defeats rebound names, and so must the Origin of whatever acts.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from viewlet.errors import WrongArgument
+
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Under which names the page is reached, and what is allowed there."""
+
+    host: str
+    write: bool = False
+    token: str | None = None
+    names: frozenset[str] = frozenset()
+    """Further names of the host, such as those that a proxy passes on."""
+
+    @staticmethod
+    def of(host: str, *, write: bool, token: str | None, names: frozenset[str] = frozenset()) -> Access:
+        """Access through an address; beyond loopback there is a token, a new one if none is given."""
+        if token is not None and len(token) < 16:
+            raise WrongArgument("the token is too short to be safe", hint="give 16 characters or more, or none")
+        if token is None and not is_loopback(host):
+            token = secrets.token_urlsafe(24)
+        return Access(host, write, token, names)
+
+    @property
+    def may_query(self) -> bool:
+        return self.write or is_loopback(self.host)
+
+    def refusal(self, method: str, headers: Mapping[str, str], cookie: str | None, asked: str | None) -> Refusal | None:
+        """Why a request must not be answered, if so; `asked` is the token of its address."""
+        if not self._is_ours(headers.get("host", "")):
+            return Refusal(421, "this page is not known under that name")
+        origin = headers.get("origin")
+        if origin is not None and not self._is_same_origin(origin, headers["host"]):
+            return Refusal(403, "the request comes from another site")
+        if method not in ("GET", "HEAD") and origin is None:
+            return Refusal(403, "the request does not say which site it comes from")
+        given = asked or cookie or headers.get("authorization", "").removeprefix("Bearer ")
+        if self.token is not None and not hmac.compare_digest(given.encode(), self.token.encode()):
+            return Refusal(401, "the token is missing or wrong: open the address that `viewlet ui` printed")
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name = urlsplit(f"//{host}").hostname or ""
+        if is_loopback(self.host):
+            return name in _LOCAL | self.names
+        return name in self.names | {self.host} or (self.host in ("0.0.0.0", "::") and _is_address(name))
+
+    def _is_same_origin(self, origin: str, host: str) -> bool:
+        return urlsplit(origin).netloc == host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is only reached from the same machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_address(name: str) -> bool:
+    """Whether a name is an address of digits, which no other site can make its own."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,32 @@
+"""Values as the page shows them: texts, since a browser's numbers are doubles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+LONGEST = 2_000
+"""Characters of a value that are sent."""
+
+
+def table_document(table: pa.Table, most: int) -> dict[str, Any]:
+    """The first rows of an Arrow table: columns with their types, rows of texts, and how many rows there are."""
+    columns = [column.slice(0, most).to_pylist() for column in table.columns]
+    return {
+        "columns": [[f.name, str(f.type), is_number(f.type)] for f in table.schema],
+        "rows": [[cell(value) for value in row] for row in zip(*columns, strict=True)],
+        "total": table.num_rows,
+    }
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def cell(value: Any) -> str | None:
+    """A value as text; None is NULL."""
+    if value is None:
+        return None
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,32 @@
+"""What a `Database` can do with the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+    from viewlet.ui.server import Page
+
+
+class UiMethods:
+    """Showing the warehouse."""
+
+    def ui(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        write: bool = False,
+        token: str | None = None,
+        names: Iterable[str] = (),
+    ) -> Page:
+        """Serve the page from a thread of this process, until it or the process is closed; `page.url` is its address.
+
+        `port`: 0 takes a free one. `write`: let visitors run statements, refresh and check. Beyond loopback a token is
+        needed, which is part of the address; `names` are names of the host, beside its address, that visitors may use.
+        """
+        from viewlet.ui.server import serve
+
+        return serve(cast("Database", self), host, port, write=write, token=token, names=names)

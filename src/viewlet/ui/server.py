@@ -1,0 +1,108 @@
+"""The page, served: in a thread, or until the process is interrupted.
+
+The law: a page that may not write has a reader of its own, so that nothing it is asked can change anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from viewlet.errors import StoreError, ViewletError
+from viewlet.ui.access import Access
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from viewlet.database import Database
+
+
+class Page:
+    """A page that is served. Use it as a context manager, or `close` it."""
+
+    def __init__(self, server: uvicorn.Server, bound: socket.socket, access: Access, own: Database | None) -> None:
+        self._server, self._bound, self._access, self._own = server, bound, access, own
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The address for a browser, with the token if there is one."""
+        host, port = self._bound.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}/" + (f"?token={quote(self._access.token)}" if self._access.token else "")
+
+    def run(self) -> None:
+        """Serve until the process is interrupted."""
+        with contextlib.closing(self._bound), self._own or contextlib.nullcontext():
+            self._server.run(sockets=[self._bound])
+
+    def start(self) -> Page:
+        """Serve from a thread."""
+        self._thread = threading.Thread(target=self.run, name="viewlet-ui", daemon=True)
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            time.sleep(0.005)
+        return self
+
+    def close(self) -> None:
+        """Serve no more; who is being answered gets a second."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<page {self.url}>"
+
+
+def page(
+    db: Database, host: str, port: int, *, write: bool, token: str | None = None, names: Iterable[str] = ()
+) -> Page:
+    """A page, bound to its address and not served yet."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise ViewletError("the page needs Starlette and uvicorn", hint="pip install 'viewlet[ui]'")
+    import uvicorn
+
+    from viewlet.database import connect
+    from viewlet.ui.app import make_app
+
+    if write and db.read_only:
+        raise StoreError(f"{db.address} is open for reading only", hint="open it for writing, or leave out `write`")
+    access = Access.of(host, write=write, token=token, names=frozenset(names))
+    bound = _bind(host, port)
+    shown = db if write or db.read_only else connect(db.address, read_only=True)
+    app = make_app(shown, access)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
+    return Page(uvicorn.Server(config), bound, access, None if shown is db else shown)
+
+
+def serve(
+    db: Database, host: str, port: int, *, write: bool, token: str | None = None, names: Iterable[str] = ()
+) -> Page:
+    """A page, served from a thread."""
+    return page(db, host, port, write=write, token=token, names=names).start()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise StoreError(
+            f"the page cannot be at {host}:{port}: {error.strerror}", hint="choose another --port"
+        ) from error
+    return bound
