@@ -6,10 +6,12 @@ Spark, compared after their last epoch; thousands with `make test-all`, compared
 
 from __future__ import annotations
 
+import importlib
 import random
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.spark
 
 FACTOR = 20 if THOROUGH else 1
 FIRST = random.randrange(10**9) if THOROUGH else 0
+PLACE = importlib.import_module("viewlet.compile.distribute.place")
 
 
 def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, depth: int) -> None:
@@ -51,4 +54,5 @@ def test_inproc_equals_spark_sql(shard: int, spark: Any) -> None:
 
 @pytest.mark.parametrize("shard", quickly(1, range(4)))
 def test_spark_engine_equals_spark_sql(shard: int, spark: Any) -> None:
-    keep_playing(spark, "spark", 100 + shard, 5 * FACTOR if THOROUGH else 2, depth=3)
+    with patch.object(PLACE, "SMALL", -1):  # else everything would be kept at the driver
+        keep_playing(spark, "spark", 100 + shard, 5 * FACTOR if THOROUGH else 2, depth=3)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from viewlet.engine.choose import Chosen
+from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.program_run import ProgramRun
+from viewlet.program.distributed import Distributed
+from viewlet.program.program import Program
+
+if TYPE_CHECKING:
+    from viewlet.engine.cluster.epoch_job import PreparedEpoch
 
 
 class Engine(Protocol):
@@ -14,5 +21,19 @@ class Engine(Protocol):
     @property
     def name(self) -> Chosen: ...
 
+    @property
+    def cluster(self) -> Cluster | None:
+        """What runs distributed programs, if this engine does."""
+
     def run(self, run: ProgramRun) -> None:
         """Bring the maps of a run's program up to date with its deltas, step by step."""
+
+
+class Cluster(Protocol):
+    """Runs distributed programs: all views that an epoch reaches together."""
+
+    def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
+        """Programs ready to run together, made once for whatever else that depends on."""
+
+    def run_together(self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str]) -> None:
+        """Bring the maps of some views up to date with the epoch's changes."""

@@ -2,11 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from viewlet.columns.rows import Rows
-from viewlet.store import Layout, RunRef, Transaction
+from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenChange:
+    """A change that tasks have written: its runs, how many rows they have, how many are put in and taken away."""
+
+    contents: Contents
+    inserted: int
+    deleted: int
+
+    @property
+    def rows(self) -> int:
+        return self.contents.rows
+
+
+class Changes(MutableMapping[str, Rows]):
+    """The net change of each bag; what tasks have written is read when somebody asks for its rows."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Rows] = {}
+        self.written: dict[str, WrittenChange] = {}
+
+    def __getitem__(self, bag: str) -> Rows:
+        if bag not in self._rows:
+            self._rows[bag] = self.written[bag].contents.consolidated()
+        return self._rows[bag]
+
+    def __setitem__(self, bag: str, rows: Rows) -> None:
+        self.written.pop(bag, None)
+        self._rows[bag] = rows
+
+    def __delitem__(self, bag: str) -> None:
+        self.written.pop(bag, None)
+        self._rows.pop(bag, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._rows, **self.written})
+
+    def __len__(self) -> int:
+        return len({**self._rows, **self.written})
+
+    def __contains__(self, bag: object) -> bool:
+        return bag in self._rows or bag in self.written
+
+    def get(self, bag: str, default: Rows | None = None) -> Rows | None:  # type: ignore[override]
+        return self[bag] if bag in self._rows or bag in self.written else default
+
+    def rows(self, bag: str) -> int:
+        """How many rows a change has."""
+        return self.written[bag].rows if bag in self.written else len(self._rows[bag])
+
+    def counts(self, bag: str) -> dict[str, int]:
+        """How many rows the change of a bag, if there is one, puts in and takes away."""
+        if bag in self.written:
+            return {"inserted": self.written[bag].inserted, "deleted": self.written[bag].deleted}
+        return counts(self._rows[bag]) if bag in self._rows else {"inserted": 0, "deleted": 0}
+
+
+def counts(delta: Rows) -> dict[str, int]:
+    """How many rows a change puts in and takes away."""
+    positive = np.maximum(delta.weights, 0)
+    return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
 
 
 class EpochDeltas:
@@ -14,11 +79,13 @@ class EpochDeltas:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.changes: dict[str, Rows] = {}
+        self.changes = Changes()
         self.done: set[str] = set()
         """The maps that are up to date: one that several views share is brought there once."""
         self.remembered: dict[str, Any] = {}
         """What refreshes hold in memory, by name, from the commit on."""
+        self.jobs: list[dict[str, Any]] = []
+        """What the jobs of a cluster took, for the epoch's record."""
 
     def add(self, bag: str, delta: Rows, layout: Layout) -> None:
         """Record what changes in a bag, and append it there."""
@@ -35,3 +102,11 @@ class EpochDeltas:
         """Record what changes in a bag whose runs tasks have written already."""
         self.changes[bag] = delta
         self.transaction.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
+
+    def adopt_written(self, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> None:
+        """The same for a bag that is there, without reading what changes in it."""
+        before = self.transaction.before(bag)
+        self.transaction.adopt(bag, refs, before.layout, before.types)
+        runs = self.transaction.contents(bag).runs[-len(refs) :]
+        contents = make_contents(before.layout, runs, before.types)
+        self.changes.written[bag] = WrittenChange(contents, inserted, deleted)

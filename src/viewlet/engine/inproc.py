@@ -15,6 +15,7 @@ class InprocEngine:
     """Runs the steps of a program one after the other."""
 
     name: Chosen = "inproc"
+    cluster: None = None
 
     def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""

@@ -169,8 +169,9 @@ class Transaction:
             edit.runs += self._placed(bag, made)
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
-        """Add runs that tasks wrote with `write_runs`."""
-        runs = [self._writer.handles.get(ref, layout, types) for ref in refs]
+        """Add runs that tasks wrote to files, or sent."""
+        handles = self._writer.handles
+        runs = [handles.get(ref, layout, types) if ref.file else Run(ref, layout, types) for ref in refs]
         if runs:
             self.create(bag, layout, types)
             assert layout == self.layout(bag), f"runs of `{bag}` lack lookups of its layout"

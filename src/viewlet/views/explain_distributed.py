@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.compile import Facts
-from viewlet.compile.distribute import NONE, distribute, place
+from viewlet.compile.distribute import NONE, distribute, place, why_not_distributed
 from viewlet.errors import UnknownName, WrongArgument, shortened
 from viewlet.formatting import plural
 from viewlet.program.distributed import Local, Partitioned, Replicated, Tag
@@ -33,6 +33,8 @@ def explain_distributed(
         f"  before optimization: {show_blocks(before)}",
         f"  after: {show_blocks(after)}",
     ]
+    if (why := why_not_distributed(program)) is not None:
+        lines.append(f"  the Spark engine runs each step as a job of its own instead: {why}")
     return "\n".join([*lines, *show_jobs(after, verbose=verbose), *_all_views(warehouse, facts)])
 
 

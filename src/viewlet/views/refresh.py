@@ -71,12 +71,14 @@ _UPDATE, _FEW = 2, 1000
 
 def estimate_refresh(view: View, run: Refresh) -> RefreshEstimate:
     """What an epoch changes of what a view reads, beside all that it reads then."""
-    deltas = [run.deltas.changes[bag] for bag in view.reads if bag in run.deltas.changes]
-    changed = sum(map(len, deltas))
+    changes = run.deltas.changes
+    changed_bags = [bag for bag in view.reads if bag in changes]
+    changed = sum(map(changes.rows, changed_bags))
     read = [run.before(bag) for bag in view.reads]
     there = changed + sum(contents.rows for contents in read)  # those that were taken away again included
     if _UPDATE * changed > _FEW + there - 2 * changed:
-        there = sum(contents.total() for contents in read) + sum(int(delta.weights.sum()) for delta in deltas)
+        counted = [changes.counts(bag) for bag in changed_bags]
+        there = sum(contents.total() for contents in read) + sum(c["inserted"] - c["deleted"] for c in counted)
     if _UPDATE * changed <= there + _FEW:
         return RefreshEstimate(changed, there, is_shared=False)
     own = run.warehouse.catalog.own_bags(view)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
@@ -22,8 +22,9 @@ from viewlet.views.explain import explain, explain_program
 from viewlet.views.explain_distributed import explain_distributed
 from viewlet.views.redefine import over_narrower, under_another_name, with_plan
 from viewlet.views.refresh import fill_program, refresh_program
+from viewlet.views.refresh_together import refresh_views
 from viewlet.warehouse.catalog import Catalog
-from viewlet.warehouse.maintained import Maintained, Placement
+from viewlet.warehouse.maintained import Begin, Maintained, Placement
 from viewlet.warehouse.watermarks import closed_rows
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class View(Maintained):
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
         return refresh_program(self, run)
+
+    @classmethod
+    def refresh_all(cls, things: Sequence[Self], begin: Begin) -> Iterator[tuple[Refresh, dict[str, Any]]]:
+        return refresh_views(things, begin)
 
     def recompute(self, warehouse: Warehouse) -> Rows:
         return recompute(warehouse, self)

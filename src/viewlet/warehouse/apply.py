@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import EpochDeltas, counts
 from viewlet.errors import RejectedEpoch
 from viewlet.source.intake import to_arrow
 from viewlet.store import Snapshot, Transaction
@@ -24,7 +25,7 @@ from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.clocks import advance, mark_of
 from viewlet.warehouse.expectations import DROPPED_LAYOUT, evaluator
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.refresh import Refresh, counts
+from viewlet.warehouse.refresh import Refresh
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:
@@ -183,11 +184,15 @@ def apply_epoch(
     if readers:
         deltas.transaction.write_ahead()
     runner, choice = warehouse.choose(sum(len(d) for _, d in changed), sum(v.steps for v in readers), engine)
-    views = {}
-    for view in readers:
-        if any(bag in deltas.changes for bag in view.reads):
-            run = Refresh(warehouse, deltas, view, runner, log.info)
-            views[view.name] = run.record(view.refresh(run))
+
+    def begin(view: Maintained) -> Refresh | None:
+        reached = any(bag in deltas.changes for bag in view.reads)
+        return Refresh(warehouse, deltas, view, runner, log.info) if reached else None
+
+    views: dict[str, Any] = {}
+    for _, group in groupby(readers, type):
+        things = list(group)
+        views |= {run.thing.name: run.record(done) for run, done in things[0].refresh_all(things, begin)}
     for changes, delta in changed:
         advance(warehouse.catalog, deltas.transaction, changes.table, delta)
     tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
@@ -198,6 +203,7 @@ def apply_epoch(
         "weighed": choice.record(),
         "tables": tables,
         "views": views,
+        **({"jobs": deltas.jobs} if deltas.jobs else {}),
         "ms": round(spent, 3),
     }
 

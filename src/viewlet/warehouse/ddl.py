@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.epoch import counts
 from viewlet.errors import InUse
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import append_dropped, deltas_of, take_in
@@ -13,7 +14,6 @@ from viewlet.warehouse.clocks import advance
 from viewlet.warehouse.expectations import Evaluate
 from viewlet.warehouse.fill import drop_views
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.refresh import counts
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:

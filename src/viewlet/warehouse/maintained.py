@@ -7,7 +7,7 @@ Epochs, explain, status, check, changes, drop and the command line know no kind 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Placement = Mapping[str, str | Sequence[str]]
 """Where some maps are to be on a cluster: `driver`, `replicated`, or the columns to partition them by."""
+Begin = Callable[["Maintained"], "Refresh | None"]
+"""Begins the refresh of something; None if nothing that it reads has changed."""
 Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
 """Makes something maintained of its name and document; the last argument: whether code stored in it may run."""
 
@@ -87,6 +89,13 @@ class Maintained(ABC):
     ) -> str:
         """Where its state is on a cluster, and what an epoch of it takes there."""
         return f"{self.kind} {self.name} is refreshed at the driver"
+
+    @classmethod
+    def refresh_all(cls, things: Sequence[Self], begin: Begin) -> Iterator[tuple[Refresh, dict[str, Any]]]:
+        """Bring things of this kind up to date, in their order; what the record shall say of each that was reached."""
+        for thing in things:
+            if (run := begin(thing)) is not None:
+                yield run, thing.refresh(run)
 
     def outline(self) -> str:
         """How it would be maintained, before it is there: `explain` without sizes and costs."""

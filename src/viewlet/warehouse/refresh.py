@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from viewlet.columns.rows import Rows
 from viewlet.engine.engine import Engine
 from viewlet.engine.epoch import EpochDeltas
@@ -44,7 +42,7 @@ class Refresh:
         self.progress = progress
         self._replaced = replaced or {}
         self._inputs = inputs
-        self._started = time.perf_counter()
+        self.started = time.perf_counter()
         self.memory: Any = warehouse.memory.pop(thing.name, None)
         """What the last refresh that was committed in this process remembered; None after anything else."""
 
@@ -98,11 +96,9 @@ class Refresh:
     def record(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """What the epoch's record says of this run."""
         changes = self.deltas.changes
-        rows_in = {bag: len(changes[bag]) for bag in self.thing.reads if bag in changes}
-        delta = changes.get(self.thing.name)
-        out = {"inserted": 0, "deleted": 0} if delta is None else counts(delta)
-        spent = (time.perf_counter() - self._started) * 1e3
-        return {"rows_in": rows_in, **out, **more, "ms": round(spent, 3)}
+        rows_in = {bag: changes.rows(bag) for bag in self.thing.reads if bag in changes}
+        spent = (time.perf_counter() - self.started) * 1e3
+        return {"rows_in": rows_in, **changes.counts(self.thing.name), **more, "ms": round(spent, 3)}
 
     def _find(self, name: str) -> Table | Maintained:
         return self._replaced.get(name) or self.warehouse.catalog.find(name)
@@ -111,9 +107,3 @@ class Refresh:
 def visible(found: Table | Maintained, rows: Rows) -> Rows:
     """The columns that users see, under the users' names."""
     return rows.select(found.stored).rename([f.name for f in found.fields])
-
-
-def counts(delta: Rows) -> dict[str, int]:
-    """How many rows a change puts in and takes away."""
-    positive = np.maximum(delta.weights, 0)
-    return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}

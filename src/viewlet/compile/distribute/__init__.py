@@ -13,11 +13,12 @@ from viewlet.compile.cost import ROWS
 from viewlet.compile.distribute.emit import NONE, Emitter, Optimizations
 from viewlet.compile.distribute.fuse import fuse, single_blocks, without_dead_code
 from viewlet.compile.distribute.lineage import Lineage
-from viewlet.compile.distribute.place import Placement
+from viewlet.compile.distribute.place import Placement, grouped
 from viewlet.compile.rules import Facts
-from viewlet.program.chain import changes_read
+from viewlet.program.chain import chain, changes_read, source
 from viewlet.program.distributed import Arrival, Distributed, Move, Replicated, Tag, deltas_of
 from viewlet.program.program import Program, Step
+from viewlet.program.terms import Regroup, SparkRowwise
 
 Cost = tuple[int, int, float]
 """Jobs, stages, and the rows that move, if each table changes in proportion to its size."""
@@ -50,6 +51,19 @@ def distribute(
             fired = _fired(program.steps, changed, initial)
             tags |= _improved(fired, placed, tags, lambda found: _cost(found, facts), options)
     return _distributed(_fired(steps, changed, initial), tags, options)
+
+
+def why_not_distributed(program: Program) -> str | None:
+    """Why a program is not run as blocks on a cluster; None if it is."""
+    for step in program.steps:
+        for term in step.terms:
+            start = source(term)
+            native = [s.label for s in chain(term) if isinstance(s, SparkRowwise)]
+            if native or (isinstance(start, Regroup) and start.native is not None):
+                return f"only Spark evaluates {', '.join(native) or 'what ' + step.map.name + ' is made by'}"
+            if isinstance(start, Regroup) and start.inputs and grouped(step) is not start:
+                return f"{step.map.name} is more than one function over groups"
+    return None
 
 
 def place(programs: Sequence[Program], facts: Facts, given: Mapping[str, Tag] | None = None) -> Placement:
@@ -123,4 +137,4 @@ def _cost(found: Distributed, facts: Facts) -> Cost:
     return len(found.jobs), found.stages, moved
 
 
-__all__ = ["NONE", "Optimizations", "distribute", "place"]
+__all__ = ["NONE", "Optimizations", "distribute", "place", "why_not_distributed"]

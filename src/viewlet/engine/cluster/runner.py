@@ -1,7 +1,8 @@
 """The Spark engine: the same programs, run by tasks on partitions of the state.
 
-State is never moved: a task opens the runs it needs where they are. What is shuffled are deltas, as rows of
-(partition, Arrow bytes), so that a row of any type costs the same. A step is one Spark job:
+State is never moved: a task opens the runs it needs where they are. What is shuffled are deltas. The views that an epoch
+reaches run together as one distributed program (`epoch_job.py`). What is left, fills and operators that only Spark
+evaluates, runs step by step: rows are (partition, Arrow bytes), and a step is one Spark job:
 
     the deltas, cut up → { exchange by the look-up's key → row-wise steps and look-up }* → exchange by the map's
     key → add up, write a run of this attempt's own name
@@ -15,7 +16,8 @@ from __future__ import annotations
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -26,14 +28,19 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import Chosen
+from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_epoch
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
+from viewlet.engine.cluster.stage_task import IN
 from viewlet.engine.cluster.task import Lookups, Task
+from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.terms.compile_term import compile_term
 from viewlet.engine.terms.regroup_groups import touched_groups
 from viewlet.errors import CorruptFile, EvaluationError, RejectedEpoch, SparkMissing
 from viewlet.program.chain import chain, maps_read
+from viewlet.program.distributed import Distributed
+from viewlet.program.program import Program
 from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, SparkRowwise, Term
 from viewlet.store import RunRef
 
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PIECES = "part int, data binary"
+_PLANS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,34 @@ class SparkEngine:
     def __init__(self, session: Callable[[], SparkSession], address: str) -> None:
         self.session = session
         self.address = address
+        self._plans: OrderedDict[Hashable, tuple[Sequence[Program], PreparedEpoch]] = OrderedDict()
+        """By the identities of programs, which are held so that these stay theirs."""
+
+    @property
+    def cluster(self) -> SparkEngine:
+        return self
+
+    def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
+        """Programs ready to run together, made once for whatever else that depends on."""
+        key = tuple(map(id, programs)), more
+        if key not in self._plans:
+            self._plans[key] = programs, prepare_epoch(make())
+            if len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return self._plans[key][1]
+
+    def run_together(self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str]) -> None:
+        """Bring the maps of some views up to date with the epoch's changes, in one job."""
+        context = self.session().sparkContext
+        parts = partitions_for(context.defaultParallelism)
+        try:
+            with tasks_errors():
+                EpochJob(context, self.address, parts, deltas, epoch).run()
+        except EvaluationError as error:
+            name, error.site = error.site, None
+            error.view = epoch.blamed(str(name), views)
+            raise
 
     def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
@@ -205,13 +241,14 @@ def each_partition(
 @contextmanager
 def tasks_errors() -> Iterator[None]:
     """An error that a task raised, as the error that it is."""
-    from pyspark.errors import PythonException
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
     try:
         yield
-    except PythonException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if found := re.search(r"EvaluationError: (.+)", str(error)):
-            raise EvaluationError(found[1].strip()) from None
+            raise _evaluation_error(found[1].strip()) from None
         if found := re.search(r"RejectedEpoch: (.+)", str(error)):
             raise RejectedEpoch(found[1].strip()) from None
         if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
@@ -220,6 +257,13 @@ def tasks_errors() -> Iterator[None]:
             hint = f"set PYSPARK_PYTHON={sys.executable}, or install viewlet where the workers run"
             raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
         raise
+
+
+def _evaluation_error(text: str) -> EvaluationError:
+    message, _, name = text.removesuffix("⟩").partition(IN)
+    error = EvaluationError(message)
+    error.site = name
+    return error
 
 
 def _collected(frame: DataFrame) -> Rows:

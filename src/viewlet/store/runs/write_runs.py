@@ -86,11 +86,16 @@ def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoc
 
 def write_runs(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:
     """Write rows to files of a warehouse, durably: for a map at most one, for a table at most two."""
-    storage = storage_at(warehouse)
     made = make_map_run(rows, layout) if layout.form == "map" else make_parquet_runs(rows, layout)
-    saved = [save(run, storage, name if run.ref.sign > 0 else f"{name}-gone") for run in made]
-    storage.sync(run.ref.file for run in saved)
-    return tuple(run.ref for run in saved)
+    return tuple(save_durably(run, warehouse, name if run.ref.sign > 0 else f"{name}-gone").ref for run in made)
+
+
+def save_durably(run: Run, warehouse: Address, name: str) -> Run:
+    """Write a run that is in memory to a file of its own that is there whatever happens next."""
+    storage = storage_at(warehouse)
+    saved = save(run, storage, name)
+    storage.sync([saved.ref.file])
+    return saved
 
 
 def write_run(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> RunRef:

@@ -1,0 +1,68 @@
+"""The driver's own statements: gathers, and small maps that are kept here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.shares import together
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.terms.compile_term import CompiledTerm
+from viewlet.program.distributed import Arrival, Compute, Move, Statement, Update
+from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.store import Contents
+
+
+@dataclass
+class DriverSite:
+    """What the driver's statements read: what tasks sent, and maps in the transaction."""
+
+    deltas: EpochDeltas
+    results: dict[str, Rows]
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Results that stand for the deltas of maps, for the statement that runs."""
+    initial: bool = False
+
+    def run(self, statement: Statement, terms: Mapping[str, CompiledTerm]) -> None:
+        """Run a statement of the driver's."""
+        match statement:
+            case Compute(name, given=given):
+                self._put(name, terms[name](replace(self, instead=dict(given))))
+            case Move(name, source, _, _, columns):
+                self._put(name, together([self.change(source)], columns))
+            case Update():
+                self._update(statement)
+            case Arrival():
+                raise AssertionError("changes arrive on the partitions")
+
+    def _put(self, name: str, rows: Rows | None) -> None:
+        if rows is not None and len(rows):
+            self.results[name] = rows
+
+    def _update(self, statement: Update) -> None:
+        rows = together([self.change(name) for name in statement.sources], statement.map.columns)
+        if rows is None:
+            return
+        if not statement.map.stored:
+            self._put(statement.name, rows.consolidate(statement.map.sums))
+            return
+        layout = self.deltas.transaction.layout(statement.name)
+        assert layout is not None, f"{statement.name} is kept, and not there"
+        self.deltas.add_unnetted(statement.name, rows, layout)
+
+    def change(self, bag: str) -> Rows | None:
+        name = self.instead.get(bag, bag)
+        return self.results[name] if name in self.results else self.deltas.changes.get(name)
+
+    def old(self, bag: str) -> Contents:
+        return self.deltas.transaction.before(bag)
+
+    def new(self, bag: str) -> Contents:
+        return self.deltas.transaction.contents(bag)
+
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
+        raise AssertionError("what only Spark evaluates is no part of a distributed epoch")
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        raise AssertionError("what only Spark evaluates is no part of a distributed epoch")

@@ -1,0 +1,56 @@
+"""Which rows belong to which partition, and results put together out of shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from viewlet.columns.arrays import values_of
+from viewlet.columns.hash import hash_rows
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import cut, partition_of
+from viewlet.plan.types import Field
+from viewlet.program.distributed import Partitioned
+from viewlet.program.terms import KEY
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def partition_numbers(rows: Rows, columns: tuple[str, ...], parts: int) -> Numbers:
+    """The partition of each row, by the hash of some columns; a group's own hash says its partition."""
+    hashes = values_of(rows[KEY], "i8").view(np.uint64) if columns == (KEY,) else rows.hashes(columns)
+    return partition_of(hashes, parts)
+
+
+def home_of(parts: int) -> int:
+    """The partition of what is by no columns."""
+    return int(partition_of(hash_rows([], 1), parts)[0])
+
+
+def share_of(rows: Rows, columns: tuple[str, ...], part: int, parts: int) -> Rows:
+    """The rows that belong to one partition."""
+    return rows.filter(partition_numbers(rows, columns, parts) == part)
+
+
+def sent(rows: Rows, tag: Partitioned, parts: int) -> Iterator[tuple[int, Rows]]:
+    """The rows that go to each partition."""
+    yield from cut(rows, partition_numbers(rows, tag.columns, parts))
+
+
+def dealt(rows: Rows, parts: int) -> Iterator[tuple[int, Rows]]:
+    """Rows that may be anywhere, in about equal shares."""
+    ends = [len(rows) * part // parts for part in range(parts + 1)]
+    for part, (start, end) in enumerate(pairwise(ends)):
+        if end > start:
+            yield part, rows.slice(start, end - start)
+
+
+def together(results: Iterable[Rows | None], columns: Sequence[Field]) -> Rows | None:
+    """Some results as one, by position, under the names of some columns; further ones are left out."""
+    names = [f.name for f in columns]
+    there = [r.replaced(dict(zip(names, r.columns.values(), strict=False))) for r in results if r is not None]
+    there = [rows for rows in there if len(rows)]
+    return Rows.concat(there) if there else None

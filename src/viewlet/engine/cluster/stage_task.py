@@ -1,0 +1,162 @@
+"""What a Spark task does: parcels of its partition in, the statements of its stage, parcels for the next ones out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import pack, unpack
+from viewlet.engine.cluster.maps import StoredMap
+from viewlet.engine.cluster.shares import home_of, sent, share_of, together
+from viewlet.engine.cluster.site import Site, Written
+from viewlet.engine.cluster.stages import Stage
+from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
+from viewlet.errors import EvaluationError
+from viewlet.program.distributed import Arrival, Compute, Move, Partitioned, Statement, Update
+
+IN = " ⟨in "
+"""How an error says which statement it is of: the driver tells whose view that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What goes from one stage to the next: rows of a result, a bag to be read, a run that was made, counts."""
+
+    kind: Literal["rows", "bag", "run", "counts"]
+    name: str
+    data: Any
+
+    @property
+    def bytes(self) -> int:
+        """How much of it are rows."""
+        match self.kind:
+            case "rows":
+                return len(self.data)
+            case "run":
+                return sum(map(len, self.data.ref.data or ()))
+            case _:
+                return 0
+
+
+Parcels = tuple[int, list[Parcel]]
+"""A partition, and what is for it."""
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """A function for the partitions of a stage."""
+
+    address: str
+    parts: int
+    inline: int
+    code: bytes
+    """The stage, pickled: a worker loads and compiles it once, however many epochs run it."""
+    maps: Mapping[str, StoredMap]
+    scattered: Sequence[Sequence[Parcel]]
+    """What the driver sends to each partition."""
+    is_first: bool
+    """Whether its parcels come from the driver, not from an exchange."""
+
+    def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcels]:
+        stage, terms = load(self.code)
+        site = Site(self.address, part, self.parts, self.inline, self.maps)
+        parcels = [parcel for _, parcels in arrived for parcel in parcels]
+        receive(site, [*parcels, *(self.scattered[part] if self.scattered else ())])
+        for statement in stage.statements:
+            _run(site, statement, terms, stage)
+        out = self._parcels(site, stage)
+        exchanged = 0 if self.is_first else sum(parcel.bytes for parcel in parcels)
+        before = sum(parcel.data for parcel in parcels if parcel.kind == "counts")
+        out[part].append(Parcel("counts", "shuffled", before + exchanged))
+        yield from out.items()
+
+    def _parcels(self, site: Site, stage: Stage) -> dict[int, list[Parcel]]:
+        """What goes to each partition."""
+        own = [Parcel("rows", name, pack(site.deltas[name])) for name in stage.kept if name in site.deltas]
+        out = {site.part: own + [Parcel("run", w.map, w) for w in site.written.values()]}
+        for move in stage.moves:
+            for to, parcel in parcels_of(move, site.change(move.source), self.parts):
+                out.setdefault(to, []).append(parcel)
+        return out
+
+
+def parcels_of(move: Move, rows: Rows | None, parts: int) -> Iterator[tuple[int, Parcel]]:
+    """What a move sends to each partition."""
+    rows = together([rows], move.columns)
+    if rows is None:
+        return
+    if isinstance(move.tag, Partitioned):
+        yield from ((to, Parcel("rows", move.name, pack(share))) for to, share in sent(rows, move.tag, parts))
+    else:
+        everywhere = Parcel("rows", move.name, pack(rows))
+        yield from ((to, everywhere) for to in range(parts))
+
+
+@dataclass(frozen=True)
+class ToDriver:
+    """A function for the partitions after a stage: what the driver is to have."""
+
+    gathered: frozenset[str]
+    once: frozenset[str]
+    """Results of which one partition's are enough."""
+
+    def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcel]:
+        yield from (parcel for _, parcels in arrived for parcel in parcels if self._is_wanted(parcel, part))
+
+    def _is_wanted(self, parcel: Parcel, part: int) -> bool:
+        match parcel.kind:
+            case "rows":
+                return parcel.name in self.gathered and (part == 0 or parcel.name not in self.once)
+            case "run":
+                made: Written = parcel.data
+                return made.counts
+            case _:
+                return True
+
+
+@lru_cache(64)
+def load(code: bytes) -> tuple[Stage, dict[str, CompiledTerm]]:
+    """A stage, and its terms as functions."""
+    stage: Stage = pickle.loads(code)
+    return stage, {s.name: compile_term(s.term) for s in stage.statements if isinstance(s, Compute)}
+
+
+def receive(site: Site, parcels: Iterable[Parcel]) -> None:
+    """Take in what was sent here."""
+    rows: dict[str, list[Rows]] = {}
+    for parcel in parcels:
+        match parcel.kind:
+            case "rows":
+                rows.setdefault(parcel.name, []).append(unpack(parcel.data))
+            case "bag":
+                stored: StoredMap = parcel.data
+                rows.setdefault(parcel.name, []).append(stored.open(site.address).scan())
+            case "run":
+                site.take_over(parcel.data)
+            case "counts":
+                pass  # it is passed on
+    for name, pieces in rows.items():
+        site.put(name, Rows.concat(pieces))
+
+
+def _run(site: Site, statement: Statement, terms: Mapping[str, CompiledTerm], stage: Stage) -> None:
+    if isinstance(statement.tag, Partitioned) and not statement.tag.columns and site.part != home_of(site.parts):
+        return
+    match statement:
+        case Arrival():
+            pass  # it was sent here
+        case Compute(name, given=given):
+            try:
+                site.put(name, terms[name](site.reader(given, is_cut=name in stage.cut)))
+            except EvaluationError as error:
+                raise EvaluationError(f"{error}{IN}{name}⟩") from error
+        case Move(name, source, _, tag, columns):
+            assert isinstance(tag, Partitioned), f"{name} is retained, and has no partition"
+            if (rows := together([site.change(source)], columns)) is not None:
+                site.put(name, share_of(rows, tag.columns, site.part, site.parts))
+        case Update():
+            site.update(statement)

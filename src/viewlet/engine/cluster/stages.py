@@ -1,0 +1,149 @@
+"""A distributed program as Spark runs it: stages with exchanges between them, and what is left to the driver.
+
+Results that a later stage reads where they are go along to the same partition. So do the runs that a stage writes, up
+to the driver: what becomes of a stage's output is decided by the attempt whose output Spark uses, and by no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from viewlet.program.chain import chain, maps_read, source
+from viewlet.program.distributed import (
+    Arrival,
+    Block,
+    Compute,
+    Distributed,
+    Move,
+    Partitioned,
+    Replicated,
+    Statement,
+    Tag,
+    Update,
+    deltas_of,
+)
+from viewlet.program.terms import Change, FinalizeSums, Fold, Probe, Regroup, Sessionize, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What every partition does between two exchanges."""
+
+    statements: tuple[Statement, ...]
+    moves: tuple[Move, ...] = ()
+    """What the exchange after it transports."""
+    kept: tuple[str, ...] = ()
+    """Results that go along to the same partition, because a later stage or the driver reads them."""
+    once: frozenset[str] = frozenset()
+    """The results that are the same on every partition: one of them is enough for the driver."""
+    cut: frozenset[str] = frozenset()
+    """Statements whose rows are on every partition, and meet just the rows of a map that belong there."""
+    before: tuple[Statement, ...] = ()
+    """What the driver does first, because it scatters something that the stage reads: another job begins here."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All that it reads or makes, maps among them."""
+        made = frozenset(s.name for s in self.statements if not isinstance(s, Arrival))
+        read = {name for s in (*self.statements, *self.moves) for name in deltas_of(s)}
+        return made | read | {n for s in self.statements if isinstance(s, Compute) for n, _ in maps_read(s.term)}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedEpoch:
+    """An epoch of some programs: stages, and what the driver does after the last one."""
+
+    program: Distributed
+    stages: tuple[Stage, ...]
+    arrivals: tuple[str, ...]
+    gathered: frozenset[str]
+    """The results that go to the driver."""
+    after: tuple[Statement, ...]
+
+    @property
+    def driver(self) -> tuple[Statement, ...]:
+        """All statements of the driver's."""
+        return tuple(s for stage in self.stages for s in stage.before) + self.after
+
+
+def staged(program: Distributed) -> StagedEpoch:
+    """How a program runs on Spark."""
+    there = _stored(program.statements) | {s.name for s in program.statements if isinstance(s, Arrival)}
+    gathers = [s for s in program.statements if isinstance(s, Move) and s.transformer == "gather"]
+    gathered = frozenset(move.source for move in gathers) - there
+    stages, after = _stages(program, gathered)
+    read = {name for stage in stages for name in stage.names}
+    arrivals = tuple(s.name for s in program.statements if isinstance(s, Arrival) and s.name in read)
+    return StagedEpoch(program, stages, arrivals, gathered, after)
+
+
+def _stages(program: Distributed, gathered: frozenset[str]) -> tuple[tuple[Stage, ...], tuple[Statement, ...]]:
+    """The stages, and what is left to the driver: as much as can wait until all of them are done."""
+    tags = {s.name: s.tag for s in program.statements}
+    once = frozenset(name for name, tag in tags.items() if isinstance(tag, Replicated))
+    stored, made = _stored(program.statements), set[str]()
+    stages: list[Stage] = []
+    waiting: tuple[Statement, ...] = ()
+    for at, block in enumerate(program.blocks):
+        if block.mode == "driver":
+            waiting += tuple(s for s in block.statements if not _is_exchange(s))
+            continue
+        before, waiting = (waiting, ()) if any(map(_is_scatter, waiting)) else ((), waiting)
+        made |= {s.name for s in (*block.statements, *before)}
+        later = _following(program.blocks, at)
+        kept = (_read_in(program.blocks[later:]) | gathered) & made - stored
+        moves = tuple(m for b in program.blocks[at + 1 : later] for m in _exchanges(b))
+        cut = frozenset(s.name for s in block.statements if _meets_partitions(s, tags, program))
+        stages.append(Stage(block.statements, moves, tuple(sorted(kept)), once, cut, before))
+        made |= {move.name for move in moves}
+    return tuple(stages), waiting
+
+
+def _following(blocks: Sequence[Block], at: int) -> int:
+    """Where the next block is that runs on the partitions."""
+    return next((i for i in range(at + 1, len(blocks)) if blocks[i].mode == "workers"), len(blocks))
+
+
+def _is_scatter(statement: Statement) -> bool:
+    return isinstance(statement, Move) and statement.transformer == "scatter"
+
+
+def _is_exchange(statement: Statement) -> bool:
+    """Whether rows move between partitions."""
+    return isinstance(statement, Move) and statement.transformer == "repartition"
+
+
+def _exchanges(block: Block) -> list[Move]:
+    return [s for s in block.statements if isinstance(s, Move) and _is_exchange(s)]
+
+
+def _stored(statements: Sequence[Statement]) -> set[str]:
+    """The maps whose deltas are runs, which go along anyway."""
+    return {s.name for s in statements if isinstance(s, Update) and s.map.stored}
+
+
+def _read_in(blocks: Sequence[Block]) -> set[str]:
+    """The results that the partitions read in some blocks."""
+    there = [s for b in blocks for s in (b.statements if b.mode == "workers" else _exchanges(b))]
+    return {name for statement in there for name in deltas_of(statement)}
+
+
+def _meets_partitions(statement: Statement, tags: Mapping[str, Tag], program: Distributed) -> bool:
+    """Whether a statement's rows are on every partition when they are looked up in a map that is partitioned."""
+    if not isinstance(statement, Compute) or not _is_everywhere(statement.term, tags, program.maps):
+        return False
+    return any(isinstance(s, Probe) and isinstance(program.maps[s.map], Partitioned) for s in chain(statement.term))
+
+
+def _is_everywhere(term: Term, tags: Mapping[str, Tag], maps: Mapping[str, Tag]) -> bool:
+    """Whether a term starts from rows that are on every partition."""
+    match source(term):
+        case Change(bag):
+            return isinstance(tags[bag], Replicated)
+        case FinalizeSums(map=name) | Fold(target=name) | Sessionize(target=name):
+            return isinstance(maps[name], Replicated)
+        case Regroup(inputs) if inputs:
+            return isinstance(maps[inputs[0].map], Replicated)
+        case _:
+            return True
