@@ -35,6 +35,7 @@ from viewlet.source.folder import folder
 from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
+from viewlet.store import Backup, backups, restore
 from viewlet.warehouse.apply import Epoch
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Subscription
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Aggregate",
+    "Backup",
     "ColumnAggregate",
     "CorruptFile",
     "Database",
@@ -71,6 +73,7 @@ __all__ = [
     "WarehouseBusy",
     "WrongArgument",
     "__version__",
+    "backups",
     "connect",
     "delta",
     "delta_table",
@@ -81,4 +84,5 @@ __all__ = [
     "kafka_topic",
     "postgres",
     "postgres_table",
+    "restore",
 ]

@@ -26,6 +26,7 @@ from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
 from viewlet.ui.methods import UiMethods
 from viewlet.warehouse.apply import Epoch, commit_epoch
+from viewlet.warehouse.backup_methods import BackupMethods
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
 from viewlet.warehouse.expectations import compiled, evaluator
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Database(FlowMethods, InspectMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods, UiMethods):
+class Database(
+    BackupMethods, FlowMethods, InspectMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods, UiMethods
+):
     """A warehouse, opened. Use it as a context manager, or `close()` it."""
 
     def __init__(
@@ -458,17 +461,13 @@ def connect(
 ) -> Database:
     """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
 
+    It may be in an object store, too: `s3://bucket/path`, `gs://…`, `abfs://…` (docs/warehouse.md).
+
     `durability`: "epoch" syncs every epoch, a number groups them by milliseconds. `read_only` takes no lock and
     writes nothing: any number of readers go along with one writer. `recover` goes on from the last whole epoch of a
     warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved. `trust=False` runs no
     code that is stored in the warehouse: views that need it can be read, but neither refreshed nor checked.
     """
     return Database(
-        path,
-        spark=spark,
-        engine=engine,
-        durability=durability,
-        read_only=read_only,
-        recover=recover,
-        trust=trust,
+        path, spark=spark, engine=engine, durability=durability, read_only=read_only, recover=recover, trust=trust
     )

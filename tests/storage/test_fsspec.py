@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ import pytest
 import viewlet
 from tests.storage.test_s3 import TINY
 from tests.test_store import MAP, TABLE, bag, commit, make
-from viewlet.errors import StoreError, WarehouseBusy
+from viewlet.errors import MissingExtra, WarehouseBusy
 from viewlet.store import Store
 from viewlet.store.storage.fsspec_bucket import FsspecBucket
 
@@ -59,13 +59,12 @@ def test_what_a_bucket_does(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("scheme", "package", "extra"), [("gs", "gcsfs", "gs"), ("abfs", "adlfs", "azure")])
 def test_what_is_not_installed_is_named(scheme: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if importlib.util.find_spec(package) is not None:
-        monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises(StoreError, match=rf"{scheme}://.*viewlet\[{extra}\]"):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"{package} is not installed .*viewlet\[{extra}\]"):
         viewlet.connect(f"{scheme}://somewhere/w")
 
 
 def test_boto3_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
-    with pytest.raises(StoreError, match=r"S3 needs boto3 .*viewlet\[s3\]"):
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(MissingExtra, match=r"boto3 is not installed .*viewlet\[s3\]"):
         viewlet.connect("s3://somewhere/w")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from tests.storage.server import DENIED, LOST, UNAVAILABLE, Bucket, failing, slo
 from tests.test_store import FEED, MAP, TABLE, TYPES, bag, commit, make
 from viewlet.cli.main import main
 from viewlet.errors import CorruptFile, StoreError
-from viewlet.store import Limits, Store, open_contents, write_runs
+from viewlet.store import Limits, Store, open_contents, restore, write_runs
 
 TINY = Limits(
     inline_bytes=3_000,
@@ -301,10 +302,43 @@ def test_nothing_that_is_secret_is_written_down(url: str, bucket: Bucket, tmp_pa
 
 
 def test_the_cache_stays_small(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VIEWLET_CACHE_BYTES", "20000")
+    monkeypatch.setenv("VIEWLET_CACHE_BYTES", "100000")
     with Store.open(url, limits=TINY) as store:
         for i in range(20):
-            commit(store, f"t{i}", make(k=list(range(200)), v=[str(i)] * 200), TABLE)
-        assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 40_000
+            commit(store, f"t{i}", make(k=list(range(2_000)), v=[str(i)] * 2_000), TABLE)
+        assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 120_000
         for i in range(20):
             assert set(store.snapshot().contents(f"t{i}").scan()["v"].to_pylist()) == {str(i)}
+
+
+def test_copies_of_what_was_removed_go(url: str, bucket: Bucket, tmp_path: Path) -> None:
+    fill(url)
+    (copy,) = tmp_path.glob("cache/*/data/*.parquet")
+    (key,) = bucket.names("some/warehouse/data/")
+    bucket.remove(key)
+    Store.open(url, write=False).close()
+    assert copy.exists()  # it may be on its way to the store
+    os.utime(copy, (0, 0))
+    Store.open(url, write=False).close()
+    assert not copy.exists()
+
+
+def test_backups_go_to_and_come_from_object_stores(
+    url: str, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From S3 to S3, from there to a folder, and back."""
+    fill(url)
+    Store.open(url, write=False).back_up(f"s3://{bucket.name}/backups/of/it")
+    for key in bucket.names("some/"):
+        bucket.remove(key)
+    forget_copies(tmp_path, monkeypatch)
+    restore(f"s3://{bucket.name}/backups/of/it", tmp_path / "w")
+    with Store.open(tmp_path / "w") as store:
+        assert commit(store, "m", make(k=[3], v=["c"]), MAP) == 4
+        store.back_up(tmp_path / "b")
+    assert restore(tmp_path / "b", url).epoch == 4
+    with Store.open(url) as store:
+        assert bag(store.snapshot().contents("m").scan()) == {(1, "a"): 1, (2, "b"): 1, (3, "c"): 1}
+        assert len(store.snapshot().contents("t").scan()) == 500
+        assert commit(store, "m", make(k=[4], v=["d"]), MAP) == 5
+        assert store.verify() == []

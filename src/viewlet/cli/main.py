@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from viewlet import __version__
+from viewlet import __version__, restore
 from viewlet.cli.flows import add_flow_commands
 from viewlet.cli.pages import add_ui_options, ui
 from viewlet.cli.projects import add_project_options, init, is_project, run_project
@@ -95,6 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
     add_flow_commands(flows, [shared], _open)
     add("recover", _recover, "continue from the last complete epoch of a warehouse whose log was damaged")
+    backup = add("backup", _backup, "copy the current epoch, as far as earlier backups do not have it")
+    backup.add_argument("target", metavar="FOLDER|URL")
+    restoring = add("restore", _restore, "make a warehouse of a backup")
+    restoring.add_argument("source", metavar="FOLDER|URL")
+    restoring.add_argument("--epoch", type=int, metavar="N", help="default: the last one")
     add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
     add("bench", _bench, "run the benchmarks of a source checkout")
     return parser
@@ -230,6 +235,17 @@ def _recover(arguments: argparse.Namespace) -> int:
     for file in damaged:
         print(f"{file} is missing or damaged: what reads it fails until it is restored from a backup")
     return 1 if damaged else 0
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as db:
+        print(db.backup(arguments.target))
+    return 0
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    print(restore(arguments.source, arguments.warehouse, arguments.epoch))
+    return 0
 
 
 def _demo(arguments: argparse.Namespace) -> int:

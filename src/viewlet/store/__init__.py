@@ -2,6 +2,7 @@
 
 from viewlet.store.access.affected_ranges import AffectedRanges
 from viewlet.store.access.ranges import Bound
+from viewlet.store.backup import Backup, backups, restore
 from viewlet.store.contents import Contents
 from viewlet.store.files import GoneFile
 from viewlet.store.limits import Limits
@@ -16,6 +17,7 @@ from viewlet.store.transaction import Transaction
 
 __all__ = [
     "AffectedRanges",
+    "Backup",
     "Bound",
     "Contents",
     "GoneFile",
@@ -27,8 +29,10 @@ __all__ = [
     "Store",
     "TableContents",
     "Transaction",
+    "backups",
     "make_contents",
     "open_contents",
+    "restore",
     "write_run",
     "write_runs",
 ]

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError, shortened
+from viewlet.store.backup import Backup, back_up
 from viewlet.store.contents import Contents
 from viewlet.store.files import LOG, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
@@ -270,6 +271,10 @@ class Store:
         segments = {file for file in self.state.files() if file.startswith(f"{LOG}/")}
         bad = [self.storage.full_name(file) for file in self._log.damaged(segments)]
         return list(dict.fromkeys([*bad, *bad_files(self.storage, self.state)]))
+
+    def back_up(self, target: Address) -> Backup:
+        """Copy the current epoch, and all that it names, to where the warehouse's backups are."""
+        return self.read(lambda snapshot: back_up(snapshot.state, self._handles, target))
 
     def _writing(self) -> Writer:
         if self._writer is None:

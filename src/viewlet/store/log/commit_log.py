@@ -59,6 +59,9 @@ class LogAppender(Protocol):
 class CommitLog(Protocol):
     """The log of a warehouse."""
 
+    def exists(self) -> bool:
+        """Whether there is a warehouse."""
+
     def check_there(self) -> None:
         """Refuse to read where there is no warehouse."""
 
@@ -70,6 +73,9 @@ class CommitLog(Protocol):
 
     def make(self) -> None:
         """Begin the log of a new warehouse, unless it is there."""
+
+    def begin(self, header: dict[str, Any], blobs: list[Any]) -> None:
+        """Begin the log of a new warehouse with a record that holds a state."""
 
     def read(self, tail: Tail | None) -> tuple[Reading, Known]:
         """The records after `tail`, or all that matter; and what is known to have been committed."""

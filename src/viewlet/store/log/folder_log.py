@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from viewlet.errors import CorruptFile
 from viewlet.store.files import DATA, LOG, MARK, RESTORE
 from viewlet.store.limits import Limits
-from viewlet.store.location import check_free, check_there
+from viewlet.store.location import check_free, check_there, is_warehouse
 from viewlet.store.log.commit_log import Lock
 from viewlet.store.log.lock import WriterLock
 from viewlet.store.log.log_writer import LogWriter, create_segment
@@ -26,6 +27,9 @@ class FolderLog:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def exists(self) -> bool:
+        return is_warehouse(self._root)
+
     def check_there(self) -> None:
         check_there(self._root)
 
@@ -33,20 +37,24 @@ class FolderLog:
         check_free(self._root)
 
     def lock(self) -> Lock:
-        return WriterLock(self._root)
+        """Lock the folder, and make those in it, as far as they are not there."""
+        lock = WriterLock(self._root)
+        for folder in (LOG, DATA):
+            (self._root / folder).mkdir(exist_ok=True)
+        return lock
 
     def make(self) -> None:
-        """Make the folders and the first segment, as far as they are not there."""
         root = self._root
-        for folder in (root / LOG, root / DATA):
-            folder.mkdir(parents=True, exist_ok=True)
         if segment_numbers(root):
             return
         lost = read_mark(root).segment if (root / MARK).exists() else 0
         if lost or any((root / DATA).iterdir()):
             raise CorruptFile(f"{root / segment_name(lost or 1)} is missing, though there are data", hint=RESTORE)
-        make_mark(root, Mark())  # first: where there is a segment without a mark, the mark was lost
-        create_segment(root, 1, encode_state(State()), [])
+        self.begin(encode_state(State()), [])
+
+    def begin(self, header: dict[str, Any], blobs: list[Any]) -> None:
+        make_mark(self._root, Mark())  # first: where there is a segment without a mark, the mark was lost
+        create_segment(self._root, 1, header, blobs)
 
     def read(self, tail: Tail | None) -> tuple[Reading, Known]:
         mark = read_mark(self._root)

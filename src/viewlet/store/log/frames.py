@@ -36,6 +36,10 @@ class Frame:
     blob: int
     end: int
 
+    @property
+    def blob_end(self) -> int:
+        return self.end - len(_END_MARK)
+
 
 def segment_head() -> bytes:
     """The first bytes of a segment."""

@@ -87,6 +87,8 @@ class Lease:
         if last is not None:
             _refuse_if_held(storage, *last, seconds)
         before = last[0] if last is not None else Held(0, "", "", 0)
+        self.follows_an_end = before.released
+        """Whether the writer before will certainly write nothing more."""
         self._held = Held(before.term + 1, uuid4().hex, socket.gethostname(), os.getpid(), before.record, before.epoch)
         self._take()
         self._changing, self._ended = Lock(), Event()

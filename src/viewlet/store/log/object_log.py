@@ -3,8 +3,8 @@
     log/‹number›.log = the head of a segment | one frame
 
 Numbers have no gaps, so that each record is made by one writer only: whoever finds the next number taken has been
-overtaken. A writer begins with a record of its own (`fence`), after which an earlier one can add nothing. Each record
-says which one holds the whole state (`base`); reading begins there.
+overtaken. A writer that takes over from one that did not end begins with a record of its own (`fence`), after which the
+earlier one can add nothing. Each record says which one holds the whole state (`base`); reading begins there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.files import DATA, LOG, LOST, RESTORE, GoneFile
@@ -19,7 +20,7 @@ from viewlet.store.garbage import idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.log.commit_log import Lock
 from viewlet.store.log.frames import SEGMENT_HEAD, Frame, encode_frame, head_damage, read_frame, segment_head
-from viewlet.store.log.lease import Lease, last_lease
+from viewlet.store.log.lease import Lease, busy, last_lease
 from viewlet.store.log.mark import Mark
 from viewlet.store.log.object_appender import ObjectAppender
 from viewlet.store.log.records import encode_state, replay
@@ -51,16 +52,20 @@ class ObjectLog:
         self._storage, self._lease_seconds = storage, lease_seconds
         self._lease: Lease | None = None
 
+    def exists(self) -> bool:
+        return bool(self._numbers())
+
     def check_there(self) -> None:
-        if not self._numbers():
+        if not self.exists():
             raise StoreError(
                 f"there is no warehouse at {self._storage.address}",
                 hint="name the address of one, or open it for writing to make one",
             )
 
     def check_free(self) -> None:
-        there = {file.partition("/")[0] for file in self._storage.list("")}
-        if strangers := sorted(there - {LOG, DATA, LOST, "lease"}):
+        if self.exists():
+            return
+        if strangers := sorted(self._storage.names() - {LOG, DATA, LOST, "lease"}):
             some = ", ".join(strangers[:3]) + (" …" if len(strangers) > 3 else "")
             raise StoreError(
                 f"{self._storage.address} is no warehouse, and there are other things in it: {some}",
@@ -72,19 +77,27 @@ class ObjectLog:
         return self._lease
 
     def make(self) -> None:
-        """Begin the log of a new warehouse; close one that is there to whoever wrote it before."""
-        if not self._numbers():
-            if known := self._newest_data()[1]:
-                raise CorruptFile(f"{self._storage.address} has no log, though there is {known}", hint=RESTORE)
-            data, _ = encode_frame({**encode_state(State()), "base": 1}, [])
-            self._storage.create(record_name(1), segment_head() + data)
-        self._fence()
+        """Begin the log of a new warehouse; close one that is there to whoever wrote it before and did not end."""
+        assert self._lease is not None
+        if self.exists():
+            if not self._lease.follows_an_end:
+                self._fence()
+            return
+        if known := self._newest_data()[1]:
+            raise CorruptFile(f"{self._storage.address} has no log, though there is {known}", hint=RESTORE)
+        self.begin(encode_state(State()), [])
+
+    def begin(self, header: dict[str, Any], blobs: list[Any]) -> None:
+        data, _ = encode_frame({**header, "base": 1}, blobs)
+        if not self._storage.create(record_name(1), segment_head() + data):
+            raise busy(self._storage, "another process")
 
     def _fence(self) -> None:
         assert self._lease is not None
-        data, _ = encode_frame({"fence": self._lease.term}, [])
         for _ in range(_FENCES):
-            last = max(self._numbers()[-1], self._lease.mark.segment)  # a record that was lost keeps its place
+            numbers = self._numbers()
+            data, _ = encode_frame({"fence": self._lease.term, "base": self._base(numbers, None)[0]}, [])
+            last = max(numbers[-1], self._lease.mark.segment)  # a record that was lost keeps its place
             if self._storage.create(record_name(last + 1), segment_head() + data):
                 return
         raise StoreError(f"another process does not stop to write to {self._storage.address}", hint="end it")
@@ -105,7 +118,9 @@ class ObjectLog:
             raise CorruptFile(f"{self._storage.address} has no log", hint=RESTORE)
         damage = f"{self._full_name(mark.segment)} is missing" if numbers[-1] < mark.segment else ""
         base, wrong = self._base(numbers, tail)
-        start = base if tail is None or base > tail.number else tail.number + 1
+        if tail is not None and base > tail.number:
+            tail, numbers = None, self._numbers()
+        start = base if tail is None else tail.number + 1
         return self._reading(self._objects(range(start, numbers[-1] + 1)), base, tail, wrong or damage)
 
     def _base(self, numbers: Sequence[int], tail: Tail | None) -> tuple[int, str]:
@@ -128,7 +143,7 @@ class ObjectLog:
                 damage = found.damage
                 break
             whole.append(found)
-        if tail is None or base > tail.number:
+        if tail is None:
             if not whole:
                 raise CorruptFile(damage, hint=RESTORE)
             tail = Tail(base, 0, whole[0].size, -1, base)

@@ -7,6 +7,7 @@ A segment of which little is alive would stay for that little; carrying it over 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from viewlet.store.files import LOG
@@ -20,27 +21,38 @@ from viewlet.store.storage.storage import Storage
 
 def roll(log: LogAppender, state: State, handles: Handles, limits: Limits) -> State:
     """Begin a new segment; the state with its carried runs where they are now."""
-    moves: dict[RunRef, RunRef] = {}
-    blobs: list[Any] = []
-    used = 0
     storage = handles.storage
-    for first, *others in _to_carry(storage, state, limits):
-        moves |= {ref: ref.at("", used) for ref in (first, *others)}
-        blobs.append(storage.read(first.file, first.offset, first.size, first.crc))
-        used += first.size
+    moves, blobs = carry(storage, _to_carry(storage, state, limits))
     header = encode_state(relocate(state, moves, Handles(storage)))
     blob = log.follow(header, blobs)
     return relocate(state, {ref: place_ref(moved, log.name, blob) for ref, moved in moves.items()}, handles)
 
 
-def _to_carry(storage: Storage, state: State, limits: Limits) -> list[list[RunRef]]:
-    """The inline runs of segments of which too little is alive, those together that share their bytes."""
+def carry(storage: Storage, runs: Iterable[list[RunRef]]) -> tuple[dict[RunRef, RunRef], list[Any]]:
+    """Inline runs as they are in the blob of another record, and that blob; those that share their bytes come together."""
+    moves: dict[RunRef, RunRef] = {}
+    blobs: list[Any] = []
+    used = 0
+    for first, *others in runs:
+        moves |= {ref: ref.at("", used) for ref in (first, *others)}
+        blobs.append(storage.read(first.file, first.offset, first.size, first.crc))
+        used += first.size
+    return moves, blobs
+
+
+def inline_runs(state: State) -> dict[str, dict[int, list[RunRef]]]:
+    """The runs that are in the log, by file and place."""
     alive: dict[str, dict[int, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     for ref in dict.fromkeys(state.refs()):
         if ref.file.startswith(f"{LOG}/"):
             alive[ref.file][ref.offset].append(ref)
+    return alive
+
+
+def _to_carry(storage: Storage, state: State, limits: Limits) -> list[list[RunRef]]:
+    """The inline runs of segments of which too little is alive."""
     carried, sizes = [], storage.list(LOG)
-    for file, runs in alive.items():
+    for file, runs in inline_runs(state).items():
         if sum(refs[0].size for refs in runs.values()) < limits.live_share * sizes[file].size:
             carried += [runs[offset] for offset in sorted(runs)]
     return carried

@@ -75,6 +75,12 @@ class Bag:
     def contents(self) -> Contents:
         return make_contents(self.layout, self.runs, self.types)
 
+    def refs(self) -> Iterator[RunRef]:
+        """Every run of the bag and of its feed."""
+        yield from (run.ref for run in self.runs)
+        for entry in self.feed.entries:
+            yield from entry.refs
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -90,9 +96,7 @@ class State:
     def refs(self) -> Iterator[RunRef]:
         """Every run that the state names."""
         for bag in self.bags.values():
-            yield from (run.ref for run in bag.runs)
-            for entry in bag.feed.entries:
-                yield from entry.refs
+            yield from bag.refs()
 
     def files(self) -> set[str]:
         return {ref.file for ref in self.refs()}

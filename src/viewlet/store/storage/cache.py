@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
 from viewlet.errors import StoreError
-from viewlet.store.files import DATA, LOG, remove
+from viewlet.store.files import remove
 
 _ROOM = 32 << 30
+_BLOCK = 512
+_LATELY = 3_600.0
 _OFTEN = 16
 """Eviction looks at the folder whenever so many parts of the room were filled by this process."""
 
@@ -46,7 +48,7 @@ class Cache:
     def add(self, file: str, write: Callable[[Path], None]) -> Path:
         """Let a copy be written, and give it its name when it is whole."""
         path, new = self.path(file), self.path(f"{file}.{uuid4().hex}")
-        self._make_folders()
+        self._make_folder(path.parent)
         try:
             write(new)
             size = new.stat().st_size
@@ -59,12 +61,19 @@ class Cache:
     def drop(self, file: str) -> None:
         remove(self.path(file))
 
-    def _make_folders(self) -> None:
-        """They are this user's alone: what is in them is the warehouse's."""
+    def forget_others(self, folder: str, there: Container[str]) -> None:
+        """Drop the copies of files that are there no more; what was used lately may be on its way to the store."""
+        if not (self.root / folder).is_dir():
+            return
+        for path in (self.root / folder).iterdir():
+            if f"{folder}/{path.name}" not in there and time.time() - _used(path) > _LATELY:
+                remove(path)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Copies are this user's alone: what is in them is the warehouse's."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for folder in (LOG, DATA):
-                (self.root / folder).mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True)
         except OSError as reason:
             raise StoreError(
                 f"files cannot be cached in {self.root}: {reason}", hint="name another folder: VIEWLET_CACHE"
@@ -76,13 +85,29 @@ class Cache:
             if self._added * _OFTEN < self._room:
                 return
             self._added = 0
-        found = [(path, path.stat()) for folder in (LOG, DATA) for path in (self.root / folder).iterdir()]
-        used = sum(stat.st_size for _, stat in found)
-        for path, stat in sorted(found, key=lambda one: one[1].st_atime_ns):
+        found = [path for path in self.root.glob("*/*") if path.is_file()]
+        sizes = {path: _size(path) for path in found}
+        used = sum(sizes.values())
+        for path in sorted(found, key=_used):
             if used <= self._room:
                 return
-            used -= stat.st_size
+            used -= sizes[path]
             remove(path)
+
+
+def _used(path: Path) -> float:
+    """When a copy was used last; long ago, if another process has just removed it."""
+    try:
+        return path.stat().st_atime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * _BLOCK
+    except FileNotFoundError:
+        return 0
 
 
 def _base() -> Path:

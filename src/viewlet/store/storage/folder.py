@@ -47,7 +47,16 @@ class Folder:
     def remove(self, files: Iterable[str]) -> list[str]:
         return [file for file in files if remove(self.root / file)]
 
+    def prepare(self, *folders: str) -> None:
+        for folder in folders:
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+
+    def names(self) -> set[str]:
+        return set(os.listdir(self.root)) if self.root.is_dir() else set()
+
     def list(self, folder: str) -> dict[str, Entry]:
+        if not (self.root / folder).is_dir():
+            return {}
         with os.scandir(self.root / folder) as found:
             stats = [(file.name, file.stat()) for file in found]
         return {f"{folder}/{name}": Entry(stat.st_size, stat.st_mtime) for name, stat in stats}

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from viewlet.errors import StoreError
+from viewlet.extras import needed
 from viewlet.store.storage.storage import Entry
 
 EXTRAS = {"gs": "gs", "gcs": "gs", "abfs": "azure", "abfss": "azure", "az": "azure", "memory": ""}
 """The schemes that are taken, and what to install for each; memory is for trials within one process."""
+_PACKAGES = {"gs": "gcsfs", "azure": "adlfs", "": "fsspec"}
 _OWN_ERRORS = {
     "gs": (("gcsfs.retry", "HttpError"), ("aiohttp", "ClientError")),
     "azure": (("azure.core.exceptions", "AzureError"), ("aiohttp", "ClientError")),
@@ -92,14 +94,11 @@ def _entry(info: Mapping[str, Any]) -> Entry:
 
 def _file_system(scheme: str, settings: Mapping[str, Any]) -> Any:
     extra = EXTRAS[scheme]
-    needed = f"pip install 'viewlet[{extra}]'" if extra else "pip install fsspec"
-    try:
-        import fsspec
-
-        files = fsspec.filesystem(scheme, **settings)
-    except ImportError as reason:
-        raise StoreError(f"a warehouse at {scheme}:// needs another package: {reason}", hint=needed) from reason
+    package = needed(_PACKAGES[extra], extra or "gs")
+    files = needed("fsspec", extra or "gs").filesystem(scheme, **settings)
     create = getattr(files, "_pipe_file", files.pipe_file)
     if "mode" not in inspect.signature(create).parameters:
-        raise StoreError(f"this version of {type(files).__module__} has no put-if-absent", hint=f"{needed} --upgrade")
+        raise StoreError(
+            f"{package.__name__} {package.__version__} has no put-if-absent", hint=f"pip install -U {package.__name__}"
+        )
     return files

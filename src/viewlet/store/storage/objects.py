@@ -99,9 +99,18 @@ class Objects:
             self._cache.drop(file)
         return gone
 
+    def prepare(self, *folders: str) -> None:
+        """Objects need no folders."""
+
+    def names(self) -> set[str]:
+        return {file.partition("/")[0] for file in self.list("")}
+
     def list(self, folder: str, after: str = "") -> dict[str, Entry]:
         with self._errors(folder, "listed"):
-            return self._bucket.list(f"{folder}/" if folder else "", after)
+            found = self._bucket.list(f"{folder}/" if folder else "", after)
+        if folder and not after:
+            self._cache.forget_others(folder, found)
+        return found
 
     def get(self, file: str) -> bytes:
         """The bytes of an object as they are now."""

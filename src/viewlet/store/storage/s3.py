@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from viewlet.errors import StoreError
+from viewlet.extras import needed
 from viewlet.store.storage.storage import Entry
 
 _CONNECTIONS = 32
@@ -81,14 +82,18 @@ class S3Bucket:
 
 
 def _client(settings: Mapping[str, str]) -> Any:
-    try:
-        import boto3
-        import botocore.session
-        from botocore.config import Config
-        from botocore.exceptions import BotoCoreError
-    except ImportError as reason:
-        raise StoreError("a warehouse on S3 needs boto3", hint="pip install 'viewlet[s3]'") from reason
-    once = Config(retries={"total_max_attempts": 1}, max_pool_connections=_CONNECTIONS, connect_timeout=10)
+    boto3 = needed("boto3", "s3")
+    import botocore.session
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+
+    once = Config(
+        retries={"total_max_attempts": 1},
+        max_pool_connections=_CONNECTIONS,
+        connect_timeout=10,
+        request_checksum_calculation="when_required",  # files have checksums of our own, and some servers know no others
+        response_checksum_validation="when_required",
+    )
     try:
         session = botocore.session.get_session()
         session.register_component("data_loader", _loader())

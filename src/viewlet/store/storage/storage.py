@@ -59,5 +59,11 @@ class Storage(Protocol):
     def remove(self, files: Iterable[str]) -> Sequence[str]:
         """Delete files, as far as they are there; which were, as far as the storage can tell."""
 
+    def prepare(self, *folders: str) -> None:
+        """Make folders, where a storage has such."""
+
+    def names(self) -> set[str]:
+        """What is at the top of it."""
+
     def list(self, folder: str) -> Mapping[str, Entry]:
         """The files of a folder, by name."""

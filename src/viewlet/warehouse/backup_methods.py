@@ -1,0 +1,25 @@
+"""What a `Database` can do with backups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viewlet.store import Backup
+
+if TYPE_CHECKING:
+    from viewlet.store.storage.open_storage import Address
+    from viewlet.warehouse.warehouse import Warehouse
+
+
+class BackupMethods:
+    """Copying a warehouse."""
+
+    _warehouse: Warehouse
+
+    def backup(self, target: Address) -> Backup:
+        """Copy the current epoch to a folder or URL: tables, views, their changes and history, every file checked.
+
+        A place may hold any number of backups; what earlier ones have is not copied again. Epochs go on meanwhile.
+        `viewlet.restore(target, path)` makes a warehouse of it.
+        """
+        return self._warehouse.store.back_up(target)
