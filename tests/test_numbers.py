@@ -325,3 +325,18 @@ def test_a_million_updates(db: viewlet.Database) -> None:
         if k >= 0:
             assert total == math.fsum(exact)
             assert mean == math.fsum(exact) / len(exact)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_spark_finds_nan_in_a_tables_files(db: viewlet.Database, kind: str) -> None:
+    """NaN is greater than all numbers, whatever a file says of the greatest number in it."""
+    db.sql(f"CREATE TABLE t (n INT, x {kind}) TRUSTED")
+    low = np.full(140_000, -1.0, np.float32 if kind == "float" else np.float64)
+    with db.epoch() as e:
+        e.insert("t", pa.table({"n": np.zeros(len(low), np.int32), "x": low}))
+        e.insert("t", [(1, math.nan), (2, -0.0)])
+    db.create_view("above", "SELECT n FROM t WHERE x > 0")
+    for condition in ("x > 0", "x >= 7", f"x = {kind}('NaN')", "NOT x <= 0"):
+        assert db.sql(f"SELECT n FROM t WHERE {condition}").to_pylist() == [{"n": 1}], condition
+        assert [row.n for row in db.table("t").spark().where(condition).collect()] == [1], condition
+    agrees(db)

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from viewlet.errors import StoreError
 from viewlet.sink.sink import Opened, Sender, Sink
+from viewlet.store.runs.runs import ordered_columns
 
 FOLLOWED = ".viewlet"
 _FILE = re.compile(r"epoch-(\d{12})\.parquet")
@@ -58,7 +59,7 @@ class _Folder:
         rows = changes.select(list(self.columns)) if self.columns else changes
         hidden, place = self.path / f".epoch-{epoch:012}", self.path / f"epoch-{epoch:012}.parquet"
         with hidden.open("wb") as file:
-            pq.write_table(rows, file)
+            pq.write_table(rows, file, write_statistics=ordered_columns(rows.schema))
             file.flush()
             os.fsync(file.fileno())
         os.replace(hidden, place)

@@ -288,10 +288,19 @@ if "store_decimal_as_integer" not in signature(pq.write_table).parameters:  # Py
     del _PARQUET["store_decimal_as_integer"]
 
 
+def ordered_columns(schema: pa.Schema) -> list[str]:
+    """The columns whose least and greatest value may be written beside them.
+
+    Not those of floats: Parquet leaves NaN out of both, and Spark, to which NaN is the greatest value, would pass over
+    rows that it asks for.
+    """
+    return [f.name for f in schema if not (pa.types.is_floating(f.type) or pa.types.is_nested(f.type))]
+
+
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
     """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **_PARQUET)
+    pq.write_table(table, sink, **_PARQUET, write_statistics=ordered_columns(table.schema))
     return _made("parquet", [sink.getvalue()], table.num_rows, sign)
 
 
