@@ -123,6 +123,10 @@ bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL ru
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md
 
+.PHONY: bench-load
+bench-load: $(READY) ## loading TPC-H's largest table, at scale 1, beside Spark writing it as Parquet
+	$(BIN)/python -m benchmarks.load --out docs/load.md
+
 bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spark: long signals, grouped queries, epochs
 	$(BIN)/python -m benchmarks.signal --samples 20000000 --groups 10 1000 10000 100000 --stored 10000000 --spark
 

@@ -36,7 +36,7 @@ from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
 from viewlet.store import Backup, backups, restore
-from viewlet.warehouse.apply import Epoch
+from viewlet.warehouse.open_epoch import Epoch
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Subscription
 

@@ -25,12 +25,11 @@ from viewlet.source.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
 from viewlet.ui.methods import UiMethods
-from viewlet.warehouse.apply import Epoch, commit_epoch
 from viewlet.warehouse.backup_methods import BackupMethods
-from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
 from viewlet.warehouse.expectations import compiled, evaluator
 from viewlet.warehouse.fill import create, rebuild
+from viewlet.warehouse.open_epoch import Epoch, open_epoch
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Callback, Subscription
 from viewlet.warehouse.tables import Table
@@ -371,15 +370,8 @@ class Database(
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
-        with self._warehouse.writing():
-            opened = Epoch(self._warehouse.catalog, self._warehouse.store.snapshot(), self._warehouse.sessions)
-            self._warehouse.epoch_is_open = True
-            try:
-                yield opened
-            finally:
-                self._warehouse.epoch_is_open = False
-                opened.close()
-            opened.number = self._apply(opened)
+        with open_epoch(self._warehouse) as opened:
+            yield opened
 
     def insert(self, table: str, rows: Any) -> int:
         """Put rows into a table, in an epoch of its own; its number."""
@@ -398,13 +390,6 @@ class Database(
         with self.epoch() as e:
             e.upsert(table, rows)
         return e.number
-
-    def _apply(self, epoch: Epoch) -> int:
-        changed = epoch.deltas()
-        if not changed:
-            return self._warehouse.store.epoch
-        with blaming_changes(self._warehouse, changed):
-            return commit_epoch(self._warehouse, changed)
 
     def set_retention(
         self, *, epochs: int | None = None, age: timedelta | None = None, bytes: int | None = None

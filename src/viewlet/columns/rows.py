@@ -61,6 +61,11 @@ class Rows:
         return Rows(columns, np.ones(table.num_rows, dtype=np.int64) if weights is None else weights)
 
     @staticmethod
+    def each_once(columns: Mapping[str, pa.Array]) -> Rows:
+        """Rows of some columns, at least one, each of weight one."""
+        return Rows(columns, np.ones(len(next(iter(columns.values()))), dtype=np.int64))
+
+    @staticmethod
     def concat(parts: Sequence[Rows]) -> Rows:
         """The sum of some bags with the same columns."""
         if len(parts) == 1:

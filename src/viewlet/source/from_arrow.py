@@ -40,8 +40,11 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     """An Arrow column as an array of the table's column type."""
     array = combine(column)
     kind = _arrow_type(field.type)
-    if field.type.name in _AS_IT_IS and array.type == kind and _is_valid(array):
-        return array if field.nullable else _without_nulls(table, field, array)
+    if array.type == kind and field.type.name in _FLAT and _is_valid(array):
+        if field.type.name in _AS_IT_IS:
+            return array if field.nullable else _without_nulls(table, field, array)
+        if in_range(array):
+            return checked(table, field, array)
     array = _decoded(array)
     try:
         array.validate(full=True)
@@ -55,14 +58,19 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
 
 _AS_IT_IS = frozenset({*INTEGRAL, "boolean", "string", "binary", "decimal"})
 """Types of which every valid Arrow value is one of Spark's."""
+_FLAT = _AS_IT_IS | {"double", "float", "date", "timestamp", "timestamp_ntz"}
+"""And those of which it is one if it is in range."""
 
 
 def _is_valid(array: pa.Array) -> bool:
     try:
-        array.validate(full=not _is_ascii(array))
+        array.validate(full=len(array) < _FEW or not _is_ascii(array))
     except pa.ArrowException:
         return False
     return True
+
+
+_FEW = 10_000  # so few strings are checked as quickly as they are
 
 
 def _is_ascii(array: pa.Array) -> bool:

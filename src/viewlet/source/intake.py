@@ -30,9 +30,15 @@ _ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts
 
 def to_arrow(table: str, fields: tuple[Field, ...], data: Any, *, columns: tuple[str, ...] | None = None) -> pa.Table:
     """The data as rows of a table, or of just some of its columns."""
+    return pa.table(to_columns(table, fields, data, columns=columns))
+
+
+def to_columns(
+    table: str, fields: tuple[Field, ...], data: Any, *, columns: tuple[str, ...] | None = None
+) -> dict[str, pa.Array]:
+    """The same as arrays by name."""
     wanted = fields if columns is None else tuple(next(f for f in fields if f.name == c) for c in columns)
-    arrays = _arrays(table, wanted, data)
-    return pa.Table.from_arrays(arrays, names=[f.name for f in wanted])
+    return {f.name: array for f, array in zip(wanted, _arrays(table, wanted, data), strict=True)}
 
 
 def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
@@ -43,7 +49,7 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
         return _from_tables(table, wanted, data.read_all())
     if isinstance(data, pa.Table | pa.RecordBatch):
         return _from_tables(table, wanted, data)
-    origin = _package(data)
+    origin = package_of(data)
     if origin == "pandas" and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
     if origin == "pyspark" and hasattr(data, "toArrow"):
@@ -58,7 +64,7 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     )
 
 
-def _package(data: Any) -> str:
+def package_of(data: Any) -> str:
     """The package that defines a value's class: pandas 3 says `pandas`, earlier ones `pandas.core.frame`."""
     return type(data).__module__.partition(".")[0]
 
@@ -74,12 +80,17 @@ def _streamed(data: Any) -> pa.Table | None:
 def _from_spark(table: str, data: Any) -> pa.Table:
     from viewlet.spark.session.arrow_frames import collected, without_months
 
+    refuse_streaming(table, data)
+    return collected(without_months(data)) if hasattr(data, "_collect_as_arrow") else data.toArrow()
+
+
+def refuse_streaming(table: str, data: Any) -> None:
+    """A DataFrame of PySpark's must have an end."""
     if data.isStreaming:
         raise RejectedEpoch(
             f"table {table}: a streaming DataFrame has no end",
             hint="insert each batch: stream.writeStream.foreachBatch(lambda rows, _: db.insert(…, rows))",
         )
-    return collected(without_months(data)) if hasattr(data, "_collect_as_arrow") else data.toArrow()
 
 
 def _from_tables(table: str, wanted: Sequence[Field], data: pa.Table | pa.RecordBatch) -> list[pa.Array]:
@@ -104,7 +115,7 @@ def _from_series(table: str, field: Field, series: Any) -> pa.Array:
 
 def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[pa.Array]:
     """Rows with names, or tuples and lists that go by position; or pieces that are tables themselves."""
-    if rows and not isinstance(rows[0], dict | tuple | list) and _is_table(rows[0]):
+    if rows and not isinstance(rows[0], dict | tuple | list) and is_table(rows[0]):
         pieces = [_arrays(table, wanted, piece) for piece in rows]
         return [pa.concat_arrays(parts) for parts in zip(*pieces, strict=True)]
     values = _columns_fast(wanted, rows)
@@ -113,8 +124,9 @@ def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list
     return [_from_column(table, field, column) for field, column in zip(wanted, values, strict=True)]
 
 
-def _is_table(data: Any) -> bool:
-    return isinstance(data, pa.Table | pa.RecordBatch) or _package(data) in ("pandas", "pyspark")
+def is_table(data: Any) -> bool:
+    """Whether something holds rows, rather than being one."""
+    return isinstance(data, pa.Table | pa.RecordBatch) or package_of(data) in ("pandas", "pyspark")
 
 
 _ALIKE: tuple[set[type], ...] = ({tuple}, {list}, {dict})

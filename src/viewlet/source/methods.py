@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from viewlet import arguments
 from viewlet.errors import UnknownName
+from viewlet.warehouse.open_epoch import open_epoch
 
 if TYPE_CHECKING:
     from viewlet.source.sources import Source
@@ -14,10 +18,38 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
+log = logging.getLogger("viewlet")
+
+
 class SourceMethods:
-    """Reading sources: once, or for as long as one likes."""
+    """Loading rows, and reading sources: once, or for as long as one likes."""
 
     _warehouse: Warehouse
+
+    def load(
+        self,
+        table: str,
+        rows: Any,
+        *,
+        format: str = "parquet",
+        options: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> int:
+        """Put many rows into a table, in an epoch of its own; its number. They are written as they come.
+
+        `rows`: whatever `insert` takes, or the path of a file or a folder of files in a `format`: "parquet", "csv" or
+        "json", the last two read by Spark with its `options`, where a malformed record refuses all.
+        """
+        from viewlet.source.load_files import load_files
+
+        report = progress or log.info
+        with open_epoch(self._warehouse) as epoch:
+            if isinstance(rows, str | Path):
+                given = arguments.mapping("the options", options)
+                load_files(self._warehouse, epoch, table, Path(rows).expanduser(), format, given, report)
+            else:
+                epoch.load(table, rows, report)
+        return epoch.number
 
     def read_sources(self, *tables: str) -> list[int]:
         """Take in what is new for some tables, or for all that are fed by a source; the numbers of the epochs."""

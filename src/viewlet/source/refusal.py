@@ -13,17 +13,29 @@ class Wrong(Exception):
     """A value that does not belong in its column; the text says why."""
 
 
-def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedEpoch:
-    """The error for one value; rows count from 1."""
-    return RejectedEpoch(f"table {table}, row {row}, column {column}: {shortened(value)} {reason}")
+class RejectedRow(RejectedEpoch):
+    """A row that is refused; rows count from 1."""
+
+    def __init__(self, table: str, row: int, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"table {table}, row {row}{reason}", hint=hint)
+        self._table, self._row, self._reason = table, row, reason
+
+    def after(self, rows: int) -> RejectedRow:
+        """The same row of a piece that comes after so many."""
+        return RejectedRow(self._table, self._row + rows, self._reason, self.hint)
 
 
-def refuse_null(table: str, row: int, field: Field) -> RejectedEpoch:
-    return RejectedEpoch(f"table {table}, row {row}, column {field.name}: NULL in a NOT NULL column")
+def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedRow:
+    """The error for one value."""
+    return RejectedRow(table, row, f", column {column}: {shortened(value)} {reason}")
 
 
-def refuse_row(table: str, row: int, reason: str, hint: str | None = None) -> RejectedEpoch:
-    return RejectedEpoch(f"table {table}, row {row}: {reason}", hint=hint)
+def refuse_null(table: str, row: int, field: Field) -> RejectedRow:
+    return RejectedRow(table, row, f", column {field.name}: NULL in a NOT NULL column")
+
+
+def refuse_row(table: str, row: int, reason: str, hint: str | None = None) -> RejectedRow:
+    return RejectedRow(table, row, f": {reason}", hint)
 
 
 def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> list[int]:

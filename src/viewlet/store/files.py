@@ -24,9 +24,9 @@ class GoneFile(CorruptFile):
     """A file that a record names is missing: lost, or superseded and removed since a reader looked."""
 
 
-def checksum(*pieces: Any) -> int:
-    """The checksum of bytes, which may come in pieces."""
-    crc = 0
+def checksum(*pieces: Any, start: int = 0) -> int:
+    """The checksum of bytes, which may come in pieces; `start` is that of what came before."""
+    crc = start
     for piece in pieces:
         crc = zlib.crc32(piece, crc)
     return crc

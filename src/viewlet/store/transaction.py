@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
 from viewlet.store.contents import Contents
+from viewlet.store.load import Load, MapLoad, TableLoad
 from viewlet.store.log.state import State
 from viewlet.store.open_contents import make_contents
 from viewlet.store.runs.layout import Layout
@@ -41,6 +43,8 @@ class Edit:
     """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
     ahead: Future[list[Run]] | None = None
     """Runs of such rows that are being written, and made durable, while other work continues."""
+    loads: list[Load] = field(default_factory=list)
+    """Rows that are written to files as they come."""
 
 
 class Transaction:
@@ -128,7 +132,7 @@ class Transaction:
         if run.ref.kind == "parquet" or size > max(limits.inline_bytes, limits.inline_most):
             return False
         there = self._state.bags[bag].runs if bag in self._state.bags else ()
-        return size <= limits.inline_bytes or size <= sum(run.ref.size for run in there)
+        return size <= limits.inline_bytes or any(held >= size for held in accumulate(run.ref.size for run in there))
 
     def _share(self, rows: Rows, layout: Layout, runs: list[Run]) -> None:
         """Let a table that was given the very same rows have the run of its index."""
@@ -158,6 +162,11 @@ class Transaction:
 
     def _finish(self, bag: str, edit: Edit) -> None:
         """Make runs of the rows that are in none yet."""
+        while edit.loads:
+            loaded = edit.loads[0].finish()
+            edit.loads.pop(0)
+            edit.runs += loaded
+            self.durable |= {run.ref.file for run in loaded}
         if edit.ahead is not None:
             ahead, edit.ahead = edit.ahead, None
             written = ahead.result()
@@ -167,6 +176,20 @@ class Transaction:
             rows, layout = edit.rows.pop(0)
             made = make_runs(rows.select(layout.columns), layout, self._writer.limits)
             edit.runs += self._placed(bag, made)
+
+    def load(self, bag: str, layout: Layout, types: Types) -> TableLoad | MapLoad:
+        """Take in many rows for a bag, piece by piece; it is made if it is not there."""
+        self.create(bag, layout, types)
+        kind = TableLoad if layout.form == "table" else MapLoad
+        made = kind(self._writer, self.layout(bag) or layout)
+        self._edit(bag).loads.append(made)
+        return made
+
+    def withdraw(self, bag: str) -> None:
+        """Forget what this transaction added to a bag, with the files that hold it."""
+        self._discard(self.edits.pop(bag, Edit()))
+        self._now.pop(bag, None)
+        self._tables.pop(bag, None)
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
         """Add runs that tasks wrote to files, or sent."""
@@ -180,9 +203,7 @@ class Transaction:
     def drop(self, bag: str) -> None:
         """Take a bag away, with what this transaction added to it; nothing happens if it is not there."""
         assert self._open, "the transaction has ended"
-        self._discard(self.edits.pop(bag, Edit()))
-        self._now.pop(bag, None)
-        self._tables.pop(bag, None)
+        self.withdraw(bag)
         if bag in self._state.bags:
             self.edits[bag] = Edit(drop=True)
 
@@ -269,6 +290,8 @@ class Transaction:
 
     def _discard(self, edit: Edit) -> None:
         """Remove the files of an edit that no other one shares."""
+        for load in edit.loads:
+            load.abandon()
         if edit.ahead is not None and edit.ahead.exception() is None:
             edit.runs += edit.ahead.result()
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}

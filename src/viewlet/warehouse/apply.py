@@ -18,8 +18,7 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import EpochDeltas, counts
-from viewlet.errors import RejectedEpoch
-from viewlet.source.intake import to_arrow
+from viewlet.source.intake import to_columns
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.clocks import advance, mark_of
@@ -35,88 +34,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 
-class Epoch:
-    """The changes that a user collects; nothing happens before the block ends."""
-
-    def __init__(self, catalog: Catalog, snapshot: Snapshot, sessions: Sessions) -> None:
-        self._catalog = catalog
-        self._snapshot = snapshot
-        self._sessions = sessions
-        self._changes: dict[str, TableChanges] = {}
-        self._is_open = True
-        self.number = 0
-        """The epoch's number, once it is committed."""
-        self.late: dict[str, int] = {}
-        """How many rows of each table came too late and were kept aside, once the block has ended."""
-        self.rejected: dict[str, int] = {}
-        """How many rows of each table broke a constraint and were kept aside, once the block has ended."""
-        self.dropped: dict[str, dict[str, int]] = {}
-        """How many rows of each table each constraint dropped, once the block has ended."""
-
-    def __repr__(self) -> str:
-        if self._is_open:
-            return f"<open epoch: changes of {', '.join(self._changes) or 'nothing'}>"
-        return f"<epoch {self.number}>" if self.number else "<epoch, ended without a commit>"
-
-    def insert(self, table: str, rows: Any) -> None:
-        """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples."""
-        changes = self._of(table)
-        changes.insert(take_in(changes.table, rows))
-
-    def delete(self, table: str, rows: Any) -> None:
-        """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
-        changes = self._of(table)
-        if changes.table.primary_key and _has_keys_only(rows, changes.table):
-            changes.delete_keys(take_in(changes.table, rows, changes.table.primary_key))
-        else:
-            changes.delete(take_in(changes.table, rows))
-
-    def upsert(self, table: str, rows: Any) -> None:
-        """Put rows in, each instead of the one with its key."""
-        changes = self._of(table)
-        changes.upsert(take_in(changes.table, rows))
-
-    def replace(self, table: str, old: Any, new: Any) -> None:
-        """Put rows in, each instead of the old one in its place, which stays where the new one is not taken in."""
-        changes = self._of(table)
-        changes.replace(take_in(changes.table, old), take_in(changes.table, new))
-
-    def deltas(self) -> list[tuple[TableChanges, Rows]]:
-        """The net changes of the tables that change at all."""
-        changed = list(self._changes.values())
-        self.late = {c.table.name: sum(map(len, c.late)) for c in changed if c.late}
-        self.rejected = {c.table.name: sum(map(len, c.rejected)) for c in changed if c.rejected}
-        self.dropped = {c.table.name: dict(c.dropped) for c in changed if c.dropped}
-        return deltas_of(changed)
-
-    def close(self) -> None:
-        """No more changes."""
-        self._is_open = False
-
-    def _of(self, name: str) -> TableChanges:
-        if not self._is_open:
-            raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
-        table = self._catalog.table(name)
-        if table.aside_of:
-            raise RejectedEpoch(
-                f"table {table.name} holds rows that {table.aside_of} did not take in, and nothing else changes it",
-                hint=f"change {table.aside_of}",
-            )
-        if table.static and (readers := self._catalog.readers(table.name)):
-            raise RejectedEpoch(
-                f"table {table.name} is STATIC, and {', '.join(readers)} read it",
-                hint="drop them, change it, create them",
-            )
-        if table.source is not None:
-            raise RejectedEpoch(
-                f"table {table.name} is fed by a {table.source.kind}, and nothing else changes it",
-                hint=f"change what it reads, then db.read_sources({table.name!r})",
-            )
-        if table.name not in self._changes:
-            self._changes[table.name] = table_changes(table, self._snapshot, self._sessions)
-        return self._changes[table.name]
-
-
 def table_changes(table: Table, snapshot: Snapshot, sessions: Sessions) -> TableChanges:
     """Changes of a table to be collected, checked against what it holds."""
     index = None if table.index is None else snapshot.contents(table.index)
@@ -130,36 +47,26 @@ def deltas_of(changed: list[TableChanges]) -> list[tuple[TableChanges, Rows]]:
         for aside, rows in ((changes.table.late, changes.late), (changes.table.rejected, changes.rejected)):
             if aside is not None and rows:
                 netted.append((TableChanges(aside, None), Rows.concat(rows).select(aside.names)))
-    return [(changes, delta) for changes, delta in netted if len(delta) or changes.dropped]
+    return [(changes, delta) for changes, delta in netted if len(delta) or changes.dropped or changes.load]
 
 
 def take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
     """What a user gives as rows of a table."""
-    return Rows.of(to_arrow(table.name, table.fields, rows, columns=columns))
-
-
-def _has_keys_only(rows: Any, table: Table) -> bool:
-    """Whether what is to be deleted is given by keys alone."""
-    width = len(table.primary_key)
-    if width == len(table.fields):
-        return False
-    names = getattr(getattr(rows, "schema", None), "names", None) or getattr(rows, "columns", None)
-    if names is not None:
-        return len(names) == width
-    first = next(iter(rows), None) if isinstance(rows, list | tuple) else None
-    return isinstance(first, dict | tuple | list) and len(first) == width
+    return Rows.each_once(to_columns(table.name, table.fields, rows, columns=columns))
 
 
 def commit_epoch(
     warehouse: Warehouse,
     changed: list[tuple[TableChanges, Rows]],
     also: Callable[[Transaction], Mapping[str, Any]] = lambda _: {},
+    begun: Transaction | None = None,
 ) -> int:
     """Apply the tables' deltas with all that follows from them, and commit; the epoch's number.
 
-    `also` adds something of its own to the transaction, and to the record.
+    `also` adds something of its own to the transaction, and to the record. `begun`: the transaction that holds
+    what was written ahead.
     """
-    with warehouse.store.begin() as transaction:
+    with begun or warehouse.store.begin() as transaction:
         deltas = EpochDeltas(transaction)
         record = {**apply_epoch(warehouse, deltas, changed), **also(transaction)}
         number = transaction.commit(record)
@@ -177,8 +84,7 @@ def apply_epoch(
     """Append the tables' deltas and refresh the views, on the warehouse's engine or another; the epoch's record."""
     started = time.perf_counter()
     for changes, delta in changed:
-        if len(delta):
-            _append_table(deltas, changes.table, delta)
+        _append_table(deltas, changes, delta)
         append_dropped(deltas.transaction, changes)
     readers = _readers(warehouse.catalog, deltas.changes)
     if readers:
@@ -195,7 +101,7 @@ def apply_epoch(
         views |= {run.thing.name: run.record(done) for run, done in things[0].refresh_all(things, begin)}
     for changes, delta in changed:
         advance(warehouse.catalog, deltas.transaction, changes.table, delta)
-    tables = {c.table.name: {**counts(d), **({"dropped": dict(c.dropped)} if c.dropped else {})} for c, d in changed}
+    tables = {c.table.name: _table_record(c, d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {
         "kind": "epoch",
@@ -224,10 +130,24 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[Maintained]:
     return found
 
 
-def _append_table(deltas: EpochDeltas, table: Table, delta: Rows) -> None:
+def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> None:
+    """Add a change to a table and its index, unless it was written as it came."""
+    table = changes.table
+    if not len(delta):
+        return
+    if changes.load is not None and changes.load.transaction is deltas.transaction:
+        deltas.changes[table.name] = delta
+        return
     deltas.add(table.name, delta, table.layout)
     if table.index is not None:
         deltas.transaction.append(table.index, table.index_rows(delta), table.index_layout)
+
+
+def _table_record(changes: TableChanges, delta: Rows) -> dict[str, Any]:
+    """What the epoch's record says of a table."""
+    loaded = {} if changes.load is None else {"inserted": changes.load.rows}
+    dropped = {"dropped": dict(changes.dropped)} if changes.dropped else {}
+    return {**counts(delta), **loaded, **dropped}
 
 
 def append_dropped(transaction: Transaction, changes: TableChanges) -> None:

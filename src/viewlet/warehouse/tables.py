@@ -22,7 +22,7 @@ from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.hash import order_of
 from viewlet.columns.kernels.collate import folding
-from viewlet.columns.rows import Rows, Weights, alike, group
+from viewlet.columns.rows import Rows, Weights, add_up, alike, group
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
@@ -43,6 +43,7 @@ from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
 
 if TYPE_CHECKING:
     from viewlet.source.sources import Source
+    from viewlet.warehouse.load import TableLoading
 
 HASHES = ("_h1", "_h2")
 
@@ -213,6 +214,10 @@ class TableChanges:
     """Rows that broke a constraint and are kept aside."""
     dropped: Counter[str] = field(default_factory=Counter)
     """How many rows each constraint dropped."""
+    load: TableLoading | None = None
+    """Rows that are written as they come, not held here."""
+    before: int = 0
+    """How many rows came in pieces before the one at hand."""
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
@@ -233,13 +238,21 @@ class TableChanges:
 
     def put(self, rows: Rows) -> None:
         """Put rows in that were admitted."""
+        self._take(self.checked(rows))
+
+    def take(self, rows: Rows) -> None:
+        """Note rows that were checked."""
+        self._take(self._sorted(rows))
+
+    def checked(self, rows: Rows) -> Sorted:
+        """Rows that can be put in, beside what the index keeps of them; a key that is there is refused."""
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
             taken = self._count(given, self.table.key) > 0
             if taken.any():
                 self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
-        self._take(given)
+        return given
 
     def delete(self, rows: Rows) -> None:
         """Take whole rows away, one copy for each row given."""
@@ -386,11 +399,12 @@ class TableChanges:
 
     def _count(self, given: Sorted, wanted: Names) -> Weights:
         """How often the index, as changed so far, has a row that is the same as each given one in some columns."""
-        counts = np.zeros(len(given), dtype=np.int64)
-        rows = given.rows.select(wanted)
-        for which, found in self._candidates(given, wanted):
-            np.add.at(counts, which, found.weights * alike(rows.take(which), found))
-        return counts
+        pairs = list(self._candidates(given, wanted))
+        if not pairs:
+            return np.zeros(len(given), dtype=np.int64)
+        which, found = np.concatenate([at for at, _ in pairs]), Rows.concat([rows for _, rows in pairs])
+        same = alike(given.rows.select(wanted).take(which), found)  # all at once: each comparison costs
+        return add_up(found.weights * same, which, len(given))
 
     def _with_key_of(self, given: Sorted) -> Sorted:
         """The rows of the table, as changed so far, whose key is among those of the given rows."""
@@ -427,7 +441,8 @@ class TableChanges:
         if len(first) < len(rows):
             again = np.ones(len(rows), dtype=np.bool_)
             again[first] = False
-            self._reject_row(rows, again, f"the same key as row {int(first[groups[np.flatnonzero(again)[0]]]) + 1}")
+            original = self.before + int(first[groups[np.flatnonzero(again)[0]]]) + 1
+            self._reject_row(rows, again, f"the same key as row {original}")
 
     def _refuse_missing(self, given: Sorted) -> None:
         """Every row that is to go must be there, as often as it is given."""
@@ -440,7 +455,8 @@ class TableChanges:
     def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
         at = int(np.flatnonzero(bad)[0])
         raise RejectedEpoch(
-            f"table {self.table.name}, row {at + 1} ({_show_row(rows, at, self.table)}): {reason}", hint=hint
+            f"table {self.table.name}, row {self.before + at + 1} ({show_row(rows, at, self.table)}): {reason}",
+            hint=hint,
         )
 
 
@@ -467,7 +483,7 @@ def _copies(given: Sorted, told_apart: Names) -> Weights:
     return np.bincount(groups)[groups]
 
 
-def _show_row(rows: Rows, at: int, table: Table) -> str:
+def show_row(rows: Rows, at: int, table: Table) -> str:
     """A row, or its key, for an error message."""
     shown = table.primary_key or tuple(rows.names)[:4]
     return ", ".join(f"{name}={_short(rows[name][at].as_py())}" for name in shown)

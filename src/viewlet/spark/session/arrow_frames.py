@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.plan.types import INT, MONTHS, Field, Type
 from viewlet.spark.decode.data_types import encode_fields
+from viewlet.spark.session.handles import partitions_of
 
 if TYPE_CHECKING:
     from py4j.protocol import Py4JJavaError
@@ -75,6 +76,25 @@ def collected(frame: Any) -> pa.Table:
     try:
         with quietly():
             return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
+    except Py4JJavaError as error:
+        raise PySparkException(_cause(error)) from None
+
+
+def streamed(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+    """The same rows, batch by batch, as Spark computes them: neither side ever holds them all."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from viewlet.spark.session.jvm import quietly
+
+    large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") == "true"
+    schema = to_arrow_schema(frame.schema, prefers_large_types=large)
+    yield pa.RecordBatch.from_pylist([], schema=schema)  # so that the columns are known where there are no rows
+    try:
+        with quietly():
+            for message in partitions_of(frame):
+                yield pa.ipc.read_record_batch(pa.py_buffer(message), schema)
     except Py4JJavaError as error:
         raise PySparkException(_cause(error)) from None
 

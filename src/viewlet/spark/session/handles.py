@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from viewlet.spark.session.versions import version_of
@@ -46,6 +47,22 @@ def plan_of(frame: DataFrame) -> Any:
 def has_plan(frame: Any) -> TypeGuard[DataFrame]:
     """Whether a DataFrame is one of this process, and not of Spark Connect."""
     return hasattr(frame, "_jdf")
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """How many bytes Spark expects a DataFrame to have."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def partitions_of(frame: DataFrame) -> Iterator[bytes]:
+    """The rows of a DataFrame as messages of Arrow, one partition after the other; the next one is computed ahead."""
+    from pyspark.serializers import NoOpSerializer
+    from pyspark.util import _local_iterator_from_socket
+
+    python = java_of(frame.sparkSession).org.apache.spark.api.python.PythonRDD
+    served = python.toLocalIteratorAndServe(frame._jdf.toArrowBatchRdd(), True)
+    messages: Iterator[bytes] = _local_iterator_from_socket(served, NoOpSerializer())
+    return messages
 
 
 def functions_of(spark: SparkSession) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from viewlet.store.transaction import Edit, Transaction
 
 logger = logging.getLogger(__name__)
 
+_LOOK = 8  # recent runs of a table that come before it is asked whether a merge is due
+
 
 class Writer:
     """Holds the lock of a warehouse, its log and its current state."""
@@ -83,8 +85,14 @@ class Writer:
             self._land(draft, durable=self._flusher is None, synced=transaction.durable)
             transaction.end()
             self._roll_if_due()
-        self._see_to([name for name, runs in draft.add.items() if runs])
+        self._see_to([name for name, runs in draft.add.items() if self._is_worth_a_look(name, runs)])
         return self.state.epoch
+
+    def _is_worth_a_look(self, name: str, added: list[Run]) -> bool:
+        """Whether a bag that was added to may have a large merge due: the recent rows of a table can wait a little."""
+        bag = self.state.bags[name]
+        few = bag.layout.form == "table" and all(run.ref.is_recent for run in added)
+        return bool(added) and not (few and len(bag.runs) % _LOOK)
 
     def _draft_bag(self, draft: Draft, name: str, edit: Edit) -> None:
         """What the epoch does to a bag, with the small merges that are due then."""
@@ -95,11 +103,11 @@ class Writer:
         if not edit.runs:
             return
         bag = Bag(*edit.create) if edit.create is not None else self.state.bags[name]
-        runs = self._merged_small(bag, [*bag.runs, *edit.runs])
-        left = [run.ref.place for run in bag.runs if run not in runs]
-        if left:
+        every = [*bag.runs, *edit.runs]
+        runs = self._merged_small(bag, every)
+        if left := [] if runs is every else [run.ref.place for run in bag.runs if run not in runs]:
             draft.change.gone[name] = left
-        draft.add[name] = [run for run in runs if run not in bag.runs]
+        draft.add[name] = edit.runs if runs is every else [run for run in runs if run not in bag.runs]
         if bag.layout.feed:
             draft.feed[name] = edit.runs
 

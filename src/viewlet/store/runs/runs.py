@@ -280,7 +280,6 @@ def _in_pieces(batch: pa.RecordBatch) -> list[Any]:
 _PARQUET: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
-    "row_group_size": 1 << 18,
     "write_page_checksum": True,
     "store_decimal_as_integer": True,  # as Spark writes them: they are read in a fraction of the time
 }
@@ -299,10 +298,50 @@ def ordered_columns(schema: pa.Schema) -> list[str]:
 
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
     """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **_PARQUET, write_statistics=ordered_columns(table.schema))
-    return _made("parquet", [sink.getvalue()], table.num_rows, sign)
+    pieces = ParquetPieces()
+    made = [*pieces.add(table), *pieces.end()]
+    return RunRef("parquet", "", 0, pieces.size, pieces.crc, pieces.rows, sign, tuple(made))
 
 
-def _made(kind: Kind, pieces: list[Any], rows: int, sign: int = 1) -> RunRef:
-    return RunRef(kind, "", 0, sum(map(len, pieces)), checksum(*pieces), rows, sign, tuple(pieces))
+class ParquetPieces:
+    """The bytes of a Parquet file as its rows come; how many rows and bytes there are so far, and their checksum."""
+
+    def __init__(self) -> None:
+        self._sink = _Pieces()
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = self.size = self.crc = 0
+
+    def add(self, table: pa.Table) -> list[Any]:
+        """Rows of a table with their hashes as the last column; what of the file they made known."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                pa.PythonFile(self._sink, "w"),
+                table.schema,
+                use_dictionary=_repeating(table.schema),
+                write_statistics=ordered_columns(table.schema),
+                **_PARQUET,
+            )
+        self._writer.write_table(table, row_group_size=1 << 18)
+        self.rows += table.num_rows
+        return self._taken()
+
+    def end(self) -> list[Any]:
+        """The last bytes."""
+        if self._writer is not None:
+            self._writer.close()
+        return self._taken()
+
+    def _taken(self) -> list[Any]:
+        pieces, self._sink.made = self._sink.made, []
+        self.size += sum(map(len, pieces))
+        self.crc = checksum(*pieces, start=self.crc)
+        return pieces
+
+
+def _repeating(schema: pa.Schema) -> list[str] | bool:
+    """The columns that may repeat values: all but the hashes; parts of nested ones have names of their own."""
+    return any(pa.types.is_nested(f.type) for f in schema) or schema.names[:-1]
+
+
+def _made(kind: Kind, pieces: list[Any], rows: int) -> RunRef:
+    return RunRef(kind, "", 0, sum(map(len, pieces)), checksum(*pieces), rows, data=tuple(pieces))

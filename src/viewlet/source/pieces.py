@@ -1,0 +1,113 @@
+"""What users bring, in pieces of some hundred thousand rows: what is large, or comes as a stream, is never all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from viewlet.errors import RejectedEpoch
+from viewlet.source.intake import is_table, package_of, refuse_streaming
+
+PIECE = 1 << 18
+"""Rows of a piece: enough for its overhead not to matter, few enough for memory."""
+_COLLECTED = 64 << 20
+"""Bytes of a DataFrame, as Spark estimates them, up to which its partitions are fetched together."""
+
+
+def in_pieces(table: str, data: Any) -> Iterator[Any] | None:
+    """The data in pieces, each of which can be taken in by itself; None for what is small enough to be taken at once."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _slices(data) if data.num_rows > PIECE else None
+    if isinstance(data, Path):
+        return _regrouped(parquet_batches(table, data))
+    if isinstance(data, pa.RecordBatchReader):
+        return _read(data)
+    if type(data).__module__ == "pyarrow._dataset":
+        return _read((data if hasattr(data, "to_reader") else data.scanner()).to_reader())
+    if package_of(data) == "pandas" and hasattr(data, "iloc"):
+        return _frame_slices(data) if len(data) > PIECE else None
+    if package_of(data) == "pyspark" and hasattr(data, "toArrow"):
+        return _from_spark(table, data)
+    if isinstance(data, list | tuple | str | bytes | Mapping):
+        is_long = isinstance(data, list) and (len(data) > PIECE or any(map(is_table, data[:1])))
+        return _parts(iter(data)) if is_long else None
+    if hasattr(data, "__arrow_c_stream__"):
+        return _from_stream(data)
+    return _parts(iter(data)) if isinstance(data, Iterator) else None
+
+
+def parquet_batches(table: str, path: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or of all those in a folder, one after the other."""
+    import pyarrow.parquet as pq
+
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or not all(file.exists() for file in files):
+        raise RejectedEpoch(f"table {table}: there is no Parquet file {path}", hint="name one, or a folder of them")
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as opened:
+                yield from opened.iter_batches(batch_size=PIECE)
+        except pa.ArrowInvalid as reason:
+            raise RejectedEpoch(
+                f"table {table}: {file} cannot be read as Parquet: {reason}",
+                hint="give text files with their format: db.load(…, format='csv')",
+            ) from None
+
+
+def _slices(data: pa.Table | pa.RecordBatch) -> Iterator[Any]:
+    return (data.slice(start, PIECE) for start in range(0, data.num_rows, PIECE))
+
+
+def _frame_slices(data: Any) -> Iterator[Any]:
+    return (data.iloc[start : start + PIECE] for start in range(0, len(data), PIECE))
+
+
+def _read(batches: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """A stream's pieces; its columns are known even if it has no rows."""
+    return _regrouped(chain([pa.RecordBatch.from_pylist([], schema=batches.schema)], batches))
+
+
+def _regrouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches of any size as pieces."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        while count >= PIECE:
+            whole = pa.Table.from_batches(waiting)
+            yield whole.slice(0, PIECE)
+            waiting, count = whole.slice(PIECE).to_batches(), count - PIECE
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _from_spark(table: str, data: Any) -> Iterator[pa.Table] | None:
+    """The rows of a large DataFrame, partition by partition; None for one that Spark sends sooner as a whole."""
+    from viewlet.spark.session.arrow_frames import streamed, without_months
+    from viewlet.spark.session.handles import estimated_bytes, has_plan
+
+    refuse_streaming(table, data)
+    is_large = has_plan(data) and estimated_bytes(data) > _COLLECTED
+    return _regrouped(streamed(without_months(data))) if is_large else None
+
+
+def _from_stream(data: Any) -> Iterator[pa.Table] | None:
+    """A table of another library's; None for what is no table, such as a column."""
+    try:
+        return _read(pa.RecordBatchReader.from_stream(data))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _parts(rows: Iterator[Any]) -> Iterator[Any]:
+    """Rows one by one, or tables, as pieces."""
+    for first in rows:
+        if is_table(first):
+            yield from chain.from_iterable(in_pieces("", part) or [part] for part in chain([first], rows))
+        else:
+            yield [first, *islice(rows, PIECE - 1)]

@@ -1,0 +1,185 @@
+"""Rows on their way into a bag, written to files as they come: no more than some pieces are ever in memory.
+
+No record names the files before the commit; a transaction that ends without one removes them. While one piece is
+encoded and written, the next is prepared.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from queue import Full, Queue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import from_numpy
+from viewlet.columns.hash import Hashes, order_of
+from viewlet.columns.rows import Rows
+from viewlet.store.contents import span_of
+from viewlet.store.files import DATA
+from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.runs import ParquetPieces, Run, RunRef
+from viewlet.store.runs.table_run import parquet_table
+from viewlet.store.runs.write_runs import SUFFIX, make_map_run, name_after
+
+if TYPE_CHECKING:
+    from viewlet.store.log.writer import Writer
+
+_WAITING = 1  # pieces that are prepared while one is written
+_MOMENT = 1.0  # seconds after which it is asked whether writing has failed
+_COMPARED = 1 << 20  # hashes that are sorted at once to find those that repeat
+
+
+_Part = tuple[Hashes, dict[str, pa.Array]]
+"""The hashes of some rows' key, and the rows' columns."""
+
+
+class Load(ABC):
+    """Rows that are put into one bag; `finish` gives the runs that hold them."""
+
+    def __init__(self, writer: Writer, layout: Layout) -> None:
+        self.layout, self._writer = layout, writer
+        self._storage, self._largest = writer.handles.storage, writer.limits.largest_run
+        self._writing: Future[None] | None = None
+        self._finished = False
+        self.runs: list[Run] = []
+        self.rows = 0
+
+    def add(self, rows: Rows) -> None:
+        """Take some rows, all put in."""
+        self.rows += len(rows)
+        self._take(rows.select(self.layout.columns))
+
+    @abstractmethod
+    def _take(self, rows: Rows) -> None:
+        """Write some rows, soon."""
+
+    def finish(self) -> list[Run]:
+        """Write what is left and make all of it durable; the runs."""
+        if not self._finished:
+            self._write_rest()
+            self._wait()
+            self._storage.sync(run.ref.file for run in self.runs)
+            self._finished = True
+        return self.runs
+
+    @abstractmethod
+    def _write_rest(self) -> None:
+        """Write what waits for more rows."""
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        if self._writing is not None:
+            self._writing.exception()
+        self._storage.remove(run.ref.file for run in self.runs)
+
+    def _behind(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do some work while other goes on."""
+        self._writing = self._writer.ahead.submit(work, *arguments)
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+
+
+class TableLoad(Load):
+    """Rows of a table: Parquet files of a limited size, a row group for each piece."""
+
+    def __init__(self, writer: Writer, layout: Layout) -> None:
+        super().__init__(writer, layout)
+        self._given: Queue[Rows | None] = Queue(_WAITING)
+        self._rest: Rows | None = None
+
+    def _take(self, rows: Rows | None) -> None:
+        if self._writing is None:
+            self._behind(self._write)
+        while True:
+            try:
+                self._given.put(rows, timeout=_MOMENT)
+            except Full:
+                if self._writing is not None and self._writing.done():
+                    self._writing.result()
+            else:
+                return
+
+    def _write(self) -> None:
+        """Write rows to files until there are no more."""
+        rows = self._given.get()
+        while rows is not None:
+            file = f"{DATA}/{name_after(self._writer.durable_epoch)}{SUFFIX['parquet']}"
+            pieces = ParquetPieces()
+            try:
+                self._storage.write(file, self._pieces(pieces, rows))
+            except BaseException:
+                self._storage.remove([file])
+                raise
+            ref = RunRef("parquet", file, 0, pieces.size, pieces.crc, pieces.rows)
+            self.runs.append(self._writer.handles.put(Run(ref, self.layout, storage=self._storage)))
+            rows = self._rest
+
+    def _pieces(self, pieces: ParquetPieces, rows: Rows | None) -> Iterator[Any]:
+        """The bytes of a file, which begins with some rows; what comes after it is the rest."""
+        while rows is not None and pieces.size < self._largest:
+            yield from pieces.add(parquet_table(rows, self.layout))
+            rows = self._given.get()
+        yield from pieces.end()
+        self._rest = rows
+
+    def _write_rest(self) -> None:
+        self._take(None)
+
+    def abandon(self) -> None:
+        if self._writing is not None and not self._writing.done():
+            while not self._given.empty():
+                self._given.get()
+            self._take(None)
+        super().abandon()
+
+
+class MapLoad(Load):
+    """Rows of a map: runs as large as runs get, so that they need not be merged."""
+
+    def __init__(self, writer: Writer, layout: Layout) -> None:
+        super().__init__(writer, layout)
+        self._parts: list[_Part] = []
+        self._bytes = 0
+
+    def _take(self, rows: Rows) -> None:
+        self._parts.append((rows.hashes(self.layout.key), dict(rows.columns)))
+        self._bytes += sum(array.nbytes for array in rows.columns.values())
+        if self._bytes > self._largest:
+            self._write_rest()
+        elif self._bytes > self._largest // 4:
+            self._wait()  # so that not more than one run and a quarter are in memory
+
+    def _write_rest(self) -> None:
+        parts, self._parts, self._bytes = self._parts, [], 0
+        self._wait()
+        self._behind(self._write, parts)
+
+    def _write(self, parts: list[_Part]) -> None:
+        """Sort rows into a run of their own; each column is let go of when it is sorted."""
+        hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *(own for own, _ in parts)])
+        if not len(hashes):
+            return
+        order = order_of(hashes)
+        at = from_numpy(order, pa.int64())
+        columns = {n: pa.concat_arrays([held.pop(n) for _, held in parts]).take(at) for n in self.layout.columns}
+        for run in make_map_run(Rows.each_once(columns), self.layout, hashes[order]):
+            self.runs.append(self._writer.save(run))
+
+    def repeated(self) -> Hashes:
+        """The hashes that several rows share, once all are written."""
+        bodies = [run.map.hashes[0] for run in self.runs]
+        pieces = max(1, self.rows // _COMPARED)
+        return np.concatenate([_repeated(bodies, (i, pieces)) for i in range(pieces)])
+
+
+def _repeated(bodies: list[Hashes], part: tuple[int, int]) -> Hashes:
+    """The hashes within a part of their range that occur more than once."""
+    spans = [hashes[slice(*span_of(hashes, part))] for hashes in bodies]
+    ordered = np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *spans]))
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])

@@ -1,0 +1,83 @@
+"""Many rows put into a table: checked and written piece by piece, to the table's files and to those of its index."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows, add_up, group
+from viewlet.errors import RejectedEpoch
+from viewlet.store import Transaction, make_contents
+from viewlet.store.load import MapLoad
+from viewlet.warehouse.tables import TableChanges, show_row
+
+_EVERY = 1.0  # seconds between two reports
+
+
+class TableLoading:
+    """Rows on their way into a table, with its index: nothing of them is there before the commit."""
+
+    def __init__(self, changes: TableChanges, transaction: Transaction, progress: Callable[[str], None]) -> None:
+        self._changes, self.transaction, self._progress = changes, transaction, progress
+        table = changes.table
+        self._rows = transaction.load(table.name, table.layout, table.types)
+        self._index = (
+            None if table.index is None else transaction.load(table.index, table.index_layout, table.index_types)
+        )
+        self._reported = time.monotonic()
+
+    @property
+    def rows(self) -> int:
+        """How many were taken in so far."""
+        return self._rows.rows
+
+    def add_all(self, pieces: Iterable[Rows]) -> None:
+        """Take rows in, those that the table admits; a key that came twice refuses all of them."""
+        for rows in pieces:
+            self._add(rows)
+        self._rows.finish()
+        if isinstance(self._index, MapLoad):
+            self._index.finish()
+            if self._changes.table.primary_key and len(shared := self._index.repeated()):
+                self._refuse_repeated(self._index, shared)
+
+    def _add(self, rows: Rows) -> None:
+        given = self._changes.checked(rows.filter(self._changes.admit(rows))).rows
+        self._changes.before += len(rows)
+        self._rows.add(given)
+        if self._index is not None:
+            self._index.add(given)
+        if time.monotonic() - self._reported > _EVERY:
+            self._reported = time.monotonic()
+            self._progress(f"table {self._changes.table.name}: {self.rows:,} rows taken in")
+
+    def _refuse_repeated(self, index: MapLoad, shared: Hashes) -> None:
+        """Raise if rows that share the hash of a key share the key."""
+        table = self._changes.table
+        _, found = make_contents(index.layout, index.runs, table.index_types).lookup(table.key, shared)
+        first, groups = group([found[name] for name in table.key], len(found))
+        twice = first[add_up(found.weights, groups, len(first)) > 1]
+        if len(twice):
+            raise RejectedEpoch(
+                f"table {table.name}: several of the rows given have the key {show_row(found, int(twice[0]), table)}",
+                hint="give each key once",
+            )
+
+    def read(self) -> Rows:
+        """All rows that were taken in."""
+        table = self._changes.table
+        return make_contents(table.layout, self._rows.finish(), table.types).scan()
+
+    def take_back(self) -> None:
+        """Hold the rows in memory after all, with the changes that are netted with them."""
+        rows = self.read()
+        self.withdraw()
+        self._changes.take(rows)
+
+    def withdraw(self) -> None:
+        """Take nothing in after all."""
+        for bag in (self._changes.table.name, self._changes.table.index):
+            if bag is not None:
+                self.transaction.withdraw(bag)
+        self._changes.load, self._changes.before = None, 0

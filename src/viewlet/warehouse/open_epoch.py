@@ -1,0 +1,209 @@
+"""An open epoch: the changes that a user collects, checked as they come, applied together when its block ends.
+
+Few rows are held in memory until then. Many are written to files while they come, within the transaction that will
+commit them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from viewlet.columns.rows import Rows
+from viewlet.errors import RejectedEpoch
+from viewlet.source.pieces import in_pieces
+from viewlet.source.refusal import RejectedRow
+from viewlet.store import Transaction
+from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take_in
+from viewlet.warehouse.blame import blaming_changes
+from viewlet.warehouse.fill import Progress
+from viewlet.warehouse.load import TableLoading
+from viewlet.warehouse.tables import Table, TableChanges
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+log = logging.getLogger("viewlet")
+
+
+@contextmanager
+def open_epoch(warehouse: Warehouse) -> Iterator[Epoch]:
+    """One atomic epoch: everything that is changed inside of the block is applied together, or nothing is."""
+    with warehouse.writing():
+        opened = Epoch(warehouse)
+        try:
+            warehouse.epoch_is_open = True
+            try:
+                yield opened
+            finally:
+                warehouse.epoch_is_open = False
+                opened.close()
+            opened.commit()
+        finally:
+            opened.abandon()
+
+
+class Epoch:
+    """The changes that a user collects; nothing happens before the block ends."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._catalog = warehouse.catalog
+        self._snapshot = warehouse.store.snapshot()
+        self._transaction: Transaction | None = None
+        """What holds rows that were written as they came."""
+        self._changes: dict[str, TableChanges] = {}
+        self._is_open = True
+        self.number = 0
+        """The epoch's number, once it is committed."""
+        self.late: dict[str, int] = {}
+        """How many rows of each table came too late and were kept aside, once the block has ended."""
+        self.rejected: dict[str, int] = {}
+        """How many rows of each table broke a constraint and were kept aside, once the block has ended."""
+        self.dropped: dict[str, dict[str, int]] = {}
+        """How many rows of each table each constraint dropped, once the block has ended."""
+
+    def __repr__(self) -> str:
+        if self._is_open:
+            return f"<open epoch: changes of {', '.join(self._changes) or 'nothing'}>"
+        return f"<epoch {self.number}>" if self.number else "<epoch, ended without a commit>"
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples; a Parquet file's path.
+
+        Many rows, and those of streams, are written as they come.
+        """
+        self.load(table, rows, log.info)
+
+    def load(self, table: str, rows: Any, progress: Progress) -> None:
+        """The same, saying how far it has come."""
+        changes = self._of(table, gathered=False)
+        pieces = in_pieces(changes.table.name, rows)
+        if pieces is None:
+            self._of(table).insert(take_in(changes.table, rows))
+            return
+        taken = _taken_in(changes.table, pieces)
+        first = list(islice(taken, 2))
+        if len(first) < 2 or changes.pending or changes.load or changes.table.watermark:
+            self._of(table).insert(Rows.concat([*first, *taken] or [changes.table.empty()]))
+        else:
+            self._load(changes, chain(_emptied(first), taken), progress)
+
+    def _load(self, changes: TableChanges, rows: Iterator[Rows], progress: Progress) -> None:
+        """Write rows as they come; those of them that were written are forgotten if one is refused."""
+        self._transaction = self._transaction or self._warehouse.store.begin()
+        changes.load = TableLoading(changes, self._transaction, progress)
+        try:
+            changes.load.add_all(rows)
+        except BaseException:
+            changes.load.withdraw()
+            raise
+
+    def delete(self, table: str, rows: Any) -> None:
+        """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
+        changes = self._of(table)
+        if changes.table.primary_key and _has_keys_only(rows, changes.table):
+            changes.delete_keys(take_in(changes.table, rows, changes.table.primary_key))
+        else:
+            changes.delete(take_in(changes.table, rows))
+
+    def upsert(self, table: str, rows: Any) -> None:
+        """Put rows in, each instead of the one with its key."""
+        changes = self._of(table)
+        changes.upsert(take_in(changes.table, rows))
+
+    def replace(self, table: str, old: Any, new: Any) -> None:
+        """Put rows in, each instead of the old one in its place, which stays where the new one is not taken in."""
+        changes = self._of(table)
+        changes.replace(take_in(changes.table, old), take_in(changes.table, new))
+
+    def deltas(self) -> list[tuple[TableChanges, Rows]]:
+        """The net changes of the tables that change at all."""
+        changed = list(self._changes.values())
+        self.late = {c.table.name: sum(map(len, c.late)) for c in changed if c.late}
+        self.rejected = {c.table.name: sum(map(len, c.rejected)) for c in changed if c.rejected}
+        self.dropped = {c.table.name: dict(c.dropped) for c in changed if c.dropped}
+        return [(c, self._delta(c, delta)) for c, delta in deltas_of(changed)]
+
+    def _delta(self, changes: TableChanges, delta: Rows) -> Rows:
+        """A table's change; rows that were written are read again only where something follows from them."""
+        if changes.load is None or not self._catalog.readers(changes.table.name):
+            return delta
+        return changes.load.read()
+
+    def commit(self) -> None:
+        """Apply what was changed, with all that follows from it."""
+        self.number, changed = self._warehouse.store.epoch, self.deltas()
+        if changed:
+            begun, self._transaction = self._transaction, None
+            with blaming_changes(self._warehouse, changed):
+                self.number = commit_epoch(self._warehouse, changed, begun=begun)
+
+    def close(self) -> None:
+        """No more changes."""
+        self._is_open = False
+
+    def abandon(self) -> None:
+        """Remove what was written of changes that were not committed."""
+        if self._transaction is not None:
+            self._transaction.abort()
+
+    def _of(self, name: str, *, gathered: bool = True) -> TableChanges:
+        """The changes of a table so far; `gathered`: all in memory, so that others can be netted with them."""
+        if not self._is_open:
+            raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
+        table = self._catalog.table(name)
+        if table.aside_of:
+            raise RejectedEpoch(
+                f"table {table.name} holds rows that {table.aside_of} did not take in, and nothing else changes it",
+                hint=f"change {table.aside_of}",
+            )
+        if table.static and (readers := self._catalog.readers(table.name)):
+            raise RejectedEpoch(
+                f"table {table.name} is STATIC, and {', '.join(readers)} read it",
+                hint="drop them, change it, create them",
+            )
+        if table.source is not None:
+            raise RejectedEpoch(
+                f"table {table.name} is fed by a {table.source.kind}, and nothing else changes it",
+                hint=f"change what it reads, then db.read_sources({table.name!r})",
+            )
+        if table.name not in self._changes:
+            self._changes[table.name] = table_changes(table, self._snapshot, self._warehouse.sessions)
+        changes = self._changes[table.name]
+        if gathered and changes.load is not None:
+            changes.load.take_back()
+        return changes
+
+
+def _emptied(rows: list[Rows]) -> Iterator[Rows]:
+    """Rows from a list that lets go of each."""
+    while rows:
+        yield rows.pop(0)
+
+
+def _taken_in(table: Table, pieces: Iterator[Any]) -> Iterator[Rows]:
+    """Pieces as rows of a table; a row that is refused is counted through all of them."""
+    before = 0
+    for piece in pieces:
+        try:
+            rows = take_in(table, piece)
+        except RejectedRow as error:
+            raise error.after(before) from None
+        before += len(rows)
+        yield rows
+
+
+def _has_keys_only(rows: Any, table: Table) -> bool:
+    """Whether what is to be deleted is given by keys alone."""
+    width = len(table.primary_key)
+    if width == len(table.fields):
+        return False
+    names = getattr(getattr(rows, "schema", None), "names", None) or getattr(rows, "columns", None)
+    if names is not None:
+        return len(names) == width
+    first = next(iter(rows), None) if isinstance(rows, list | tuple) else None
+    return isinstance(first, dict | tuple | list) and len(first) == width

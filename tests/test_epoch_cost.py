@@ -1,0 +1,69 @@
+"""What an epoch does beside its views: counted in calls, which, unlike times, are the same on every machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import viewlet
+from viewlet.columns import arrays
+
+ROWS = 400
+
+
+def calls(work: Callable[[], Any]) -> int:
+    """How many functions some work calls, Python's and others."""
+    count = 0
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def orders(first: int, chunks: int = 1) -> pa.Table:
+    ids = np.arange(first, first + ROWS)
+    columns = {f"c{i}": pa.array(ids % (i + 2)) for i in range(10)}
+    table = pa.table({"id": ids, "name": [f"order {i}" for i in ids], **columns})
+    pieces = np.array_split(np.arange(ROWS), chunks)
+    return pa.concat_tables([table.take(pa.array(piece)) for piece in pieces])
+
+
+@pytest.fixture(params=["", " TRUSTED"])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    columns = ", ".join(f"c{i} BIGINT" for i in range(10))
+    with viewlet.connect(tmp_path / "w", engine="inproc") as db:
+        db.sql(f"CREATE TABLE t (id BIGINT, name STRING, {columns}, PRIMARY KEY (id)){request.param}")
+        yield db
+
+
+def test_chunks_are_put_together_at_once(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = orders(0, chunks=53)
+    assert given["id"].num_chunks == 53
+
+    def combine(column: Any) -> Any:
+        assert not isinstance(column, pa.ChunkedArray) or column.num_chunks < 2, "a column is combined by itself"
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+    monkeypatch.setattr(arrays, "combine", combine)
+    db.insert("t", given)
+    assert db.table("t").arrow().sort_by("id").equals(given.combine_chunks())
+
+
+def test_a_commit_does_not_go_through_all_recent_runs(db: viewlet.Database) -> None:
+    spent = [calls(partial(db.insert, "t", orders(at * 1_000))) for at in range(48)]
+    early, late = (min(spent[at : at + 8]) for at in (8, 40))
+    assert late < early + 500, "each of 32 more runs costs more than fifteen calls"
