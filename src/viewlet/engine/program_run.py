@@ -5,7 +5,7 @@ An epoch has a run for each view that it reaches; a program that is computed ane
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from viewlet.columns.arrow_types import arrow_type
@@ -54,9 +54,17 @@ class ProgramRun:
 
     @classmethod
     def anew(
-        cls, deltas: EpochDeltas, ready: PreparedProgram, spark: OnSpark, sources: Mapping[str, Source]
+        cls,
+        deltas: EpochDeltas,
+        ready: PreparedProgram,
+        spark: OnSpark,
+        sources: Mapping[str, Source],
+        shared: Collection[str] = (),
     ) -> ProgramRun:
-        """A run from nothing of a program that is there: its maps are made again, its result is only a delta."""
+        """A run from nothing of a program that is there: its maps are made again, its result is only a delta.
+
+        `shared` maps, which other views keep, are taken as they are.
+        """
         run = cls(deltas, ready, spark, sources=sources)
         run.initial, run._aside = True, ready.program.view
         for step in (s for s in ready.steps if s.map.stored):
@@ -64,7 +72,8 @@ class ProgramRun:
                 there = deltas.transaction.contents(step.map.name)
                 run._empty[step.map.name] = make_contents(there.layout, (), there.types)
             else:
-                deltas.transaction.drop(step.map.name)
+                if step.map.name not in shared:
+                    deltas.transaction.drop(step.map.name)
                 run._make(step)
         return run
 

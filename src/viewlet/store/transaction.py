@@ -250,12 +250,19 @@ class Transaction:
 
     def commit(self, record: Mapping[str, Any] | None = None) -> int:
         """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""
+        return self._commit(json.dumps(record or {}, separators=(",", ":")))
+
+    def commit_unseen(self) -> None:
+        """Make it so without a new epoch: nothing that users see is changed."""
+        self._commit(None)
+
+    def _commit(self, record: str | None) -> int:
         assert self._open, "the transaction has ended"
         try:
             for bag, edit in self.edits.items():
                 self._finish(bag, edit)
                 edit.runs = self._placed(bag, edit.runs)
-            return self._writer.commit(self, json.dumps(record or {}, separators=(",", ":")))
+            return self._writer.commit(self, record)
         except BaseException:
             if self._open:
                 self.abort()

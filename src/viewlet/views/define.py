@@ -13,9 +13,11 @@ from viewlet.compile import Abilities, Facts, Rules, compile_view
 from viewlet.engine import groups as local
 from viewlet.errors import SqlError, UnsupportedQuery, shortened
 from viewlet.plan.types import Field
+from viewlet.program.codec import to_json
 from viewlet.program.identity import Identity
 from viewlet.program.program import Program, Step, operators
 from viewlet.program.terms import SparkRowwise
+from viewlet.views.follow_data import Weighed
 from viewlet.views.view import View
 from viewlet.warehouse.catalog import Catalog
 
@@ -145,6 +147,8 @@ def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: 
         settings=analysis.settings,
         spark=analysis.jvm.spark.version,
         changing=analysis.changing,
+        plan=None if policy == "FULL" else to_json(analysis.plan),
+        weighed=Weighed.of(given.facts, program.reads),
     )
 
 

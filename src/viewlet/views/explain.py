@@ -39,6 +39,8 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     lines += statement_lines(program, warehouse.history(view.name), warehouse.catalog.static(), verbose=verbose)
     lines += _evictions(program, set(warehouse.catalog.own_bags(view)))
     lines += _weighed(program)
+    if view.weighed.reason:
+        lines.append(f"weighed again after epoch {view.weighed.epoch}: {view.weighed.reason}")
     lines += cost_lines(view, warehouse.history(view.name))
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,14 +92,18 @@ def _increment(view: View, run: Refresh) -> str:
 
 def _recompute(view: View, run: Refresh) -> str:
     """Compute a view from nothing; the difference is what is passed on."""
-    anew = EpochDeltas(run.transaction)
-    _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run), run.sources()))
-    before = run.before(view.name).consolidated().negated()
-    now = anew.changes.get(view.name)
-    delta = (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()
-    if len(delta):
+    if len(delta := made_anew(view, run)):
         run.deltas.add(view.name, delta, view.layout)
     return "recompute: the epoch changes most of what it reads"
+
+
+def made_anew(view: View, run: Refresh, shared: Collection[str] = ()) -> Rows:
+    """How the rows of a view differ once its maps are filled again; `shared` ones are taken as they are."""
+    anew = EpochDeltas(run.transaction)
+    _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run), run.sources(), shared))
+    before = run.before(view.name).consolidated().negated()
+    now = anew.changes.get(view.name)
+    return (before if now is None else Rows.concat([before, now.select(before.names)])).consolidate()
 
 
 def _on_spark(view: View, run: Refresh) -> OnSparkSession:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from viewlet.store import Layout, Transaction
 from viewlet.views.check import differences_to_spark, recompute
 from viewlet.views.explain import explain, explain_program
 from viewlet.views.explain_distributed import explain_distributed
+from viewlet.views.follow_data import Weighed, follow_data
 from viewlet.views.redefine import over_narrower, under_another_name, with_plan
 from viewlet.views.refresh import fill_program, refresh_program
 from viewlet.views.refresh_together import refresh_views
@@ -58,6 +59,10 @@ class View(Maintained):
     """Spark's classes of the functions in it that mean something else in some version."""
     trusted: bool = True
     """Whether the code that is stored with it may run: fragments of Spark's plan, and functions of users."""
+    plan: Any = None
+    """The plan that was compiled, as JSON, where it may be compiled again."""
+    weighed: Weighed = field(default_factory=Weighed)
+    """What was known when it was."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -144,6 +149,9 @@ class View(Maintained):
     def meanings(self) -> Mapping[str, str]:
         return meanings(self.program)
 
+    def follow_data(self, warehouse: Warehouse) -> None:
+        follow_data(warehouse, self)
+
     def pinned(self, warehouse: Warehouse) -> View:
         return self if "whole" in self.fragments else with_plan(warehouse, self)
 
@@ -166,6 +174,8 @@ class View(Maintained):
             "settings": dict(self.settings),
             "spark": self.spark,
             "changing": list(self.changing),
+            "plan": self.plan,
+            "weighed": asdict(self.weighed),
         }
 
     @cached_property
@@ -215,6 +225,8 @@ def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:
         document.get("spark", ""),
         tuple(document.get("changing", ())),
         trusted,
+        document.get("plan"),
+        Weighed(**document.get("weighed", {})),
     )
 
 

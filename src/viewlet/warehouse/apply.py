@@ -72,7 +72,13 @@ def commit_epoch(
         number = transaction.commit(record)
     warehouse.memory.update(deltas.remembered)
     log.info("epoch %d: %s", number, _summary(record))
+    if number % _LOOK == 0:
+        for name in record["views"]:
+            warehouse.catalog.views[name].follow_data(warehouse)
     return number
+
+
+_LOOK = 8  # epochs after which it is asked whether the views that were refreshed suit the data
 
 
 def apply_epoch(

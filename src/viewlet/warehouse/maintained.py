@@ -163,6 +163,10 @@ class Maintained(ABC):
         """Drop state that a table's watermark has passed from the bags that nothing else shares."""
         return  # there is nothing to drop unless a kind says so
 
+    def follow_data(self, warehouse: Warehouse) -> None:
+        """Be maintained in another way from now on, where that suits what is read better; nothing that users see changes."""
+        return  # there is one way only unless a kind says so
+
     def at(self, position: int) -> Self:
         """The same at another place in the order."""
         return replace(self, position=position)  # type: ignore[type-var]  # kinds are dataclasses

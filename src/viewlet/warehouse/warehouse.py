@@ -64,6 +64,8 @@ class Warehouse:
         self._engines: dict[str, Engine] = {}
         self.memory: dict[str, Any] = {}
         """What refreshes hold in memory, by the names of what was refreshed; each takes it out, a commit puts it back."""
+        self.looked_at: dict[str, Any] = {}
+        """What was known of the data when it was last asked whether a view suits them, by the view's name."""
 
     @property
     def catalog(self) -> Catalog:

@@ -73,11 +73,11 @@ class Writer:
         """The transaction was committed or aborted."""
         self._transaction = None
 
-    def commit(self, transaction: Transaction, record: str) -> int:
-        """Land what a transaction holds as the next epoch; the record is JSON."""
+    def commit(self, transaction: Transaction, record: str | None) -> int:
+        """Land what a transaction holds as the next epoch, with a record in JSON; without one, as no epoch."""
         with self._mutex:
             now = max(time.time(), self.state.time)
-            change = Change(self.state.epoch + 1, now, record)
+            change = Change() if record is None else Change(self.state.epoch + 1, now, record)
             change.put, change.remove = transaction.documents, sorted(transaction.removed)
             draft = Draft(change)
             for name, edit in transaction.edits.items():

@@ -1,0 +1,134 @@
+"""Programs that follow the data: what a view materializes is weighed again as what it reads grows or shrinks.
+
+Most views are made on empty tables, of which nothing is known. Once something that a view reads has four times as many
+rows, or a fourth, and once it is known how often what changes, its plan is compiled again. If that gives another
+program, its maps are filled and one commit puts it in place. The commit is no epoch: the rows of the view, its changes
+and whoever reads them stay as they are. Since sizes grow fourfold in between, filling maps costs a share of what
+filled the tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from viewlet.columns.rows import Rows
+from viewlet.compile import Facts, compile_view
+from viewlet.engine.epoch import EpochDeltas
+from viewlet.errors import ViewletError
+from viewlet.formatting import plural
+from viewlet.program.codec import from_json
+from viewlet.program.program import Program
+from viewlet.views.refresh import made_anew
+
+if TYPE_CHECKING:
+    from viewlet.views.view import View
+    from viewlet.warehouse.warehouse import Warehouse
+
+log = logging.getLogger("viewlet")
+
+_FACTOR, _FEW = 4, 64
+"""By how much a size must differ, and up to how many rows it is not asked."""
+_RATED = 10
+"""Epochs after which rates are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What was known when a program was weighed: sizes, and whether there were rates."""
+
+    epoch: int = 0
+    rows: Mapping[str, int] = field(default_factory=dict)
+    rated: bool = False
+    reason: str = ""
+    """Why it was put in the place of another."""
+
+    @staticmethod
+    def of(facts: Facts, reads: Sequence[str]) -> Weighed:
+        return Weighed(0, {bag: facts.rows[bag] for bag in reads if bag in facts.rows}, bool(facts.rates))
+
+    def why_again(self, now: Weighed) -> str | None:
+        """Why to weigh again, given what is known now."""
+        for bag, count in now.rows.items():
+            before = self.rows.get(bag, 0)
+            low, high = sorted((max(before, _FEW), max(count, _FEW)))
+            if high >= _FACTOR * low:
+                return f"{bag} has {plural(count, 'row')}, and had {before:,}"
+        return "it is known now how often what changes" if now.rated and not self.rated else None
+
+
+def follow_data(warehouse: Warehouse, view: View) -> None:
+    """Weigh a view's program again if it is time, and put a better one in its place."""
+    if view.plan is None:
+        return
+    store, seen = warehouse.store, warehouse.looked_at.get(view.name, view.weighed)
+    rows = {bag: store.snapshot().contents(bag).rows for bag in view.reads}
+    now = Weighed(store.epoch, rows, store.epoch - view.created >= _RATED)
+    if (reason := seen.why_again(now)) is None:
+        return
+    warehouse.looked_at[view.name] = now
+    try:
+        _weigh_again(warehouse, view, replace(now, reason=reason))
+    except ViewletError as error:
+        log.warning("view %s keeps its program: %s", view.name, error)
+
+
+def _weigh_again(warehouse: Warehouse, view: View, now: Weighed) -> None:
+    facts, program = _compiled_again(warehouse, view)
+    if program.steps == view.program.steps or not _can_replace(program, view):
+        return
+    rows = {bag: facts.rows[bag] for bag in program.reads}
+    _put_in_place(warehouse, view, replace(view, program=program, weighed=replace(now, rows=rows)))
+
+
+def _compiled_again(warehouse: Warehouse, view: View) -> tuple[Facts, Program]:
+    """The program that the data of now suggest; rows that were taken away again do not count."""
+    from viewlet.views.define import ABILITIES, compile_context
+
+    catalog, snapshot = warehouse.catalog, warehouse.store.snapshot()
+    given = compile_context(warehouse.store, catalog, warehouse.rules, {view.name}, view.settings)
+    live = {bag: snapshot.contents(bag).total() for bag in view.reads}
+    facts = replace(given.facts, rows={**given.facts.rows, **live})
+    program = compile_view(
+        view.name,
+        from_json(view.plan),
+        view.program.columns,
+        ABILITIES,
+        rules=given.rules,
+        facts=facts,
+        known=given.maps(view.settings),
+        taken=given.taken,
+    )
+    return facts, program
+
+
+def _can_replace(program: Program, view: View) -> bool:
+    """Whether a program keeps the same rows in the same form, and calls Spark for nothing that is not stored."""
+    from viewlet.spark.fragments.spark_operators import fragment_name, spark_terms
+
+    old, new = view.program, program
+    kept = [(p.stored, p.steps[-1].map.columns, p.steps[-1].map.key, p.steps[-1].map.indexes) for p in (old, new)]
+    return kept[0] == kept[1] and {fragment_name(term) for term in spark_terms(new)} <= set(view.fragments)
+
+
+def _put_in_place(warehouse: Warehouse, view: View, better: View) -> None:
+    """Fill the maps of another program and let it be the view's, all in one commit."""
+    from viewlet.warehouse.fill import put_view
+    from viewlet.warehouse.refresh import Refresh
+
+    own = set(warehouse.catalog.own_bags(view)) - {view.name}
+    with warehouse.store.begin() as transaction:
+        for bag in own:
+            transaction.drop(bag)
+        runner, _ = warehouse.choose(sum(better.weighed.rows.values()), better.steps)
+        run = Refresh(warehouse, EpochDeltas(transaction), better, runner, log.info)
+        shared = set(warehouse.catalog.bags(without={view.name}))
+        differences: Rows = made_anew(better, run, shared)
+        if len(differences):
+            log.warning("view %s keeps its program: another one gives %d other rows", view.name, len(differences))
+            return
+        put_view(transaction, better)
+        transaction.commit_unseen()
+    log.info("view %s has another program: %s", view.name, better.weighed.reason)
