@@ -115,7 +115,7 @@ bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed r
 	$(BIN)/python -m benchmarks.matrix_tables
 
 bench-loops: $(READY) ## loops over a graph that changes, beside SciPy, DuckDB and DataFrames from scratch
-	$(BIN)/python -m benchmarks.loops --spark
+	$(BIN)/python -m benchmarks.loops --out docs/loops-figures.md --images docs/images
 
 bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL running its query, at scale 1 (ten minutes)
 	$(BIN)/python -m benchmarks.create --out docs/create.md

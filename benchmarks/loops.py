@@ -1,9 +1,10 @@
-"""Loops over a graph that changes: from nothing, and epochs of a few edges, beside SciPy, DuckDB and Spark from scratch.
+"""Loops over a graph that changes: from nothing, round by round, and epochs of a few edges, beside others from scratch.
 
-The graph is an R-MAT one (a = 0.30, b = 0.25, c = 0.25, d = 0.20) with weights from 1 to 99. Each loop is the only view of
-its warehouse, and every epoch is durable. SciPy, DuckDB and Spark start from the current edges, which are in memory.
+Graphs are R-MAT ones (a = 0.30, b = 0.25, c = 0.25, d = 0.20) with weights from 1 to 99. Each loop is the only view of its
+warehouse, and every epoch is durable. SciPy, DuckDB and Spark start from the current edges, which are in memory.
 
-    python -m benchmarks.loops [--nodes 8192] [--edges 60000] [--loops distances,components] [--spark] [--out FILE]
+    python -m benchmarks.loops [--sizes 5000x50000 100000x1000000] [--batches 1 10 100 1000 10000 100000]
+                               [--loops reached distances components ranks] [--out docs/loops-figures.md] [--images docs/images]
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,14 +26,17 @@ import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
 import viewlet
+from benchmarks import loops_by_hand
+from benchmarks.loop_variants import Course, timed_rounds
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, say, timed
 from viewlet import loops
 from viewlet.spark.session.session import start_spark
 
 SHARES = (0.30, 0.25, 0.25, 0.20)
-BATCHES = (1, 10, 100)
 RUNS = 11
-TOLERANCE = 1e-4
+TOLERANCE = 0.01
+"""One per cent of a vertex's first rank, as in the papers."""
+_DEEP = 3
 
 
 class Graph:
@@ -72,11 +77,14 @@ def ranks(matrix: Any) -> Any:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop, and what others need for the same."""
+    """A loop, and the same for others; what others have no form for is left out."""
 
     text: str
-    scipy: Callable[[Any], Any]
+    scipy: Callable[[Any], Any] | None
     duckdb: str | None = None
+    by_hand: Callable[[Any, pa.Table], int] | None = None
+    spark: str | None = None
+    is_along_edges: bool = True
 
 
 DISTANCES = """WITH RECURSIVE d(v, cost) USING KEY (v) AS (
@@ -90,85 +98,194 @@ c(v, label) USING KEY (v) AS (
   GROUP BY n.b) SELECT * FROM c"""
 REACHED = """WITH RECURSIVE t(v) AS (
   SELECT 0::BIGINT UNION SELECT e.dst FROM t JOIN edges e ON e.src = t.v) SELECT * FROM t"""
+NEAR = f"""WITH RECURSIVE t(v, n) AS (
+  SELECT CAST(0 AS BIGINT), 0 UNION ALL SELECT e.dst, t.n + 1 FROM t JOIN edges e ON e.src = t.v WHERE t.n < {_DEEP})
+SELECT v, count(*) AS walks FROM t GROUP BY v"""
 LOOPS = {
     "reached": Loop(
         loops.reachable("edges", "SELECT 0"),
         lambda m: csgraph.breadth_first_order(m, 0, return_predecessors=False),
         REACHED,
     ),
-    "distances": Loop(loops.shortest_paths("edges", "SELECT 0"), lambda m: csgraph.dijkstra(m, indices=0), DISTANCES),
+    "distances": Loop(
+        loops.shortest_paths("edges", "SELECT 0"),
+        lambda m: csgraph.dijkstra(m, indices=0),
+        DISTANCES,
+        loops_by_hand.distances,
+    ),
     "components": Loop(
         loops.connected_components("edges"), lambda m: csgraph.connected_components(m, directed=False), COMPONENTS
     ),
-    "ranks": Loop(loops.pagerank("edges", tolerance=TOLERANCE), ranks),
-}
+    "ranks": Loop(
+        loops.pagerank("edges", tolerance=TOLERANCE), ranks, by_hand=partial(loops_by_hand.ranks, tolerance=TOLERANCE)
+    ),
+    "walks": Loop(NEAR, None, NEAR.replace("CAST(0 AS BIGINT)", "0::BIGINT"), spark=NEAR, is_along_edges=False),
+}  # fmt: skip
 
 
 def from_scratch(graph: Graph, loop: Loop, spark: Any) -> list[str]:
-    """What others take: SciPy with the matrix to be made, DuckDB, Spark's own recursion over the same text."""
+    """What others take: SciPy with the matrix to be made, DuckDB, DataFrames by hand, Spark's own recursion."""
     con = duckdb.connect()
     con.register("edges", graph.edges)
-    with_scipy = measured(lambda: timed(lambda: loop.scipy(graph.matrix())), RUNS)
-    text = loop.duckdb
-    with_duckdb = measured(lambda: timed(lambda: run_on_duckdb(con, text)), 5) if text else []
-    with_spark = (
-        measured(lambda: timed(lambda: rounds_by_hand(spark, graph)), 1, 0) if spark and "d.cost" in loop.text else []
-    )
-    return [_median(with_scipy), _median(with_duckdb), _median(with_spark)]
+    in_scipy, in_duckdb, by_hand, in_spark = loop.scipy, loop.duckdb, loop.by_hand, loop.spark
+    found: list[Times] = [
+        measured(lambda: timed(lambda: in_scipy(graph.matrix())), RUNS) if in_scipy else [],
+        measured(lambda: timed(lambda: run_on_duckdb(con, in_duckdb)), 5) if in_duckdb else [],
+    ]
+    if spark is not None:
+        spark.createDataFrame(graph.edges).cache().createOrReplaceTempView("edges")
+        found.append(measured(lambda: timed(lambda: by_hand(spark, graph.edges)), 1, 0) if by_hand else [])
+        found.append(measured(lambda: timed(lambda: spark.sql(in_spark).collect()), 3) if in_spark else [])
+    return [_median(times) for times in (*found, *([[]] * (4 - len(found))))]
 
 
-def rounds_by_hand(spark: Any, graph: Graph) -> int:
-    """Shortest paths as one writes them with DataFrames: the whole step in every round, its plan cut off."""
-    edges = spark.createDataFrame(graph.edges).cache()
-    found = spark.sql("SELECT 0L AS v, 0L AS cost").localCheckpoint()
-    while True:
-        stepped = found.join(edges, found.v == edges.src).selectExpr("dst AS v", "cost + w AS cost")
-        best = found.union(stepped).groupBy("v").agg({"cost": "min"}).toDF("v", "cost").localCheckpoint()
-        if not best.exceptAll(found).limit(1).count():
-            return int(best.count())
-        found = best
-
-
-def own(graph: Graph, loop: Loop, spark: Any) -> tuple[list[str], str]:
-    """What the loop takes from nothing, and for epochs that take some edges out and put them back."""
+@contextmanager
+def warehouse(graph: Graph, text: str, spark: Any) -> Iterator[viewlet.Database]:
+    """A warehouse whose only view is a loop."""
     with tempfile.TemporaryDirectory() as folder, viewlet.connect(Path(folder), spark=spark, engine="inproc") as db:
         db.create_table("edges", "src BIGINT, dst BIGINT, w BIGINT", trusted=True, rows=graph.edges)
-        db.create_view("v", loop.text)
-        first = db.history("v")[-1]["views"]["v"]
-        cells = [f"{first['ms']:,.0f}"]
-        for count in BATCHES:
-            times: Times = []
-            for _ in range(RUNS):
-                rows = graph.some(count)
-                times += [timed(partial(change, "edges", rows)) for change in (db.delete, db.insert)]
-            cells.append(_median(times))
-        return cells, ", ".join(f"{n:,}" for n in first["rounds"].values())
+        db.create_view("v", text)
+        yield db
+
+
+def epochs(db: viewlet.Database, graph: Graph, batches: Sequence[int]) -> list[str]:
+    """What epochs take that take some edges out, and put them back; and running the loop again."""
+    first = graph.some(1)
+    for change in (db.delete, db.insert):  # the first epoch makes the graph in memory
+        change("edges", first)
+    cells = []
+    for count in batches:
+        if 2 * count > len(graph.edges):
+            cells.append("–")
+            continue
+        times: Times = []
+        for _ in range(RUNS if count <= 1000 else 3):
+            rows = graph.some(count)
+            times += [timed(partial(change, "edges", rows)) for change in (db.delete, db.insert)]
+        cells.append(_median(times))
+    return [*cells, _median([timed(lambda: db.rebuild("v")) for _ in range(3)])]
+
+
+def in_rounds(db: viewlet.Database) -> dict[str, Course]:
+    """The rounds of a loop, each timed, with and without deltas and invariant views."""
+    relation = db.table("v")
+    found = relation.definition
+    inputs = {bag: db.table(bag).bag() for bag in found.reads}  # type: ignore[union-attr]
+    return timed_rounds(found, inputs, TOLERANCE)
+
+
+def plot(name: str, courses: dict[str, Course], folder: Path) -> str:
+    """Time and |ΔX| by round (OptIQ, figure 9; REX, figure 6); where the picture is."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
+    for way, course in courses.items():
+        left.plot(range(1, len(course.times) + 1), course.times, label=way)
+        right.plot(range(1, len(course.sizes) + 1), course.sizes, label=way)
+    left.set(title=f"{name}: time of each round", xlabel="round", ylabel="ms", yscale="log")
+    right.set(title=f"{name}: |ΔX| by round", xlabel="round", ylabel="vertices", yscale="symlog")
+    left.legend()
+    figure.tight_layout()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"loops-{name}.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path.name
+
+
+@dataclass
+class Report:
+    """The tables of one size."""
+
+    scratch: list[list[str]]
+    changes: list[list[str]]
+    rounds: list[list[str]]
+    pictures: list[str]
+
+
+def measure(
+    graph: Graph, names: Sequence[str], batches: Sequence[int], spark: Any, hand: bool, images: Path | None
+) -> Report:
+    report = Report([], [], [], [])
+    for name in names:
+        loop = LOOPS[name]
+        say(f"{name}, {len(graph.edges):,} edges")
+        with warehouse(graph, loop.text, spark) as db:
+            own = db.history("v")[-1]["views"]["v"]["ms"]
+            report.changes.append([name, *epochs(db, graph, batches)])
+            courses = in_rounds(db) if loop.is_along_edges else {}
+        if courses:
+            report.rounds.append(_rounds_line(name, courses))
+            report.pictures += [plot(name, courses, images)] if images and name in ("ranks", "distances") else []
+        report.scratch.append([name, f"{own:,.0f}", *from_scratch(graph, loop, spark if hand else None)])
+    return report
+
+
+def _rounds_line(name: str, courses: dict[str, Course]) -> list[str]:
+    own, plain, _ = courses.values()
+    tail = f"{plain.tail() / own.tail():.0f} ×" if own.tail() else "–"
+    return [name, *(f"{c.total:,.0f}" for c in courses.values()), f"{plain.total / own.total:.1f} ×", tail]
 
 
 def _median(times: Times) -> str:
     return f"{statistics.median(times):,.1f}" if times else "–"
 
 
+def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], images: Path | None) -> str:
+    """One size as a part of the page."""
+    scratch = ["ms", "Viewlet, durable", "SciPy", "DuckDB", "DataFrames by hand", "Spark's own recursion"]
+    changes = ["ms", *(f"{n:,} edges" for n in batches), "running again"]
+    rounds = [
+        "ms, all rounds",
+        "with deltas",
+        "without deltas",
+        "without invariant views",
+        "deltas save",
+        "in the tail",
+    ]
+    parts = [
+        f"## {nodes:,} vertices, {len(graph.edges):,} edges",
+        f"From nothing:\n\n{grid(scratch, report.scratch)}",
+        f"Durable epochs, median of edges out and in again:\n\n{grid(changes, report.changes)}",
+        f"The rounds alone, from nothing:\n\n{grid(rounds, report.rounds)}",
+        *(f"![time and changes by round](images/{name})" for name in report.pictures if images),
+    ]
+    return "\n\n".join(parts)
+
+
+HEAD = """# Loops: figures
+
+`make bench-loops` writes this page. Graphs are R-MAT ones with the shares of the papers; `reached` are the vertices that a path leads to, `distances` shortest paths, `components` connected components, `ranks` PageRank to one per cent, `walks` the paths of at most three edges, by UNION ALL. The columns are explained in [loops.md](loops.md). The tail is the rounds that change less than a tenth of what the largest one does."""
+
+
+def _size(text: str) -> tuple[int, int]:
+    nodes, _, edges = text.partition("x")
+    return int(nodes), int(edges)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Loops over a graph that changes.")
-    parser.add_argument("--nodes", type=int, default=8_192)
-    parser.add_argument("--edges", type=int, default=60_000)
-    parser.add_argument("--loops", default=",".join(LOOPS))
-    parser.add_argument("--spark", action="store_true", help="shortest paths by hand, with DataFrames")
+    parser.add_argument("--sizes", type=_size, nargs="+", default=[(5_000, 50_000), (100_000, 1_000_000)])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1_000, 10_000, 100_000])
+    parser.add_argument("--loops", nargs="+", default=list(LOOPS), choices=list(LOOPS))
+    parser.add_argument("--by-hand", type=int, default=100_000, help="Spark runs graphs up to so many edges")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--images", type=Path)
     given = parser.parse_args(arguments)
-    graph, spark = Graph(given.nodes, given.edges), start_spark()
-    lines, rounds = [], []
-    for name in given.loops.split(","):
-        say(name)
-        cells, sizes = own(graph, LOOPS[name], spark)
-        lines.append([name, *cells, *from_scratch(graph, LOOPS[name], spark if given.spark else None)])
-        rounds.append(f"{name}, rows changed by round: {sizes}")
-    headings = ["ms", "from nothing", *(f"{n} edges" for n in BATCHES), "SciPy", "DuckDB", "DataFrames"]
-    text = f"{len(graph.edges):,} edges, {given.nodes:,} nodes\n\n{grid(headings, lines)}\n\n" + "\n\n".join(rounds)
-    print(text)
+    spark, parts = start_spark(), [HEAD]
+    for nodes, edges in given.sizes:
+        graph = Graph(nodes, edges)
+        is_large = edges > given.by_hand
+        names = [n for n in given.loops if LOOPS[n].is_along_edges or not is_large]
+        images = given.images if nodes == max(n for n, _ in given.sizes) else None
+        report = measure(graph, names, given.batches, spark, not is_large, images)
+        parts.append(text_of(nodes, graph, report, given.batches, images))
+        print("\n\n".join(parts[-1:]), flush=True)
     if given.out is not None:
-        given.out.write_text(text + "\n", encoding="utf-8")
+        given.out.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

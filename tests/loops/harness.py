@@ -16,8 +16,7 @@ from viewlet.columns.rows import Rows
 from viewlet.compile import Facts
 from viewlet.loops.define import LoopCompiler
 from viewlet.loops.queries import LoopQueries
-from viewlet.loops.relax.network import Network
-from viewlet.loops.run import PreparedLoop, run_loop
+from viewlet.loops.run import Graph, PreparedLoop, run_loop
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field, parse_type
 from viewlet.spark.sessions import Sessions
@@ -40,11 +39,11 @@ def fields_of(schema: str) -> tuple[Field, ...]:
 FIELDS = {name: fields_of(schema) for name, schema in SCHEMAS.items()}
 
 
-def compiled(spark: Any, view: str, text: str) -> PreparedLoop:
-    """A loop over the tables of SCHEMAS."""
+def compiled(spark: Any, view: str, text: str, *, relaxes: bool = True) -> PreparedLoop:
+    """A loop over the tables of SCHEMAS; `relaxes`: along the edges of a graph, where it can be."""
     loop = read_loop(text)
     assert loop is not None
-    found = LoopCompiler(LoopQueries(view, loop, Sessions(spark, tuple), FIELDS), Facts()).compile()
+    found = LoopCompiler(LoopQueries(view, loop, Sessions(spark, tuple), FIELDS), Facts(), relaxes).compile()
     return PreparedLoop(view, found, loop)
 
 
@@ -55,11 +54,11 @@ class LoopStore:
         self.store, self.loops = store, loops
         self.tables: Tables = {name: [] for name in SCHEMAS}
         self._is_filled = False
-        self._networks: dict[str, Network | None] = {}
+        self._graphs: dict[str, Graph | None] = {}
 
     def forget(self) -> None:
         """What a process loses when it ends."""
-        self._networks = {}
+        self._graphs = {}
 
     def change(self, deleted: Mapping[str, Iterable[Row]], inserted: Mapping[str, Iterable[Row]]) -> None:
         """One epoch."""
@@ -75,9 +74,9 @@ class LoopStore:
                 deltas[name] = delta
         with self.store.begin() as transaction:
             for loop in self.loops:
-                how = {"initial": not self._is_filled, "network": self._networks.get(loop.view)}
+                how = {"initial": not self._is_filled, "graph": self._graphs.get(loop.view)}
                 outcome = run_loop(loop, transaction, deltas, lambda _: None, before=before.__getitem__, **how)  # type: ignore[arg-type]
-                self._networks[loop.view] = outcome.network
+                self._graphs[loop.view] = outcome.graph
                 transaction.append(loop.view, outcome.delta, loop.result.steps[-1].layout)
             transaction.commit({})
         self._is_filled = True

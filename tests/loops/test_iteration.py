@@ -188,5 +188,8 @@ def test_the_ready_pagerank_costs_what_a_change_reaches(db: viewlet.Database) ->
     db.create_view("ranks", loops.pagerank("edges", tolerance=1e-6))
     db.delete("edges", [(0, 2)])
     assert max(rounds_of(db, "ranks").values()) <= 6  # of 60 vertices
+    held = db.history("ranks")[-1]["views"]["ranks"]["held"]
+    assert 0 < held["most"] < 1e-6
+    assert f"held back: {held['rows']} rows changed, by {held['most']:.3g} at most" in db.explain("ranks")
     kept = [(a, b, 0) for a, b in edges if (a, b) != (0, 2)]
     assert dict(db.table("ranks").rows()) == pytest.approx(references.pagerank(kept), abs=1e-4)

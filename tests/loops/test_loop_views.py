@@ -178,6 +178,16 @@ def test_check_finds_a_row_that_is_wrong(db: viewlet.Database) -> None:
     assert db.check("reach").num_rows == 0
 
 
+def test_a_loop_over_all_columns_stays_as_it_is_when_there_are_more(db: viewlet.Database) -> None:
+    db.insert("edges", [(0, 1, 1), (1, 2, 1)])
+    every = "WITH RECURSIVE t AS (SELECT * FROM edges WHERE src = 0 UNION SELECT e.* FROM t JOIN edges e ON e.src = t.dst) SELECT * FROM t"
+    db.create_view("all_columns", every)
+    db.sql("ALTER TABLE edges ADD COLUMN note STRING")
+    db.insert("edges", [(2, 3, 1, "new")])
+    assert rows(db, "all_columns") == [(0, 1, 1), (1, 2, 1), (2, 3, 1)]
+    assert db.check("all_columns").num_rows == 0
+
+
 def test_an_epoch_that_reaches_most_rows_begins_again(db: viewlet.Database) -> None:
     star = [(0, i, 1) for i in range(1, 3_000)]
     db.create_view("dist", DISTANCES)

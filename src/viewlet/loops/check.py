@@ -16,7 +16,7 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.compiled import AnyState, CompiledState, CompiledUntil
+from viewlet.loops.compiled import AnyState, CompiledUntil, RelaxedState
 from viewlet.loops.queries import cast_query, pairs_query
 from viewlet.loops.rounds import endless
 from viewlet.loops.syntax import LoopText, State
@@ -42,6 +42,8 @@ def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
     with active(clone(warehouse.sessions.under(loop.compiled.settings))) as spark:
         leave_out(spark, FAULTY_RULES)
         warehouse.reading.show(spark, loop.mentions)
+        for table, columns in loop.seen.items():
+            spark.table(quoted(table)).select(*map(quoted, columns)).createOrReplaceTempView(quoted(table))
         pairs = zip(loop.text.states, loop.compiled.states, strict=True)
         rerun = Rerun(spark, loop.name, loop.text, [CollectedState(text, compiled) for text, compiled in pairs])
         if loop.text.converges and not loop.text.restarts:
@@ -164,9 +166,8 @@ class Rerun:
     def run_on(self, snapshot: Snapshot, until: CompiledUntil | None) -> None:
         """One more round from what is stored; where its condition holds, what is stored stays."""
         for state in self.states:
-            assert isinstance(state.compiled, CompiledState)
-            program = state.compiled.program
-            stored = snapshot.contents(program.view).consolidated().select(program.stored)
+            assert not isinstance(state.compiled, RelaxedState)
+            stored = snapshot.contents(state.compiled.bag).consolidated().select(state.compiled.stored)
             state.replace(values_of_rows(stored.expanded()))
         made = [self._step(state) for state in self.states]
         if until is None or not self._is_done(until, made):

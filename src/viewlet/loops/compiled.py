@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from viewlet.loops.gather.gathering import Gathering
 from viewlet.loops.merging import Choice
 from viewlet.loops.relax.offering import Offering
 from viewlet.plan.nodes import Plan
@@ -39,6 +40,11 @@ class CompiledState:
     def bag(self) -> str:
         """What holds the state, or its history."""
         return self.program.view
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of that bag that users see."""
+        return self.program.stored
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -99,7 +105,45 @@ class RelaxedState:
         return (*(m.name for m in maps if m.stored), *([self.bag] if self.is_kept else []))
 
 
-AnyState = CompiledState | RelaxedState
+@dataclass(frozen=True)
+class GatheredState:
+    """A state whose rounds make each value of a sum along the edges of a graph, until values settle."""
+
+    name: str
+    bag: str
+    fields: tuple[Field, ...]
+    key_at: int
+    """Which of the columns is the key."""
+    gathering: Gathering
+    edges: Program
+    sources: Program | None
+    own: Program | None
+    initial: Program | None
+    choice: Choice | None = None
+    reads_all: bool = False
+    goes_on: bool = True
+
+    @property
+    def read(self) -> str:
+        """The bag of what neighbours have read of each value."""
+        return f"{self.bag}_read"
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return tuple(p for p in (self.edges, self.sources, self.own) if p is not None)
+
+    @property
+    def bags(self) -> tuple[str, ...]:
+        """All bags that it keeps."""
+        maps = (m for program in self.programs for m in program.maps)
+        return (*(m.name for m in maps if m.stored), self.bag, self.read)
+
+
+AnyState = CompiledState | RelaxedState | GatheredState
 
 
 @dataclass(frozen=True)
@@ -145,10 +189,21 @@ class CompiledLoop:
         return next((state for state in self.states if isinstance(state, RelaxedState)), None)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the query over the only state, of values along paths, looks it up."""
+        return self.relaxed is not None and self.relaxed.is_kept
+
+    @property
+    def gathered(self) -> GatheredState | None:
+        """The only state, if its rounds add up along the edges of a graph."""
+        return next((state for state in self.states if isinstance(state, GatheredState)), None)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The tables and views whose change matters."""
         own = {state.bag for state in self.states} | {state.feed for state in self.stepped}
-        first = [state.initial for state in self.stepped if state.initial is not None]
+        settling = [state for state in self.states if not isinstance(state, RelaxedState)]
+        first = [state.initial for state in settling if state.initial is not None]
         return tuple(dict.fromkeys(bag for p in (*self.programs, *first) for bag in p.reads if bag not in own))
 
 
@@ -163,13 +218,16 @@ def from_document(document: Mapping[str, Any]) -> CompiledLoop:
     return CompiledLoop(**found)
 
 
-_OWN = {kind.__name__: kind for kind in (CompiledState, RelaxedState, CompiledUntil, Choice, Offering)}
+_OWN = {
+    kind.__name__: kind
+    for kind in (CompiledState, RelaxedState, GatheredState, CompiledUntil, Choice, Offering, Gathering)
+}
 
 
 def _to_json(value: Any) -> Any:
     """Our own values by the names of their fields; programs and plans as they write themselves down."""
     match value:
-        case CompiledState() | RelaxedState() | CompiledUntil() | Choice() | Offering():
+        case _ if type(value) in _OWN.values():
             parts = {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}
             return {"loops": type(value).__name__, **parts}
         case tuple():

@@ -21,7 +21,7 @@ from viewlet.columns.arrays import truth_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
 from viewlet.loops.compiled import CompiledUntil
-from viewlet.loops.rounds import Round, Steps, added, endless
+from viewlet.loops.rounds import Round, Steps, added, endless, negated
 
 Waiting = dict[str, Rows]
 """Changes of states that no round has read."""
@@ -85,10 +85,11 @@ class Convergence(Steps):
         """Go on with the changes of what the loop reads; what changes in each state."""
         still = self.unread if self.until is not None and self.until.holds_back else {}
         first = self.first_rows(changes) if initial else {} if still else self.unread
-        made = self.run_all({**changes, **self.feeds(first)}, initial=initial)
+        done = self.done()
+        made = self.run_all({**changes, **self.feeds(added((first, done)))}, initial=initial)
         changed = [made]
-        if initial:
-            made = added((made, {name: rows.negated() for name, rows in first.items()}))
+        if initial or done:
+            made = added((made, negated(done), negated(first) if initial else {}))
         while True:
             moving, still = (made, {}) if self.until is None else self.until.split(made, still)
             if not moving or self._ends(moving, still):

@@ -14,7 +14,9 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.compile import Facts, compile_view
 from viewlet.engine import groups
 from viewlet.errors import UnsupportedQuery
-from viewlet.loops.compiled import AnyState, CompiledLoop, CompiledState, CompiledUntil, RelaxedState
+from viewlet.loops.compiled import AnyState, CompiledLoop, CompiledState, CompiledUntil, GatheredState, RelaxedState
+from viewlet.loops.gather.gathering import GatherPlans, gathering_of, is_unique
+from viewlet.loops.gather.until import over_pairs
 from viewlet.loops.histories import ROUND, Histories, History, all_names, initially
 from viewlet.loops.merging import Choice, best_by_key, choice_of, current_by_key, first_rounds, of_round
 from viewlet.loops.queries import Fields, LoopQueries, cast_query, pairs_query
@@ -64,8 +66,11 @@ class LoopCompiler:
         return self.queries.loop
 
     def compile(self) -> CompiledLoop:
-        states = tuple(map(self._replaced if self.loop.converges else self._merged, self.loop.states))
         until = None if self.loop.until is None else self._until(self.loop.until)
+        if self.loop.converges:
+            states = tuple(self._replaced(state, until) for state in self.loop.states)
+        else:
+            states = tuple(map(self._merged, self.loop.states))
         analysis = self.queries.analysed(self.loop.result)
         relaxed = {state.name for state in states if isinstance(state, RelaxedState)}
         result = self._compiled(self.view, self._over_states(analysis.plan, relaxed), analysis.columns)
@@ -180,11 +185,43 @@ class LoopCompiler:
 
     # ——— states that rounds replace
 
-    def _replaced(self, state: State) -> CompiledState:
+    def _replaced(self, state: State, until: CompiledUntil | None) -> AnyState:
+        """A state that gathers along the edges of a graph, if it is one; else one with a program for its step."""
+        step = self._plan(state.step, state)
+        found = None if until is None else self._gathering(state, step, until)
+        return self._stepped(state, step) if found is None else self._gathered(state, *found)
+
+    def _gathering(self, state: State, step: Plan, until: CompiledUntil) -> tuple[int, GatherPlans] | None:
+        """A step that gathers, whose condition is about vertices."""
+        own = self.queries.fields[state.name]
+        conditions = [until.is_done, *([until.is_held] if until.is_held else [])]
+        if not self.relaxes or len(self.loop.states) > 1 or len(until.key) != 1 or not all(map(over_pairs, conditions)):
+            return None
+        key_at = [f.name for f in own].index(until.key[0])
+        first = self._plan(state.initial, state) if state.initial else None
+        if first is not None and not is_unique(first, first.columns[key_at].name):
+            return None
+        found = gathering_of(step, state.name, own, key_at)
+        return None if found is None else (key_at, found)
+
+    def _gathered(self, state: State, key_at: int, found: GatherPlans) -> GatheredState:
+        own = self.queries.fields[state.name]
+        plans = {"edges": found.edges, "sources": found.sources, "own": found.own}
+        programs = {
+            name: None if plan is None else self._streamed(f"{self.view}.{name}_{state.name}", plan)
+            for name, plan in plans.items()
+        }
+        initial = None
+        if state.initial:
+            first = _key_first(self._plan(state.initial, state), key_at)
+            initial = self._compiled(f"{self.view}.first_{state.name}", first, first.columns)
+        return GatheredState(state.name, self._bag(state), own, key_at, found.gathering, **programs, initial=initial)  # type: ignore[arg-type]
+
+    def _stepped(self, state: State, step: Plan) -> CompiledState:
         """The program from what a round changes in states to what the next one does, and that of the first rows."""
         own = self.queries.fields[state.name]
         feeds = {s.name: self._feed(s) for s in self.loop.states}
-        program = self._compiled(self._bag(state), _reading(self._plan(state.step, state), feeds), own)
+        program = self._compiled(self._bag(state), _reading(step, feeds), own)
         first = self._compiled(f"{self.view}.first_{state.name}", self._plan(state.first, state), own)
         initial = first if state.initial else None
         return CompiledState(state.name, self._feed(state), program, goes_on=True, initial=initial)
@@ -241,7 +278,7 @@ class LoopCompiler:
 
 def _kept(state: AnyState, result: Program) -> AnyState:
     """A state that is kept for the query over it, if that looks it up."""
-    if isinstance(state, CompiledState):
+    if not isinstance(state, RelaxedState):
         return state
     read = {bag for step in result.steps for term in step.terms for bag, _ in maps_read(term)}
     return replace(state, is_kept=state.bag in read)

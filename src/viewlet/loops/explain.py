@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewlet.loops.compiled import AnyState, CompiledState, RelaxedState
+from viewlet.loops.compiled import AnyState, CompiledState, GatheredState, RelaxedState
+from viewlet.loops.gather.gathering import SUM
 from viewlet.loops.syntax import State
 from viewlet.plan.show import show_expr
 from viewlet.program.chain import changes_read
@@ -30,7 +32,8 @@ def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
         lines += _state(text, state, snapshot, verbose=verbose)
     lines += ["result", *_program(loop.compiled.result, snapshot, set(), verbose=verbose)]
-    return "\n".join([*lines, *_rounds(loop, records), *cost_lines(loop, records)])
+    where = "rounds run in the driver's process, whichever engine the warehouse has"
+    return "\n".join([*lines, where, *_rounds(loop, records), *cost_lines(loop, records)])
 
 
 def outline(loop: Loop) -> str:
@@ -44,6 +47,8 @@ def outline(loop: Loop) -> str:
 def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
     if isinstance(state, RelaxedState):
         return _relaxed(text, state, snapshot, verbose=verbose)
+    if isinstance(state, GatheredState):
+        return _gathered(text, state, snapshot, verbose=verbose)
     rows = "" if snapshot is None else f"{snapshot.contents(state.program.view).total():,} rows"
     columns = ", ".join(f.name for f in state.program.columns)
     head = padded(f"state {text.name} ({columns}): {merging(text, state)}", rows)
@@ -53,15 +58,40 @@ def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: 
 def _relaxed(text: State, state: RelaxedState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
     """The edges as an invariant view, the first rows, and what a round does along the edges of the rows that changed."""
     columns = ", ".join(f.name for f in state.fields)
-    lines = [f"state {text.name} ({columns}): {merging(text, state)}"]
-    for title, program in (("invariant views", state.edges), ("first rows", state.firsts)):
-        own = ", ".join(f.name for f in program.columns)
-        lines += [f"  {title}", f"    {program.view} ({own}), in memory"]
-        lines += [f"  {line}" for line in _program(program, snapshot, set(), verbose=verbose)]
     value = "" if state.offering.value is None else f", {show_expr(state.offering.value)}"
     target = state.edges.columns[1].name
-    lines.append(f"  on Δ{text.name}")
-    lines.append(f"    {text.name} ← {target}{value} of Δ{text.name} ⋈ {state.edges.view}, where that is better")
+    return [
+        f"state {text.name} ({columns}): {merging(text, state)}",
+        *_views("invariant views", [state.edges], snapshot, verbose=verbose),
+        *_views("first rows", [state.firsts], snapshot, verbose=verbose),
+        f"  on Δ{text.name}",
+        f"    {text.name} ← {target}{value} of Δ{text.name} ⋈ {state.edges.view}, where that is better",
+    ]
+
+
+def _gathered(text: State, state: GatheredState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
+    """The edges and the columns of vertices as invariant views, and what a round adds up again."""
+    columns, gathering = ", ".join(f.name for f in state.fields), state.gathering
+    rows = "" if snapshot is None else f"{snapshot.contents(state.bag).total():,} rows"
+    sources = "" if state.sources is None else f" ⋈ {state.sources.view}"
+    summed = f"sum({show_expr(gathering.offer)})"
+    applied = show_expr(gathering.apply).replace(SUM, "sum")
+    return [
+        padded(f"state {text.name} ({columns}): {merging(text, state)}", rows),
+        *_views("invariant views", state.programs, snapshot, verbose=verbose),
+        f"  on Δ{text.name}, for each target of Δ{text.name} ⋈ {state.edges.view}",
+        f"    sum := {summed} of {text.name}{sources} ⋈ {state.edges.view}",
+        f"    {text.name} ← {applied}{'' if state.own is None else f' of {state.own.view}'}",
+    ]
+
+
+def _views(title: str, programs: Sequence[Program], snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
+    """Views that a graph in memory is made of."""
+    lines = [f"  {title}"]
+    for program in programs:
+        own = ", ".join(f.name for f in program.columns)
+        lines.append(f"    {program.view} ({own}), in memory")
+        lines += [f"  {line}" for line in _program(program, snapshot, set(), verbose=verbose)]
     return lines
 
 
@@ -105,9 +135,15 @@ def _program(program: Program, snapshot: Snapshot | None, varying: set[str], *, 
 def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
     """How much each round of the last epoch changed."""
     for record in reversed(records):
-        rounds = record.get("views", {}).get(loop.name, {}).get("rounds")
-        if rounds is not None:
+        done = record.get("views", {}).get(loop.name, {})
+        if (rounds := done.get("rounds")) is not None:
             listed = ", ".join(f"{int(number)}: {size:,}" for number, size in list(rounds.items())[-_LAST:])
             what = "last epoch" if record["kind"] == "epoch" else "computing it from nothing"
-            return [f"{what}, rows changed by round: {listed or 'none'}"]
+            return [f"{what}, rows changed by round: {listed or 'none'}", *_held(done.get("held", {}))]
     return []
+
+
+def _held(held: dict[str, float]) -> list[str]:
+    """What the last round left unread."""
+    most = f", by {held['most']:.3g} at most" if "most" in held else ""
+    return [f"held back: {held['rows']:,} rows changed{most}, and no round has read it"] if held.get("rows") else []

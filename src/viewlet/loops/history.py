@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import UnknownName
-from viewlet.loops.compiled import CompiledState, RelaxedState
+from viewlet.loops.compiled import CompiledState, GatheredState, RelaxedState
 from viewlet.loops.histories import ROUND
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing, rounds
 from viewlet.loops.working import WorkingMaps
@@ -41,10 +41,10 @@ def history(db: Database, view: str, state: str | None = None) -> pa.Table:
     return _stored(db._warehouse, wanted)
 
 
-def _stored(warehouse: Warehouse, state: CompiledState) -> pa.Table:
-    program = state.program
-    rows = warehouse.store.snapshot().contents(program.view).consolidated().select(program.stored)
-    return rows.rename([f.name for f in program.columns]).expanded().arrow()
+def _stored(warehouse: Warehouse, state: CompiledState | GatheredState) -> pa.Table:
+    rows = warehouse.store.snapshot().contents(state.bag).consolidated().select(state.stored)
+    names = [*(f.name for f in state.fields), *([] if state.goes_on else [ROUND])]
+    return rows.rename(names).expanded().arrow()
 
 
 def _rounds_again(warehouse: Warehouse, loop: Loop, state: RelaxedState) -> pa.Table:

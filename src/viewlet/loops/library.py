@@ -79,13 +79,16 @@ def pagerank(
     without it, each vertex has a share of one. `hold`: changes below the tolerance wait until they add up to more.
     """
     a, b, edges = map(identifier, (src, dst, edges))
-    begins = teleport or f"SELECT {a}, 1 FROM {edges} UNION SELECT {b}, 1 FROM {edges}"
+    each = f"SELECT {a} AS v FROM {edges} UNION ALL SELECT {b} FROM {edges}"
+    base = f"SELECT v, {1 - damping!r}D FROM ({each}) GROUP BY v"
+    if teleport is not None:
+        shares = f"SELECT v, CAST(share AS DOUBLE) AS share FROM ({teleport}) AS begins(v, share)"
+        base = f"""SELECT v, sum(share) * {1 - damping!r}D FROM (
+    {shares} UNION ALL SELECT {b}, 0.0D FROM {edges}) GROUP BY v"""
     held = f" HOLD CHANGES WHERE abs(new.rank - old.rank) < {tolerance!r}D" if hold else ""
     return f"""INITIALIZE
   outward(v, n) AS (SELECT {a}, count(*) FROM {edges} GROUP BY {a}),
-  begins(v, share) AS ({begins}),
-  base(v, rank) AS (SELECT v, sum(share) * {1 - damping!r}D FROM (
-    SELECT v, CAST(share AS DOUBLE) AS share FROM begins UNION ALL SELECT {b}, 0.0D FROM {edges}) GROUP BY v),
+  base(v, rank) AS ({base}),
   ranks(v, rank) AS (SELECT v, rank FROM base)
 ITERATE SET ranks =
   SELECT base.v, base.rank + {damping!r}D * coalesce(given.rank, 0.0D) AS rank FROM base LEFT JOIN (

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import layout_of
 from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops.check import recompute
+from viewlet.loops.checkpoints import Checkpoints, fingerprint
 from viewlet.loops.compiled import CompiledLoop, from_document, to_document
 from viewlet.loops.define import define_loop
 from viewlet.loops.explain import explain, outline
 from viewlet.loops.preview import run_rounds
+from viewlet.loops.relax.network import Network
 from viewlet.loops.run import Outcome, PreparedLoop, TooMuch, run_loop
 from viewlet.loops.syntax import LoopText
 from viewlet.loops.text import read_loop
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
-_MANY = 8
+_MANY = 16
 """If more than one in so many rows changes, a graph is made anew."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
@@ -51,6 +53,8 @@ class Loop(Maintained):
     compiled: CompiledLoop
     position: int = 0
     created: int = 0
+    seen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of tables as the definition found them, where they have got more since."""
 
     @cached_property
     def text(self) -> LoopText:
@@ -109,7 +113,8 @@ class Loop(Maintained):
         if self.compiled.relaxed is not None:
             return self._relax(run, changes)
         if self.text.converges:  # where it begins may matter to its result
-            return self._emitted(run, self._run(run, changes), "rounds from the last result")
+            outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
+            return self._emitted(run, outcome, "rounds from the last result")
         try:
             return self._emitted(run, self._run(run, changes, most=self._worth_going_on(run)), "rounds that change")
         except (TooMuch, EvaluationError) as reason:
@@ -121,8 +126,8 @@ class Loop(Maintained):
         there = sum(run.before(bag).rows for bag in self.reads)
         if sum(map(len, changes.values())) > there // _MANY + _FEW:
             return self._emitted(run, self._from_nothing(run), f"from nothing: {_MOST}")
-        outcome = self._run(run, changes, network=run.memory, before=run.rows_before)
-        begins_again = outcome.network is not None and outcome.network.begins_again
+        outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
+        begins_again = isinstance(outcome.graph, Network) and outcome.graph.begins_again
         return self._emitted(run, outcome, f"from nothing: {_MOST}" if begins_again else "rounds that change")
 
     def _worth_going_on(self, run: Refresh) -> int:
@@ -139,18 +144,24 @@ class Loop(Maintained):
         return outcome.plus(run.transaction.contents(self.name).consolidated().negated())
 
     def _run(self, run: Refresh, changes: Mapping[str, Rows], **how: Any) -> Outcome:
+        store = run.warehouse.store
+        work = partial(fingerprint, f"{self.definition}\n{sorted(how)}", store.epoch, changes)
+        checkpoints = Checkpoints(store.root, self.name, work)
         try:
-            return run_loop(self.ready, run.transaction, changes, run.progress, **how)
+            return run_loop(self.ready, run.transaction, changes, run.progress, checkpoints=checkpoints, **how)
         except EvaluationError as error:
             error.view = self.name
             raise
 
     def _emitted(self, run: Refresh, outcome: Outcome, how: str) -> dict[str, Any]:
         run.deltas.add_unnetted(self.name, outcome.delta, self.layout)
-        if outcome.network is not None:
-            run.remember(outcome.network)
+        if outcome.graph is not None:
+            run.remember(outcome.graph)
         sizes = dict(list(outcome.sizes.items())[-_SHOWN:])
-        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}}
+        if outcome.resumed is not None:
+            how += f", resumed at round {outcome.resumed}"
+        held = {} if outcome.held is None else {"held": dict(outcome.held)}
+        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}, **held}
 
     def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
         return run_rounds(self.ready, {bag: rows for bag in self.reads if len(rows := read(bag))}, number)
@@ -172,12 +183,17 @@ class Loop(Maintained):
     def meanings(self) -> Mapping[str, str]:
         return {name: text for program in self.compiled.programs for name, text in meanings(program).items()}
 
+    def pinned(self, warehouse: Warehouse) -> Loop:
+        known = {name: tuple(f.name for f in warehouse.catalog.find(name).fields) for name in self.mentions}
+        return replace(self, seen={**known, **self.seen})
+
     def document(self) -> dict[str, Any]:
         return {
             "version": VERSION,
             "definition": self.definition,
             "compiled": to_document(self.compiled),
             "created": self.created,
+            "seen": {name: list(columns) for name, columns in self.seen.items()},
         }
 
 
@@ -188,7 +204,8 @@ def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
             f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
         )
     compiled = from_document(document["compiled"])
-    return Loop(name, document["definition"], compiled, document["position"], document["created"])
+    seen = {table: tuple(columns) for table, columns in document.get("seen", {}).items()}
+    return Loop(name, document["definition"], compiled, document["position"], document["created"], seen)
 
 
 def loop_of(warehouse: Warehouse, name: str, definition: Any, policy: str) -> Loop | None:

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.loops.converge import Convergence
+from viewlet.loops.gather.run import PreparedGathering
+from viewlet.loops.graph.deltas import delta_of
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
 from viewlet.loops.rounds import PreparedState, Round, Rounds, round_of
-from viewlet.loops.run import PreparedLoop, opened
+from viewlet.loops.run import PreparedLoop, gatherer, opened
 from viewlet.loops.working import WorkingMaps
 
 
@@ -21,6 +23,8 @@ def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Row
     maps = opened(loop, None, initial=True)
     if loop.relaxed is not None:
         states = _relaxed(loop, loop.relaxed, maps, rows, number)
+    elif loop.gathered is not None:
+        states = _gathered(loop, loop.gathered, maps, rows, number)
     elif loop.text.converges:
         steps = Convergence(
             loop.view, loop.states, maps, max(number, 1), lambda _: None, until=loop.until, is_error=False
@@ -44,6 +48,16 @@ def _relaxed(
     for _ in islice(network.follow(*relaxing.deltas(maps, rows, initial=True)), number + 1):
         pass
     return {state.compiled.bag: relaxing.visible(network.changes())}
+
+
+def _gathered(
+    loop: PreparedLoop, state: PreparedGathering, maps: WorkingMaps, rows: Mapping[str, Rows], number: int
+) -> dict[str, Rows]:
+    if not number:
+        first = state.programs[-1]
+        return {} if first is None else {state.compiled.bag: state.visible(delta_of(first, maps, rows, initial=True))}
+    sums = gatherer(loop, maps, lambda _: None, number).start(rows)
+    return {state.compiled.bag: state.visible(sums.changes(sums.shown))}
 
 
 def _up_to(loop: PreparedLoop, state: PreparedState, history: Rows, number: int) -> Rows:

@@ -18,6 +18,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
+from viewlet.loops.checkpoints import Checkpoints, Done
 from viewlet.loops.compiled import CompiledState
 from viewlet.loops.progress import said
 from viewlet.loops.working import WorkingMaps
@@ -111,6 +112,10 @@ class Steps:
     """The rows beyond which it is cheaper to begin again."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
+    checkpoints: Checkpoints | None = None
+    """Where rounds are written down."""
+    resumed: int | None = None
+    """The last round of an earlier run that this one goes on from."""
     _handled: int = 0
 
     def run_all(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
@@ -129,13 +134,22 @@ class Steps:
                 made[state.name] = state.visible(found)
         return made
 
+    def done(self) -> dict[str, Rows]:
+        """What the steps have read in an earlier run of the same work."""
+        found = Done() if self.checkpoints is None else self.checkpoints.done()
+        self.sizes.update(found.sizes)
+        self.resumed = max(found.sizes, default=None)
+        return found.moved
+
     def feeds(self, rows: Mapping[str, Rows]) -> dict[str, Rows]:
         """Rows of states as what steps read them as."""
         return {s.feed: rows[s.name] for s in self.states if len(rows.get(s.name, ()))}
 
     def count(self, number: int, now: Mapping[str, Rows]) -> None:
-        """Note how much a round changes."""
+        """Note how much a round changes, and what it is about to read."""
         self.sizes[number] = sum(map(len, now.values()))
+        if self.checkpoints is not None:
+            self.checkpoints.add(self.sizes, now)
         self.progress(said(self.view, self.sizes))
 
 
@@ -144,8 +158,9 @@ class Rounds(Steps):
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False, stop: int | None = None) -> dict[str, Rows]:
         """Handle the changes of what the loop reads; what they change in each history, up to some round if one is given."""
-        waiting = self.run_all(changes, initial=initial)
-        changed = [waiting]
+        done = self.done()
+        made = self.run_all({**changes, **self.feeds(done)}, initial=initial)
+        waiting, changed = added((made, negated(done))), [made]
         while waiting:
             first = min(int(round_of(rows).min()) for rows in waiting.values())
             if stop is not None and first >= stop:
@@ -180,6 +195,10 @@ def added(changes: Sequence[Mapping[str, Rows]]) -> dict[str, Rows]:
             parts.setdefault(name, []).append(rows)
     netted = {name: Rows.concat(rows).consolidate() for name, rows in parts.items()}
     return {name: rows for name, rows in netted.items() if len(rows)}
+
+
+def negated(rows: Mapping[str, Rows]) -> dict[str, Rows]:
+    return {name: some.negated() for name, some in rows.items()}
 
 
 def endless(view: str, sizes: Mapping[int, int], now: Mapping[str, Rows], hint: str) -> EndlessLoop:

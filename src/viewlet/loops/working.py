@@ -118,6 +118,10 @@ class WorkingMaps:
     def new(self, bag: str) -> Contents:
         return self._maps[bag].now if bag in self._maps else self._transaction.contents(bag)
 
+    def stored(self, bag: str) -> Contents:
+        """A bag as the epoch found it."""
+        return self._transaction.before(bag)
+
     def store(self, *, without: str) -> None:
         """Put what the rounds added into the epoch's transaction, but for one map that is passed on otherwise."""
         for bag, working in self._maps.items():

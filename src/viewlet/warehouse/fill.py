@@ -33,30 +33,36 @@ def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replac
         catalog.refuse_taken(view.name)
     readers = [] if old is None else _readers_after(catalog, old, view)
     catalog.refuse_followed([v.name for v in (*readers, *([old] if old else []))])
+    remembered: dict[str, Any] = {}
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(catalog, transaction, [*readers, *([old] if old else [])])
-        return fill_views(warehouse, transaction, [view, *readers], {}, progress, **trial)
+        return fill_views(warehouse, transaction, [view, *readers], {}, progress, remembered, **trial)
 
     with blaming_contents(warehouse, view, fill):
-        return _committed(warehouse, fill)
+        return _committed(warehouse, fill, remembered)
 
 
 def rebuild(warehouse: Warehouse, view: Maintained, progress: Progress) -> int:
     """Compute a view from its inputs, from nothing; the number of the epoch that did it."""
     warehouse.catalog.refuse_followed([view.name])
+    remembered: dict[str, Any] = {}
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(warehouse.catalog, transaction, [view])
-        return {**fill_views(warehouse, transaction, [view], {}, progress, **trial), "kind": "rebuild"}
+        return {**fill_views(warehouse, transaction, [view], {}, progress, remembered, **trial), "kind": "rebuild"}
 
     with blaming_contents(warehouse, view, fill):
-        return _committed(warehouse, fill)
+        return _committed(warehouse, fill, remembered)
 
 
-def _committed(warehouse: Warehouse, fill: Callable[[Transaction], dict[str, Any]]) -> int:
+def _committed(
+    warehouse: Warehouse, fill: Callable[[Transaction], dict[str, Any]], remembered: Mapping[str, Any]
+) -> int:
     with warehouse.store.begin() as transaction:
-        return transaction.commit(fill(transaction))
+        number = transaction.commit(fill(transaction))
+    warehouse.remember(remembered)
+    return number
 
 
 def _readers_after(catalog: Catalog, old: Maintained, new: Maintained) -> list[Maintained]:
@@ -95,16 +101,20 @@ def fill_views(
     views: Sequence[Maintained],
     replaced: Mapping[str, Table | Maintained],
     progress: Progress,
+    remembered: dict[str, Any] | None = None,
     **trial: Any,
 ) -> dict[str, Any]:
     """Make views one after the other, over tables that were replaced and those before them; the record of all.
 
-    `trial`: from which rows and on which engine the first one is filled, where it is only a trial.
+    `remembered` gets what they would hold in memory from the commit on. `trial`: from which rows and on which engine the first one is filled, where it is only a trial.
     """
     replaced = dict(replaced)
     records: list[dict[str, Any]] = []
     for view in views:
-        records.append(_fill(warehouse, transaction, view, progress, replaced, **(trial if not records else {})))
+        deltas = EpochDeltas(transaction)
+        records.append(_fill(warehouse, deltas, view, progress, replaced, **(trial if not records else {})))
+        if remembered is not None:
+            remembered.update(deltas.remembered)
         put_view(transaction, view)
         replaced[view.name] = view
     return {**records[0], "views": {name: done for record in records for name, done in record["views"].items()}}
@@ -117,7 +127,7 @@ def put_view(transaction: Transaction, view: Maintained) -> None:
 
 def _fill(
     warehouse: Warehouse,
-    transaction: Transaction,
+    deltas: EpochDeltas,
     view: Maintained,
     progress: Progress,
     replaced: Mapping[str, Table | Maintained],
@@ -125,9 +135,11 @@ def _fill(
     engine: EngineName | None = None,
 ) -> dict[str, Any]:
     """Fill a view from what its inputs hold, or from some rows of them; the epoch's record."""
-    there = [transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
+    there = (
+        [deltas.transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
+    )
     runner, choice = warehouse.choose(sum(there), view.steps, engine)
-    run = Refresh(warehouse, EpochDeltas(transaction), view, runner, progress, replaced, inputs)
+    run = Refresh(warehouse, deltas, view, runner, progress, replaced, inputs)
     done = view.fill(run)
     return {
         "kind": f"create {view.kind}",

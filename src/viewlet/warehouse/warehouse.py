@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +77,11 @@ class Warehouse:
             self._catalog = documents, catalog
             self.memory.clear()
         return catalog
+
+    def remember(self, values: Mapping[str, Any]) -> None:
+        """Hold what refreshes or fills have left, now that they are committed."""
+        _ = self.catalog  # which empties the memory if definitions have changed
+        self.memory.update(values)
 
     @property
     def session(self) -> SparkSession:

@@ -15,11 +15,12 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, valu
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows
-from viewlet.loops.relax.edges import Change, Edges
-from viewlet.loops.relax.growing import Values
-from viewlet.loops.relax.labels import Known, Labels, Offers
+from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph.growing import Values
+from viewlet.loops.graph.values import Known
+from viewlet.loops.graph.vertices import Vertices
+from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
-from viewlet.loops.relax.vertices import Vertices
 from viewlet.plan.expr import Column
 
 _FEW, _PART = 1000, 4
@@ -33,10 +34,9 @@ class Network:
         self.offering = offering
         self._kind = arrow_type(offering.kind)
         self._dtype = f"i{self._kind.bit_width // 8}"
-        self._types = [arrow_type(f.type) for f in offering.columns]
         self._evaluate = None if offering.value is None else compile_expr(offering.value)
         self.vertices = Vertices(arrow_type(offering.key))
-        self.edges = Edges(self._types)
+        self.edges = Edges([arrow_type(f.type) for f in offering.columns])
         self.firsts = Edges([] if offering.value is None else [self._kind])
         self.labels = Labels(self._dtype, is_greatest=offering.is_greatest)
         self.begins_again = False
@@ -116,9 +116,7 @@ class Network:
         if known is None or self._evaluate is None or isinstance(self.offering.value, Column):
             return values, valid
         columns = {known.name: from_numpy(values, self._kind, valid)}
-        for at, (f, kind) in enumerate(zip(self.offering.columns, self._types, strict=True)):
-            own, own_valid = self.edges.column(at, edges)
-            columns[f.name] = from_numpy(own, kind, own_valid)
+        columns |= {f.name: self.edges.column(at, edges) for at, f in enumerate(self.offering.columns)}
         found = self._evaluate(Rows(columns, np.ones(len(edges), dtype=np.int64)))
         return values_of(found, self._dtype), valid_mask(found)
 
@@ -127,7 +125,8 @@ class Network:
         targets, numbers = self.firsts.targets[firsts], self._name(firsts, self.firsts)
         if self.offering.value is None:
             return Offers(targets, numbers, np.zeros(len(firsts), self._dtype), np.ones(len(firsts), np.bool_))
-        return Offers(targets, numbers, *self.firsts.column(0, firsts))
+        first = self.firsts.column(0, firsts)
+        return Offers(targets, numbers, values_of(first, self._dtype), valid_mask(first))
 
     def _name(self, edges: Positions, store: Edges) -> Positions:
         """The numbers by which labels know edges, and first rows."""

@@ -35,7 +35,7 @@ class Relaxation:
 
 
 @dataclass(frozen=True)
-class _Product:
+class Product:
     """A plan as results of conditions on a row of the state beside rows that the loop leaves alone."""
 
     others: tuple[Plan, ...]
@@ -46,7 +46,7 @@ class _Product:
 def relaxation_of(step: Plan, state: str, own: Fields, key: Sequence[str], choice: Choice | None) -> Relaxation | None:
     """A step as a relaxation, if it is one: `own` are the state's columns, of which `key` tells rows apart."""
     scans = [leaf for leaf in leaves(step) if isinstance(leaf, Scan) and leaf.name == state]
-    found = _product_of(step, state) if len(scans) == 1 else None
+    found = product_of(step, state) if len(scans) == 1 else None
     if found is None or not found.others or len(key) != 1 or not _fits(own, key, choice):
         return None
     at = [f.name for f in own].index(key[0])
@@ -81,31 +81,31 @@ def _rotated(items: Sequence[Item], at: int) -> list[Item]:
     return [items[at], *items[:at], *items[at + 1 :]]
 
 
-def _product_of(plan: Plan, state: str) -> _Product | None:
+def product_of(plan: Plan, state: str) -> Product | None:
     match plan:
         case Scan():
-            return _Product((), (), {f.name: column(f) for f in plan.columns})
+            return Product((), (), {f.name: column(f) for f in plan.columns})
         case Project():
-            below = _product_of(plan.rows, state)
+            below = product_of(plan.rows, state)
             made = below and {r.name: substitute(r.expr, dict(below.results)) for r in plan.results}
-            return below and _Product(below.others, below.conditions, made or {})
+            return below and Product(below.others, below.conditions, made or {})
         case Filter():
-            below = _product_of(plan.rows, state)
+            below = product_of(plan.rows, state)
             return below and _where(below, plan.condition)
         case Join(kind="inner"):
             inner, other = (plan.left, plan.right) if _reads(plan.left, state) else (plan.right, plan.left)
-            below = _product_of(inner, state)
+            below = product_of(inner, state)
             if below is None:
                 return None
             results = {**below.results, **{f.name: column(f) for f in other.columns}}
-            return _where(_Product((*below.others, other), below.conditions, results), plan.condition)
+            return _where(Product((*below.others, other), below.conditions, results), plan.condition)
         case _:
             return None
 
 
-def _where(product: _Product, condition: Expr | None) -> _Product:
+def _where(product: Product, condition: Expr | None) -> Product:
     more = tuple(substitute(c, dict(product.results)) for c in conjuncts(condition))
-    return _Product(product.others, (*product.conditions, *more), product.results)
+    return Product(product.others, (*product.conditions, *more), product.results)
 
 
 def _reads(plan: Plan, state: str) -> bool:
@@ -130,7 +130,7 @@ def _split(conditions: Sequence[Expr], scanned: Fields, at: int) -> tuple[Expr |
     return source, others
 
 
-def _edges(found: _Product, source: Expr, target: Expr, needed: Sequence[str], conditions: Sequence[Expr]) -> Project:
+def _edges(found: Product, source: Expr, target: Expr, needed: Sequence[str], conditions: Sequence[Expr]) -> Project:
     """The rows that the step looks up: from where, to where, and what a value is computed from."""
     rows = found.others[0]
     for other in found.others[1:]:

@@ -13,18 +13,16 @@ from functools import cached_property
 import numpy as np
 
 from viewlet.columns.arrays import Positions
-from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.engine.prepared import PreparedProgram, PreparedStep, prepare
+from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import EvaluationError
 from viewlet.loops.compiled import RelaxedState
+from viewlet.loops.graph.deltas import Read, delta_of
 from viewlet.loops.progress import said
 from viewlet.loops.relax.network import Network
-from viewlet.loops.rounds import Round, endless
+from viewlet.loops.rounds import endless
 from viewlet.loops.working import WorkingMaps
 
-Before = Callable[[str], Rows]
-"""The rows of a table or view as the epoch found them."""
 _HINT = "each time around some cycle of edges the value gets better: take such edges away, or out of the step"
 
 
@@ -47,15 +45,6 @@ class PreparedRelaxation:
         return self.edges, self.firsts
 
 
-class _Unnetted(Round):
-    """A run whose result need not be netted where rows only come: the graph counts its edges itself."""
-
-    def _add(self, step: PreparedStep, rows: Rows) -> Rows:
-        if not step.map.stored and (rows.weights > 0).all():
-            return rows
-        return super()._add(step, rows)
-
-
 @dataclass
 class Relaxing:
     """One epoch of a relaxation."""
@@ -74,7 +63,7 @@ class Relaxing:
         self._count(network, network.follow(*self.deltas(self.maps, rows, initial=True)), 0)
         return network, self.visible(network.changes())
 
-    def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Before) -> tuple[Network, Rows]:
+    def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Read) -> tuple[Network, Rows]:
         """The graph with an epoch's changes, and those of the state."""
         if network is None:
             network = self.resumed(before)
@@ -86,7 +75,7 @@ class Relaxing:
             self._count(network, network.solve(), 0)
         return network, self.visible(network.changes())
 
-    def resumed(self, before: Before) -> Network:
+    def resumed(self, before: Read) -> Network:
         """The graph as the epoch found it."""
         there = {bag: rows for bag in self.reads if len(rows := before(bag))}
         network = Network(self.state.compiled.offering)
@@ -105,11 +94,7 @@ class Relaxing:
         """What changes of the edges and of the first rows."""
         maps.begin_round()
         for ready in self.state.programs:
-            maps.open(ready)
-            program = ready.program
-            found = _Unnetted(maps, dict(changes), initial).run(ready)
-            types = {f.name: arrow_type(f.type) for f in program.columns}
-            yield Rows.empty(types) if found is None else found.select(program.stored)
+            yield delta_of(ready, maps, changes, initial=initial)
 
     def _count(self, network: Network, rounds: Iterator[Positions], first: int) -> None:
         self.sizes.clear()
@@ -121,7 +106,7 @@ class Relaxing:
                 raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)
 
 
-def rounds(relaxing: Relaxing, rows: Before) -> Iterator[Rows]:
+def rounds(relaxing: Relaxing, rows: Read) -> Iterator[Rows]:
     """The rows that each round brings, from the first on."""
     network = Network(relaxing.state.compiled.offering)
     there = {bag: found for bag in relaxing.reads if len(found := rows(bag))}

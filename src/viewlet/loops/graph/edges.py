@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, Positions, valid_mask, values_of
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.rows import Weights
-from viewlet.loops.relax.growing import Growing, Values
+from viewlet.loops.graph.growing import Growing, Values
 
 _RECENT = 1000
 """Beside so many edges, and a part of those that are sorted, new ones are kept by vertex, one by one."""
@@ -87,6 +87,7 @@ class Edges:
 
     def __init__(self, kinds: Sequence[pa.DataType]) -> None:
         self._sources, self._targets, self._counts = Growing(np.int64), Growing(np.int64), Growing(np.int64)
+        self._kinds = tuple(kinds)
         self._columns = [Growing(f"i{kind.bit_width // 8}") for kind in kinds]
         self._valid = [Growing(np.bool_) for _ in kinds]
         self._leaving, self._arriving = Adjacency(self._sources), Adjacency(self._targets)
@@ -103,9 +104,13 @@ class Edges:
     def targets(self) -> Positions:
         return self._targets.now
 
-    def column(self, at: int, edges: Positions) -> tuple[Values, Mask]:
-        """A column of some edges: values, and which of them are not NULL."""
-        return self._columns[at].now[edges], self._valid[at].now[edges]
+    @property
+    def counts(self) -> Weights:
+        return self._counts.now
+
+    def column(self, at: int, edges: Positions) -> pa.Array:
+        """A column of some edges."""
+        return from_numpy(self._columns[at].now[edges], self._kinds[at], self._valid[at].now[edges])
 
     def change(self, rows: Change) -> tuple[Positions, Positions]:
         """Take edges away and put others in; those that are gone, and those that are new."""
@@ -174,8 +179,7 @@ class Edges:
         return edges[np.isin(pairs, wanted)]
 
     def _rows(self, edges: Positions) -> Change:
-        found = [self.column(at, edges) for at in range(len(self._columns))]
-        columns = [pa.array(values, mask=~valid) for values, valid in found]
+        columns = [self.column(at, edges) for at in range(len(self._columns))]
         return Change(self.sources[edges], self.targets[edges], columns, self._counts.now[edges])
 
 
@@ -184,6 +188,11 @@ def _unsigned(rows: Change) -> tuple[Values, Values]:
 
 
 def _keys(rows: Change) -> list[tuple[object, ...]]:
-    """What tells edges apart."""
-    columns = [array.to_pylist() for array in rows.columns]
+    """What tells edges apart: numbers by their bits."""
+    columns = [_bits(array) for array in rows.columns]
     return list(zip(rows.sources.tolist(), rows.targets.tolist(), *columns, strict=True))
+
+
+def _bits(array: pa.Array) -> list[object]:
+    values = values_of(array, f"i{array.type.bit_width // 8}").tolist()
+    return [v if is_there else None for v, is_there in zip(values, valid_mask(array).tolist(), strict=True)]

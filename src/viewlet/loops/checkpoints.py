@@ -1,0 +1,107 @@
+"""Rounds written down as they are done, so that a process that dies goes on from the last of them.
+
+What is written is ΔX, round by round (REX, section 4.3). What a step keeps follows from the sum of all that it has read,
+in whatever batches: so going on takes one run of the step on that sum, not one for each round. Short runs write nothing.
+What is written belongs to one piece of work: a definition, the epoch that it starts from, and the changes that it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+
+AFTER = 2.0
+"""Rounds are written down when a run has taken so many seconds."""
+_WEIGHT = "_weight"
+Moved = Mapping[str, Rows]
+"""Rows of states that a round reads."""
+
+
+@dataclass
+class Done:
+    """What an earlier run has done: how much each round changed, and all that the steps have read."""
+
+    sizes: dict[int, int] = field(default_factory=dict)
+    moved: dict[str, Rows] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The rounds of one loop, in a folder of their own."""
+
+    def __init__(self, root: Path, view: str, work: Callable[[], str]) -> None:
+        self._folder = root / "loops" / quote(view, safe="")
+        self._work = work
+        self._started = time.monotonic()
+        self._is_ours = False
+        """Whether what the folder holds belongs to this work."""
+        self._waiting: list[Moved] = []
+
+    def done(self) -> Done:
+        """What an earlier run of the same work has written down."""
+        if not self._folder.exists():
+            return Done()
+        label = self._folder / "work"
+        self._is_ours = label.exists() and label.read_text(encoding="utf-8") == self._work()
+        if not self._is_ours:
+            shutil.rmtree(self._folder)
+            return Done()
+        found = Done()
+        parts: dict[str, list[Rows]] = {}
+        for path in sorted(self._folder.glob("*.arrow")):
+            with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+                table = reader.read_all()
+            found.sizes |= {int(n): size for n, size in json.loads(table.schema.metadata[b"sizes"]).items()}
+            parts.setdefault(path.stem.split(".", 1)[1], []).append(_rows(table))
+        found.moved = {state: Rows.concat(rows).consolidate() for state, rows in parts.items()}
+        return found
+
+    def add(self, sizes: Mapping[int, int], moved: Moved) -> None:
+        """Write down what a round reads, and what those before it read that is not written yet."""
+        self._waiting.append(moved)
+        if time.monotonic() - self._started < AFTER:
+            return
+        self._begin()
+        waiting, self._waiting = self._waiting, []
+        for state in dict.fromkeys(name for some in waiting for name in some):
+            rows = Rows.concat([some[state] for some in waiting if state in some]).consolidate()
+            self._write(f"{max(sizes):06}.{state}", rows, sizes)
+
+    def _begin(self) -> None:
+        if not self._is_ours:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / "work").write_text(self._work(), encoding="utf-8")
+            self._is_ours = True
+
+    def _write(self, name: str, rows: Rows, sizes: Mapping[int, int]) -> None:
+        """A file that is there as a whole, or not at all."""
+        table = pa.table({**rows.columns, _WEIGHT: pa.array(rows.weights)})
+        table = table.replace_schema_metadata({"sizes": json.dumps(dict(sizes))})
+        unfinished = self._folder / f"{name}.unfinished"
+        with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        unfinished.replace(self._folder / f"{name}.arrow")
+
+
+def _rows(table: pa.Table) -> Rows:
+    weights = table[_WEIGHT].to_numpy()
+    return Rows.of(table.drop_columns([_WEIGHT]).combine_chunks(), weights)
+
+
+def fingerprint(definition: str, epoch: int, changes: Mapping[str, Rows]) -> str:
+    """What tells a piece of work apart from others, whatever the order of rows."""
+    digest = sha256(f"{epoch}\n{definition}".encode())
+    for bag, rows in sorted(changes.items()):
+        total = int((rows.hashes() * rows.weights.astype(np.uint64)).sum(dtype=np.uint64))
+        digest.update(f"\n{bag} {len(rows)} {total}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,147 @@
+"""Running a step that gathers inside of an epoch: the programs of its views, rounds until they settle.
+
+The graph is held in memory from epoch to epoch; what vertices show and what their neighbours have read is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from viewlet.columns.arrays import Positions
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram, prepare
+from viewlet.loops.compiled import CompiledUntil, GatheredState
+from viewlet.loops.gather.sums import Sums
+from viewlet.loops.gather.until import PairsUntil
+from viewlet.loops.graph.deltas import Read, delta_of
+from viewlet.loops.progress import said
+from viewlet.loops.rounds import endless
+from viewlet.loops.working import WorkingMaps
+from viewlet.store import Layout
+
+
+@dataclass(frozen=True)
+class PreparedGathering:
+    """A state whose programs can be run."""
+
+    compiled: GatheredState
+    condition: CompiledUntil
+
+    @cached_property
+    def programs(self) -> tuple[PreparedProgram | None, ...]:
+        """Those of the edges, of their sources' columns, of the vertices' own, and of the first rows."""
+        state = self.compiled
+        found = (state.edges, state.sources, state.own, state.initial)
+        return tuple(None if program is None else prepare(program) for program in found)
+
+    @cached_property
+    def until(self) -> PairsUntil:
+        return PairsUntil(self.condition)
+
+    @property
+    def layout(self) -> Layout:
+        names = tuple(f.name for f in self.compiled.fields)
+        return Layout(columns=names, key=names)
+
+    def visible(self, rows: Rows) -> Rows:
+        """Keys and values under the names of the state's columns, in their order."""
+        arrays = list(rows.columns.values())
+        if self.compiled.key_at:
+            arrays.reverse()
+        return rows.replaced(dict(zip([f.name for f in self.compiled.fields], arrays, strict=True)))
+
+    def keyed(self, rows: Rows) -> Rows:
+        """Rows of the state with the key first."""
+        names = [f.name for f in self.compiled.fields]
+        return rows.select(names[::-1] if self.compiled.key_at else names)
+
+
+@dataclass
+class Gatherer:
+    """One epoch of a state that gathers."""
+
+    view: str
+    state: PreparedGathering
+    maps: WorkingMaps
+    last: int
+    is_error: bool
+    progress: Callable[[str], None]
+    sizes: dict[int, int] = field(default_factory=dict)
+    """How many rows changed in each round."""
+
+    def start(self, rows: Mapping[str, Rows]) -> Sums:
+        """The values that all rows settle to."""
+        sums = Sums(self.state.compiled.gathering)
+        edges, sources, own, first = self._deltas(self.maps, rows, initial=True)
+        assert edges is not None
+        sums.change(edges, sources, own)
+        if first is not None:
+            sums.begin(first)
+        everyone = np.arange(len(sums.vertices))
+        sums.add_up(everyone)
+        self._settle(sums, everyone[sums.differs(everyone)])
+        return sums
+
+    def go_on(self, sums: Sums, changes: Mapping[str, Rows]) -> Sums:
+        """The values with an epoch's changes."""
+        edges, sources, own, _ = self._deltas(self.maps, changes, initial=False)
+        assert edges is not None
+        reached = [sums.change(edges, sources, own)]
+        if not self.state.until.holds_back:
+            reached.append(sums.hand_on(sums.pending))
+        self._settle(sums, sums.add_up(sums.each(reached)))
+        return sums
+
+    def resumed(self, rows: Read, shown: Rows, read: Rows, reads: tuple[str, ...]) -> Sums:
+        """The graph and the values as the epoch found them."""
+        sums = Sums(self.state.compiled.gathering)
+        there = {bag: found for bag in reads if len(found := rows(bag))}
+        edges, sources, own, _ = self._deltas(self.maps.aside(), there, initial=True)
+        assert edges is not None
+        sums.change(edges, sources, own)
+        sums.resume(self.state.keyed(shown), self.state.keyed(read))
+        return sums
+
+    def _deltas(self, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> list[Rows | None]:
+        """What changes of each of the views; first rows matter at first alone."""
+        maps.begin_round()
+        *views, first = self.state.programs
+        found = [None if ready is None else delta_of(ready, maps, changes, initial=initial) for ready in views]
+        is_first = initial and first is not None
+        return [*found, delta_of(first, maps.aside(), changes, initial=True) if first and is_first else None]
+
+    def _settle(self, sums: Sums, made: Positions) -> None:
+        """Rounds on what shows something else, until the condition holds."""
+        while True:
+            moving = self._moving(sums, made)
+            if not len(moving) or self._ends(sums, moving):
+                return
+            made = sums.add_up(sums.hand_on(moving))
+
+    def _moving(self, sums: Sums, made: Positions) -> Positions:
+        """The vertices whose change is handed on; where it is held back, it waits."""
+        sums.keep_pending(made, pending=False)
+        made = made[sums.differs(made)]
+        sums.keep_pending(made, pending=True)
+        if not self.state.until.holds_back or not len(made):
+            return made
+        return made[~self.state.until.held(self._pairs(sums, made))]
+
+    def _ends(self, sums: Sums, moving: Positions) -> bool:
+        until, number = self.state.until, len(self.sizes) + 1
+        self.sizes[number] = sums.rows_of(moving)
+        self.progress(said(self.view, self.sizes))
+        if until.is_done(self._pairs(sums, moving)) and until.is_done(self._pairs(sums, sums.pending)):
+            return True
+        if number >= self.last and self.is_error:
+            rows = self.state.visible(sums.shown_rows(moving))
+            hint = "UNTIL a condition that can be met, or MAX n to stop there"
+            raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, hint)
+        return number >= self.last
+
+    def _pairs(self, sums: Sums, vertices: Positions) -> Rows:
+        return sums.pairs(vertices, key_at=self.state.compiled.key_at)

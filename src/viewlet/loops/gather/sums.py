@@ -1,0 +1,262 @@
+"""The values of vertices that are sums along edges, as they settle.
+
+Each vertex has two values: the one that it shows, which its last sum gave, and the one that its neighbours have read.
+A round lets neighbours read what some vertices show, and adds up again what arrives where these lead. Sums are made anew
+each time, of all that arrives: nothing is ever subtracted, so no error adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.rows import Rows, Weights
+from viewlet.loops.gather.gathering import SUM, Gathering
+from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph.growing import Growing, Values
+from viewlet.loops.graph.values import Known, VertexValues, different
+from viewlet.loops.graph.vertices import Vertices
+from viewlet.plan.types import Field
+
+_BITS = "i8"
+"""Doubles are kept by their bits, by which they are compared."""
+
+
+class VertexColumns:
+    """Columns of vertices, of which each has one row or none."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._kinds = [arrow_type(f.type) for f in fields]
+        self._names = [f.name for f in fields]
+        self._columns = [Growing(f"i{kind.bit_width // 8}") for kind in self._kinds]
+        self._valid = [Growing(np.bool_) for _ in fields]
+        self._present = Growing(np.bool_)
+
+    @property
+    def present(self) -> Mask:
+        return self._present.now
+
+    def grow(self, length: int) -> None:
+        for part in (self._present, *self._columns, *self._valid):
+            part.fill_up(length, 0)
+
+    def change(self, vertices: Positions, columns: Sequence[pa.Array], weights: Weights) -> None:
+        """Take rows away and put others in."""
+        self.present[vertices[weights < 0]] = False
+        new = weights > 0
+        self.present[vertices[new]] = True
+        for array, values, valid in zip(columns, self._columns, self._valid, strict=True):
+            values.now[vertices[new]] = values_of(array, values.now.dtype.str)[new]
+            valid.now[vertices[new]] = valid_mask(array)[new]
+
+    def arrays(self, vertices: Positions) -> dict[str, pa.Array]:
+        parts = zip(self._names, self._columns, self._kinds, self._valid, strict=True)
+        return {name: from_numpy(c.now[vertices], kind, v.now[vertices]) for name, c, kind, v in parts}
+
+
+class Sums:
+    """A graph, and the values of its vertices."""
+
+    def __init__(self, gathering: Gathering) -> None:
+        self.gathering = gathering
+        self.vertices = Vertices(arrow_type(gathering.key.type))
+        self.edges = Edges([arrow_type(f.type) for f in gathering.edges])
+        self.sources, self.own = VertexColumns(gathering.sources or ()), VertexColumns(gathering.own or ())
+        self.shown, self.read = VertexValues(_BITS), VertexValues(_BITS)
+        self._is_pending, self._places = Growing(np.bool_), Growing(np.int64)
+        """Of which vertices neighbours have not read what they show; and a place for each of some vertices."""
+        self._offer, self._apply = compile_expr(gathering.offer), compile_expr(gathering.apply)
+        self._offered, self._is_offered = Growing(np.float64), Growing(np.bool_)
+        """What each vertex offers, where that is the same along all its edges."""
+
+    # ——— what is given
+
+    def change(self, edges: Rows, sources: Rows | None, own: Rows | None) -> Positions:
+        """Take in what changes of the graph; the vertices whose sums it reaches."""
+        self.edges.compacted()
+        columns = [list(rows.columns.values()) if rows is not None else [] for rows in (edges, sources, own)]
+        keys = [*columns[0][:2], *columns[1][:1], *columns[2][:1]]
+        starts, ends, *others = self.vertices.number(keys)
+        self._grow()
+        self.edges.change(Change(starts, ends, columns[0][2:], edges.weights))
+        reached = [ends]
+        if sources is not None:
+            self.sources.change(others[0], columns[1][1:], sources.weights)
+            self.offer_anew(others[0])
+            reached.append(self._reached(different(others[0], len(self.vertices))))
+        if own is not None:
+            self.own.change(others[-1], columns[2][1:], own.weights)
+            reached.append(others[-1])
+        return different(np.concatenate(reached), len(self.vertices))
+
+    def _reached(self, vertices: Positions) -> Positions:
+        """Where the edges of vertices lead."""
+        return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
+
+    def begin(self, first: Rows) -> Positions:
+        """Let neighbours read first rows; all vertices are reached."""
+        self.put(self.read, first)
+        everyone = np.arange(len(self.vertices))
+        self.offer_anew(everyone)
+        return everyone
+
+    def put(self, store: VertexValues, rows: Rows) -> None:
+        """Rows, keys first, as the values of vertices."""
+        keys, values = rows.columns.values()
+        (numbers,) = self.vertices.number([keys])
+        self._grow()
+        there = np.ones(len(numbers), dtype=np.bool_)
+        store.put(Known(numbers, there, valid_mask(values), values_of(values, _BITS)))
+
+    def resume(self, shown: Rows, read: Rows) -> None:
+        """The values as they were."""
+        self.put(self.shown, shown)
+        self.put(self.read, read)
+        everyone = np.arange(len(self.vertices))
+        self.offer_anew(everyone)
+        self._is_pending.now[:] = self.differs(everyone)
+        self.shown.changes()
+        self.read.changes()
+
+    def _grow(self) -> None:
+        length = len(self.vertices)
+        for store in (self.sources, self.own, self.shown, self.read):
+            store.grow(length)
+        for part in (self._offered, self._is_offered, self._is_pending, self._places):
+            part.fill_up(length, 0)
+
+    # ——— rounds
+
+    def add_up(self, vertices: Positions) -> Positions:
+        """Make the sums of some vertices anew; those that show something else than before."""
+        sums, arrives = self._sums(vertices)
+        there = arrives if self.gathering.own is None else self.own.present[vertices]
+        if not self.gathering.keeps_all:
+            there = there & arrives
+        at = vertices[there]
+        made = self._apply(Rows({SUM: sums.filter(pa.array(there)), **self.own.arrays(at)}, np.ones(len(at), np.int64)))
+        valid, values = np.zeros(len(vertices), np.bool_), np.zeros(len(vertices), np.int64)
+        valid[there], values[there] = valid_mask(made), values_of(made, _BITS)
+        new = Known(vertices, there, valid, values)
+        differs = new.differs(self.shown.known(vertices))
+        self.shown.put(new.where(differs))
+        return vertices[differs]
+
+    def _sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
+        """What arrives at vertices, added up; and at which of them anything does."""
+        count = len(vertices)
+        edges = self.edges.all() if 2 * count > len(self.vertices) else self.edges.arriving(vertices)
+        is_readable = self.read.present
+        if self.gathering.sources is not None:
+            is_readable = is_readable & self.sources.present
+        if not is_readable.all():
+            edges = edges[is_readable[self.edges.sources[edges]]]
+        values, valid = self._along(edges, self.edges.sources[edges])
+        places = self._places.now
+        places[vertices] = np.arange(count)
+        if 2 * count > len(self.vertices) and count < len(self.vertices):
+            is_other = np.ones(len(self.vertices), dtype=np.bool_)
+            is_other[vertices] = False
+            places[is_other] = count  # what arrives elsewhere is added up, too, and left out
+        at = places[self.edges.targets[edges]]
+        arrives = np.bincount(at, minlength=count)[:count] > 0
+        if valid.all():
+            return from_numpy(np.bincount(at, values, count)[:count], pa.float64(), arrives), arrives
+        known = np.bincount(at[valid], minlength=count)[:count] > 0
+        return from_numpy(np.bincount(at[valid], values[valid], count)[:count], pa.float64(), known), arrives
+
+    def _along(self, edges: Positions, starts: Positions) -> tuple[Values, Mask]:
+        """What edges offer, as often as they are there."""
+        if self.gathering.edges:
+            own = {f.name: self.edges.column(at, edges) for at, f in enumerate(self.gathering.edges)}
+            values, valid = self._evaluated(starts, own)
+        else:
+            values, valid = self._offered.now[starts], self._is_offered.now[starts]
+        counts = self.edges.counts[edges]
+        return (values if (counts == 1).all() else values * counts), valid
+
+    def offer_anew(self, vertices: Positions) -> None:
+        """What vertices offer of the values that are read."""
+        if self.gathering.edges:
+            return
+        there = vertices[self.read.present[vertices]]
+        if self.gathering.sources is not None:
+            there = there[self.sources.present[there]]
+        self._offered.now[there], self._is_offered.now[there] = self._evaluated(there, {})
+
+    def _evaluated(self, starts: Positions, columns: dict[str, pa.Array]) -> tuple[Values, Mask]:
+        known = from_numpy(self.read.values[starts], pa.float64(), self.read.valid[starts])
+        rows = {self.gathering.known.name: known, **self.sources.arrays(starts), **columns}
+        found = self._offer(Rows(rows, np.ones(len(starts), dtype=np.int64)))
+        return values_of(found, "f8"), valid_mask(found)
+
+    def hand_on(self, vertices: Positions) -> Positions:
+        """Let neighbours read what vertices show; those whose sums this reaches."""
+        self.read.put(self.shown.known(vertices))
+        self.keep_pending(vertices, pending=False)
+        self.offer_anew(vertices)
+        return self._reached(vertices)
+
+    def differs(self, vertices: Positions) -> Mask:
+        """Which vertices show something else than their neighbours have read."""
+        return self.shown.known(vertices).differs(self.read.known(vertices))
+
+    def each(self, some: Sequence[Positions]) -> Positions:
+        """The vertices of all of some sets, each once."""
+        return different(np.concatenate(some), len(self.vertices))
+
+    @property
+    def pending(self) -> Positions:
+        """The vertices whose neighbours have not read what they show."""
+        return np.flatnonzero(self._is_pending.now)
+
+    def held(self) -> dict[str, float]:
+        """How many vertices show what their neighbours have not read, and by how much the two differ at most."""
+        vertices = self.pending
+        both = self.shown.present[vertices] & self.read.present[vertices]
+        shown, read = (store.values[vertices[both]].view(np.float64) for store in (self.shown, self.read))
+        return {"rows": len(vertices), "most": float(np.abs(shown - read).max(initial=0.0))}
+
+    def keep_pending(self, vertices: Positions, *, pending: bool) -> None:
+        """Note whether neighbours have yet to read what vertices show."""
+        self._is_pending.now[vertices] = pending
+
+    def rows_of(self, vertices: Positions) -> int:
+        """How many rows a change of vertices has: as they were, and as they are."""
+        return int(self.shown.present[vertices].sum() + self.read.present[vertices].sum())
+
+    def pairs(self, vertices: Positions, *, key_at: int) -> Rows:
+        """What vertices show, and what their neighbours have read of it, beside each other."""
+        keys = self.vertices.keys(vertices)
+        columns: list[pa.Array] = []
+        for store in (self.shown, self.read):
+            known = store.known(vertices)
+            both = [_where(keys, known.present), from_numpy(known.values, pa.float64(), known.valid & known.present)]
+            columns += both[::-1] if key_at else both
+        return Rows({f"c{at}": c for at, c in enumerate(columns)}, np.ones(len(keys), dtype=np.int64))
+
+    def shown_rows(self, vertices: Positions) -> Rows:
+        return self._rows(self.shown.known(vertices))
+
+    def changes(self, store: VertexValues) -> Rows:
+        """What has changed of values since the last time: keys, then values."""
+        old, new = store.changes()
+        return Rows.concat([self._rows(old).negated(), self._rows(new)])
+
+    def _rows(self, known: Known) -> Rows:
+        keys = self.vertices.keys(known.vertices)
+        values = from_numpy(known.values, pa.float64(), known.valid)
+        return Rows({"key": keys, "value": values}, np.ones(len(keys), dtype=np.int64))
+
+
+def _where(keys: pa.Array, present: Mask) -> pa.Array:
+    """The same, NULL where there is no row."""
+    if present.all():
+        return keys
+    return pc.if_else(pa.array(present), keys, pa.scalar(None, type=keys.type))

@@ -1,0 +1,1 @@
+"""Graphs in memory: vertices and edges by number, and what is known of each vertex."""

@@ -1,0 +1,32 @@
+"""What changes of the invariant views of a graph, in an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.rows import Rows
+from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.loops.rounds import Round
+from viewlet.loops.working import WorkingMaps
+
+Read = Callable[[str], Rows]
+"""The rows of a table or view, by name."""
+
+
+class _Unnetted(Round):
+    """A run whose result need not be netted where rows only come: a graph counts its edges itself."""
+
+    def _add(self, step: PreparedStep, rows: Rows) -> Rows:
+        if not step.map.stored and (rows.weights > 0).all():
+            return rows
+        return super()._add(step, rows)
+
+
+def delta_of(ready: PreparedProgram, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> Rows:
+    """What a program's result changes by, if only by nothing."""
+    maps.open(ready)
+    found = _Unnetted(maps, dict(changes), initial).run(ready)
+    if found is None:
+        return Rows.empty({f.name: arrow_type(f.type) for f in ready.program.columns})
+    return found.select(ready.program.stored)

@@ -1,0 +1,75 @@
+"""A process that is killed in the middle of a loop: the next one goes on from the last round that was written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import viewlet
+from tests.loops import references
+from viewlet import loops
+from viewlet.loops import checkpoints
+
+pytestmark = pytest.mark.spark
+
+CHAIN = 60
+KILLED = """
+import os, signal, sys
+import viewlet
+from viewlet.loops import checkpoints
+
+checkpoints.AFTER = 0.0
+
+def die(text):
+    if f"round {sys.argv[3]}," in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with viewlet.connect(sys.argv[1]) as db:
+    db.create_view("v", sys.argv[2], progress=die)
+"""
+CLOSURE = loops.transitive_closure("edges")
+HALVES = """INITIALIZE t(k, x) AS (SELECT DISTINCT src, 0.0D FROM edges) ITERATE SET t = SELECT k, (x + k) / 2 AS x FROM t
+UNTIL max(abs(new.x - old.x)) < 1e-9D ON t BY k RETURN SELECT k, x FROM t"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "last"), [(CLOSURE, 30), (HALVES, 12)])
+def test_a_killed_process_loses_no_round_that_was_done(
+    tmp_path: Path, spark: Any, text: str, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = [(i, i + 1) for i in range(CHAIN)] + [(CHAIN, 0), (5, 9)]
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.create_table("edges", "src BIGINT, dst BIGINT", rows=edges)
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "w"), text, str(last)], env={**os.environ})
+    assert ended.returncode == -signal.SIGKILL
+    monkeypatch.setattr(checkpoints, "AFTER", 0.0)
+    told: list[str] = []
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        assert db.views == ()  # nothing of it was committed
+        db.create_view("v", text, progress=told.append)
+        done = db.history("v")[-1]["views"]["v"]
+        found = db.table("v").rows()
+    assert done["technique"] == f"from nothing, resumed at round {last}"
+    assert not any(f"round {number}," in line for line in told for number in range(last))
+    if text == CLOSURE:
+        assert sorted(found) == sorted(references.closure([(a, b, 0) for a, b in edges]))
+    else:
+        assert dict(found) == pytest.approx({k: k for k in range(CHAIN + 1)}, abs=1e-8)
+
+
+def test_rounds_of_other_work_are_not_taken_up(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "AFTER", 0.0)
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.create_table("edges", "src BIGINT, dst BIGINT", rows=[(i, i + 1) for i in range(6)])
+        db.create_view("v", CLOSURE)
+        assert list((tmp_path / "w" / "loops" / "v").glob("*.arrow"))
+        db.insert("edges", [(6, 0)])
+        assert db.history("v")[-1]["views"]["v"]["technique"] == "rounds that change"
+        db.delete("edges", [(6, 0)])
+        assert sorted(db.table("v").rows()) == [(a, b) for a in range(7) for b in range(a + 1, 7)]
