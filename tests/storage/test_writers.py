@@ -158,22 +158,21 @@ def test_of_all_who_create_an_object_one_succeeds(url: str) -> None:
 
 # Epoch n adds n rows to both bags; the process is killed before, during or after its request of some number.
 WRITER = """
-import os, signal, sys
+import itertools, os, signal, sys
 import numpy as np, pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Limits, Store
 from viewlet.store.storage.s3 import S3Bucket
 
-left, after = int(sys.argv[2]), sys.argv[3] == "after"
+numbers, last, after = itertools.count(1), int(sys.argv[2]), sys.argv[3] == "after"
 
 def deadly(request):
     def call(*arguments):
-        global left
-        left -= 1
-        if left == 0 and not after:
+        is_last = next(numbers) == last
+        if is_last and not after:
             os.kill(os.getpid(), signal.SIGKILL)
         result = request(*arguments)
-        if left == 0:
+        if is_last:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
     return call
