@@ -268,19 +268,27 @@ def test_a_new_project_runs(tmp_path: Path, spark: Any, capsys: pytest.CaptureFi
     assert main(["init", str(root)]) == 1
 
 
+def _start(warehouse: Path, shop: Shop) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "viewlet", "--warehouse", str(warehouse), "run", str(shop.root)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def _kill_rounds(tmp_path: Path, spark: Any, rounds: int) -> None:
-    """Kill a run after a while; the next one goes on, and nothing is lost or twice."""
-    rng, shop = random.Random(6), Shop("python_shop", tmp_path)
+    """Kill runs that are going on; the next one goes on, and nothing is lost or twice."""
+    rng, shop, began = random.Random(6), Shop("python_shop", tmp_path), time.monotonic()
+    shop.deliver("first", distinct(rng, 0, 50))
+    assert _start(tmp_path / "timed", shop).wait() == 0
+    lasts, killed = time.monotonic() - began, 0
     for number in range(rounds):
-        shop.deliver(str(number), distinct(rng, 1000 * number, 50))
-        command = [sys.executable, "-m", "viewlet", "--warehouse", str(tmp_path / "w"), "run", str(shop.root)]
-        runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(10, 25))
+        shop.deliver(str(number), distinct(rng, 1000 * (number + 1), 50))
+        runner = _start(tmp_path / "w", shop)
+        time.sleep(rng.uniform(lasts / 3, lasts))  # it starts Spark first
         os.kill(runner.pid, signal.SIGKILL)
-        runner.wait()
+        killed += runner.wait() == -signal.SIGKILL
         with viewlet.connect(tmp_path / "w", spark=spark) as db:
             db.run_project(shop.root)
             assert contents(db, EXPECTED[shop.name]) == shop.expected(spark)
+    assert killed > rounds // 2, "most runs had ended before they were killed"
 
 
 @pytest.mark.spark

@@ -119,14 +119,24 @@ def _run(arguments: argparse.Namespace) -> int:
         _report(db, db.read_sources())
         for line, text in statements:
             _run_one(db, f"{arguments.path}:{line}", "\n" * (line - 1) + text)
+        _send(db)
     return 0
 
 
 def _watch(arguments: argparse.Namespace) -> int:
     with _open(arguments, write=True) as db:
+        _send(db)
         for epoch in db.watch(*arguments.tables, every=arguments.every, seconds=arguments.seconds):
             _report(db, [epoch])
+            _send(db)
     return 0
+
+
+def _send(db: Database) -> None:
+    """Bring the sinks up to date, with a line for each that was behind."""
+    for name, epochs in db.send_sinks().items():
+        if epochs:
+            print(f"sink {name}: {plural(epochs, 'epoch')}", flush=True)
 
 
 def _report(db: Database, epochs: Sequence[int]) -> None:
@@ -215,6 +225,9 @@ def _status(arguments: argparse.Namespace) -> int:
     for kind in ("tables", "views"):
         rows = [[name, f"{s['rows']:,}", size(s["bytes"])] for name, s in status[kind].items()]
         print(aligned([kind, "rows", "size"], rows, right=(1, 2)), end="\n\n")
+    if status["sinks"]:
+        rows = [[n, s["kind"], s["of"], f"{s['epoch'] or 'nothing yet'}"] for n, s in status["sinks"].items()]
+        print(aligned(["sinks", "kind", "of", "up to epoch"], rows), end="\n\n")
     for record in status["epochs"][-10:]:
         print(epoch_line(record))
     return 0

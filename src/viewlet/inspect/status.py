@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from viewlet.sink.declared import sinks_status
 from viewlet.store import Snapshot
 from viewlet.warehouse.clocks import mark_of
 from viewlet.warehouse.maintained import Maintained
@@ -26,6 +27,7 @@ def status(warehouse: Warehouse) -> dict[str, Any]:
         "views": {
             name: {**view_size(view, snapshot), **_rounds(view, records)} for name, view in catalog.views.items()
         },
+        "sinks": sinks_status(catalog, snapshot),
         "epochs": [r for r in records if r.get("kind") == "epoch"],
     }
 

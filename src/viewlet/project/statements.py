@@ -8,7 +8,7 @@ from pathlib import Path
 from viewlet.errors import ProjectError, SqlError
 from viewlet.plan.words import split
 from viewlet.project.definitions import Dataset, Definitions, Kind, Query
-from viewlet.sql.create import read_query
+from viewlet.sql.create import read_options, read_query
 from viewlet.sql.reader import Reader, unquoted
 
 _KINDS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -65,12 +65,12 @@ class SqlFile:
             reader.expect("NOT", "EXISTS")
         name = self._name(reader, where)
         columns = _columns(reader)
-        reader.until("AS", ";")  # clauses that say where Spark would keep it
+        properties = _clauses(reader)
         query = read_query(reader) if reader.accept("AS") else None
         is_view = kind in ("view", "temporary view")
         if query is not None and is_view and columns:
             query = f"SELECT * FROM ({query}) AS {'v'}({columns})"
-        self.definitions.add(Dataset(name, kind, where, None if is_view else columns))
+        self.definitions.add(Dataset(name, kind, where, None if is_view else columns, options=properties))
         if query is not None:
             self.definitions.add_query(Query(name, name, query, where, dict(self.settings)))
 
@@ -88,6 +88,27 @@ class SqlFile:
 
     def _name(self, reader: Reader, where: str) -> str:
         return self.definitions.plain(".".join(_parts(reader)), where)
+
+
+_STORAGE = (("PARTITIONED", "BY"), ("CLUSTERED", "BY"), ("CLUSTER", "BY"), ("OPTIONS",))
+"""Clauses in parentheses that say how Spark would keep the rows; here they say nothing."""
+
+
+def _clauses(reader: Reader) -> dict[str, str]:
+    """The properties among the clauses between a name and its query; what is no clause of Spark's is refused."""
+    properties: dict[str, str] = {}
+    while not (reader.sees("AS") or reader.sees(";") or reader.word.kind == "end"):
+        if reader.accept("TBLPROPERTIES"):
+            properties.update(read_options(reader))
+        elif reader.accept("COMMENT") or reader.accept("LOCATION"):
+            reader.string("a text")
+        elif reader.accept("USING") or reader.accept("DEFAULT", "COLLATION"):
+            reader.name("a format or collation")
+        elif any(reader.accept(*words) for words in _STORAGE):
+            reader.skip()
+        else:
+            reader.fail("AS and a query, TBLPROPERTIES, COMMENT, USING, LOCATION, PARTITIONED BY or CLUSTER BY")
+    return properties
 
 
 def _parts(reader: Reader) -> list[str]:

@@ -35,8 +35,8 @@ def deliver(warehouse: Warehouse, name: str, receiver: str, receive: Receive) ->
     calls = 0
     for epoch, changes in _due(relation, receiver, position):
         receive(epoch, changes)
-        _move(warehouse, relation.name, receiver, position, epoch)
-        position, calls = epoch, calls + 1
+        note_position(warehouse, relation.name, receiver, epoch)
+        calls += 1
     return calls
 
 
@@ -66,8 +66,9 @@ def _due(relation: Relation, receiver: str, position: int | None) -> Iterator[tu
         yield from relation.changes_by_epoch(position)
 
 
-def _move(warehouse: Warehouse, name: str, receiver: str, before: int | None, now: int) -> None:
+def note_position(warehouse: Warehouse, name: str, receiver: str, now: int) -> None:
     """Commit that a receiver has come so far."""
+    before = position_of(name, receiver, warehouse.store.snapshot())
     epochs = [now] if before is None else [now, before]
     columns = [[receiver] * len(epochs), [name] * len(epochs), epochs]
     arrays = {c: pa.array(values, kind) for (c, kind), values in zip(TYPES.items(), columns, strict=True)}

@@ -13,9 +13,9 @@ import datetime as dt
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -31,12 +31,15 @@ WAIT = 60.0
 class KafkaTopic:
     """Sends changes to a topic: a receiver for `db.deliver`."""
 
+    kind: ClassVar[str] = "kafka"
     servers: str
     topic: str
     key: tuple[str, ...] = ()
     """Columns by which messages are distributed and compacted; a change of one of their rows is one event."""
     config: str = ""
-    _producer: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._producer: Any = None
 
     def __call__(self, epoch: int, changes: pa.Table) -> None:
         """Send the changes of an epoch, and wait until Kafka has them."""

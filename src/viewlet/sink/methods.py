@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
+    from viewlet.sink.declared import Destination
     from viewlet.sink.deliver import Receive
     from viewlet.sink.sink import Sink
     from viewlet.warehouse.warehouse import Warehouse
@@ -40,3 +41,23 @@ class SinkMethods:
         from viewlet.sink.deliver import deliver
 
         return deliver(self._warehouse, name, receiver, receive)
+
+    def create_sink(self, name: str, of: str, to: Destination) -> None:
+        """Remember where a table or view goes on to: a `viewlet.postgres_table(…)`, `viewlet.kafka_topic(…)` …"""
+        from viewlet.sink.declared import create_sink
+
+        with self._warehouse.writing():
+            create_sink(self._warehouse, name, of, to)
+
+    def drop_sink(self, name: str) -> None:
+        """Forget a sink; what it has stays there."""
+        from viewlet.sink.declared import drop_sink
+
+        with self._warehouse.writing():
+            drop_sink(self._warehouse, name)
+
+    def send_sinks(self, *names: str) -> dict[str, int]:
+        """Bring some sinks, or all, up to date; how many epochs were sent to each."""
+        from viewlet.sink.declared import send_sinks
+
+        return send_sinks(self._warehouse, names)

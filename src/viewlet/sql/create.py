@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from viewlet.sql.columns import Columns, read_action, read_columns, resolve_key
 from viewlet.sql.reader import Reader, unquoted
-from viewlet.sql.statements import CreateTable, CreateView, FromSource, Policy
+from viewlet.sql.statements import CreateSink, CreateTable, CreateView, FromSource, Policy
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 SOURCES = {
@@ -18,7 +20,7 @@ SOURCES = {
 _OPTIONS = ("append_only", "trusted", "static")
 
 
-def read_create(reader: Reader) -> CreateTable | CreateView:
+def read_create(reader: Reader) -> CreateTable | CreateView | CreateSink:
     """A statement that starts with CREATE."""
     reader.expect("CREATE")
     or_replace = reader.accept("OR", "REPLACE")
@@ -28,9 +30,11 @@ def read_create(reader: Reader) -> CreateTable | CreateView:
         return _table(reader)
     if reader.accept("MATERIALIZED", "VIEW"):
         return _view(reader, or_replace)
+    if reader.accept("SINK"):
+        return _sink(reader)
     if reader.sees("VIEW") or reader.sees("TEMPORARY") or reader.sees("TEMP"):
         reader.refuse("a plain view has no result to keep fresh", hint="write CREATE MATERIALIZED VIEW")
-    reader.fail("TABLE or MATERIALIZED VIEW")
+    reader.fail("TABLE, MATERIALIZED VIEW or SINK")
 
 
 def _if_not_exists(reader: Reader) -> bool:
@@ -118,8 +122,28 @@ def _table(reader: Reader) -> CreateTable:
     )
 
 
+def _sink(reader: Reader) -> CreateSink:
+    """`name FROM view TO kind 'place' [TABLE 'name' | TOPIC 'name'] [OPTIONS (name = value, …)]`"""
+    name = reader.name("the sink")
+    reader.expect("FROM")
+    of = reader.name("a table or view")
+    reader.expect("TO")
+    to = _place(reader)
+    reader.end()
+    return CreateSink(name, of, to)
+
+
 def _source(reader: Reader) -> FromSource:
-    """`kind 'place' [TABLE 'name' | TOPIC 'name'] [FORMAT f] [OPTIONS (name = value, …)] [ON BAD RECORD action]`"""
+    """A place, with what becomes of bad records: `ON BAD RECORD action`"""
+    found = _place(reader)
+    if found.kind == "FOLDER" and found.format is None:
+        reader.fail("FORMAT")
+    action = _bad_record(reader) if reader.accept("ON", "BAD", "RECORD") else "FAIL EPOCH"
+    return replace(found, on_bad=action)
+
+
+def _place(reader: Reader) -> FromSource:
+    """`kind 'place' [TABLE 'name' | TOPIC 'name'] [FORMAT f] [OPTIONS (name = value, …)]`"""
     if reader.word.key not in SOURCES:
         reader.fail(" or ".join(SOURCES))
     kind = reader.word.key
@@ -128,11 +152,8 @@ def _source(reader: Reader) -> FromSource:
     has_name = reader.accept("TABLE") or reader.accept("TOPIC")
     name = reader.string("the name of the table or topic") if has_name else None
     format = reader.name("the format") if reader.accept("FORMAT") else None
-    if kind == "FOLDER" and format is None:
-        reader.fail("FORMAT")
-    options = _source_options(reader) if reader.accept("OPTIONS") else ()
-    action = _bad_record(reader) if reader.accept("ON", "BAD", "RECORD") else "FAIL EPOCH"
-    return FromSource(kind, place, name, format, options, action)
+    options = read_options(reader) if reader.accept("OPTIONS") else ()
+    return FromSource(kind, place, name, format, options)
 
 
 def _bad_record(reader: Reader) -> str:
@@ -140,20 +161,27 @@ def _bad_record(reader: Reader) -> str:
     return "READ NULLS" if reader.accept("READ", "NULLS") else read_action(reader)
 
 
-def _source_options(reader: Reader) -> tuple[tuple[str, str], ...]:
-    """`(header = true, 'sep' = ';')`"""
+def read_options(reader: Reader) -> tuple[tuple[str, str], ...]:
+    """`(header = true, 'sep' = ';', a.b = 1)`"""
     reader.expect("(")
     found = []
     while True:
-        name = _bare(reader)
-        reader.at += 1
+        name = _take(reader)
+        while reader.accept("."):
+            name = f"{name}.{_take(reader)}"
         reader.expect("=")
-        found.append((name, _bare(reader)))
-        reader.at += 1
+        found.append((name, _take(reader)))
         if reader.accept(")"):
             return tuple(found)
         if not reader.accept(","):
             reader.fail(", or )")
+
+
+def _take(reader: Reader) -> str:
+    """The word at the place without its quotes, stepped over."""
+    word = _bare(reader)
+    reader.at += 1
+    return word
 
 
 def _options(reader: Reader) -> tuple[dict[str, bool], tuple[str, str] | None]:

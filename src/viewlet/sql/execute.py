@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet import arguments
 from viewlet.errors import SqlError
+from viewlet.sink.declared import declare_sink
 from viewlet.source.declare import declare_source
 from viewlet.source.sources import Source
 from viewlet.sql.execute_dml import delete, insert, update
@@ -16,6 +17,7 @@ from viewlet.sql.parse import parse
 from viewlet.sql.queries import collect, fields_of, run_query
 from viewlet.sql.statements import (
     AddColumns,
+    CreateSink,
     CreateTable,
     CreateView,
     DeleteFrom,
@@ -24,6 +26,7 @@ from viewlet.sql.statements import (
     DescribeQuery,
     Drop,
     DropColumns,
+    DropSink,
     Explain,
     FromSource,
     InsertInto,
@@ -88,6 +91,10 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
             return _create_view(db, statement)
         case Drop(kind, name, if_exists, cascade):
             return _drop(db, kind, name, if_exists, cascade)
+        case CreateSink(name, of, to):
+            return db.create_sink(name, of, declare_sink(to.kind, to.place, to.name, dict(to.options)))
+        case DropSink(name, if_exists):
+            return _drop_sink(db, name, if_exists)
         case RefreshTable(name):
             return db.read_sources(name)
         case Refresh(name, full):
@@ -138,6 +145,13 @@ def _create_view(db: Database, s: CreateView) -> None:
     if s.if_not_exists and db._warehouse.catalog.known(s.name) is not None:
         return
     db.create_view(s.name, s.query, policy=s.policy, replace=s.or_replace)
+
+
+def _drop_sink(db: Database, name: str, if_exists: bool) -> bool:
+    if if_exists and name.lower() not in map(str.lower, db._warehouse.catalog.sinks):
+        return False
+    db.drop_sink(name)
+    return True
 
 
 def _drop(db: Database, kind: str, name: str, if_exists: bool, cascade: bool) -> bool:

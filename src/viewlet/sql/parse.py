@@ -14,6 +14,7 @@ from viewlet.sql.statements import (
     DescribeHistory,
     DescribeQuery,
     Drop,
+    DropSink,
     Explain,
     Kind,
     Refresh,
@@ -40,12 +41,15 @@ def parse(text: str) -> Statement:
     return read(reader)
 
 
-def _drop(reader: Reader) -> Drop:
-    """`DROP {TABLE | [MATERIALIZED] VIEW} [IF EXISTS] name [CASCADE]`"""
+def _drop(reader: Reader) -> Drop | DropSink:
+    """`DROP {TABLE | [MATERIALIZED] VIEW | SINK} [IF EXISTS] name [CASCADE]`"""
     reader.expect("DROP")
+    if reader.accept("SINK"):
+        if_exists = reader.accept("IF", "EXISTS")
+        return DropSink(_last_name(reader, "the sink"), if_exists)
     kind: Kind = "table" if reader.accept("TABLE") else "view"
     if kind == "view" and not (reader.accept("MATERIALIZED", "VIEW") or reader.accept("VIEW")):
-        reader.fail("TABLE or MATERIALIZED VIEW")
+        reader.fail("TABLE, MATERIALIZED VIEW or SINK")
     if_exists = reader.accept("IF")
     if if_exists:
         reader.expect("EXISTS")

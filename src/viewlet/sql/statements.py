@@ -28,6 +28,23 @@ class FromSource:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSink:
+    """Where a table or view goes on to."""
+
+    name: str
+    of: str
+    to: FromSource
+
+
+@dataclass(frozen=True, slots=True)
+class DropSink:
+    """A sink is forgotten."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """A new table; the columns of its primary key are NOT NULL."""
 
@@ -238,6 +255,8 @@ class Select:
 
 Statement = (
     CreateTable
+    | CreateSink
+    | DropSink
     | AddColumns
     | DropColumns
     | RenameColumn

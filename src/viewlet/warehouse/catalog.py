@@ -75,6 +75,8 @@ class Catalog:
         """The documents of flows: they are run, not kept fresh, and read when they are."""
         self.projects: dict[str, Mapping[str, Any]] = {}
         """What projects have defined, as they were last run."""
+        self.sinks: dict[str, Mapping[str, Any]] = {}
+        """The documents of sinks: where tables and views go on to."""
         for key, document in documents.items():
             kind, _, name = key.partition("/")
             if kind == "table":
@@ -83,6 +85,8 @@ class Catalog:
                 self.flows[name] = document
             elif kind == "project":
                 self.projects[name] = document
+            elif kind == "sink":
+                self.sinks[name] = document
             elif name:
                 self.views[name] = read_maintained(key, document, trusted=trust)
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
@@ -139,6 +143,10 @@ class Catalog:
         """The flows that read a table or view."""
         read = {flow: document["sources"].values() for flow, document in self.flows.items()}
         return [flow for flow, tables in read.items() if name.lower() in (str(t).lower() for t in tables if t)]
+
+    def sinks_of(self, name: str) -> list[str]:
+        """The sinks that a table or view goes on to."""
+        return [sink for sink, document in self.sinks.items() if document["of"] == name]
 
     def refuse_followed(self, names: Iterable[str]) -> None:
         """What flows read keeps its change feed."""

@@ -1,0 +1,143 @@
+"""Sinks that a warehouse remembers: where its tables and views go on to, by name.
+
+How far each was sent is noted in the warehouse, for people: a sink that takes an epoch in exactly once goes by what it
+says itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from viewlet.errors import NameTaken, SqlError, UnknownName
+from viewlet.sink.deliver import deliver, note_position, position_of
+from viewlet.sink.sink import Sender, Sink, send
+from viewlet.store import Snapshot
+from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.relation import Relation
+
+if TYPE_CHECKING:
+    from viewlet.sink.kafka_topic import KafkaTopic
+    from viewlet.warehouse.warehouse import Warehouse
+
+Destination: TypeAlias = "Sink | KafkaTopic"
+
+KINDS = {
+    "folder": "viewlet.sink.parquet_folder:ParquetFolder",
+    "postgres": "viewlet.sink.postgres_table:PostgresTable",
+    "delta": "viewlet.sink.delta_table:DeltaTable",
+    "iceberg": "viewlet.sink.iceberg_table:IcebergTable",
+    "kafka": "viewlet.sink.kafka_topic:KafkaTopic",
+}
+
+
+def create_sink(warehouse: Warehouse, name: str, of: str, to: Destination) -> None:
+    """Remember where a table or view goes on to."""
+    if name.lower() in map(str.lower, warehouse.catalog.sinks):
+        raise NameTaken(f"there is a sink named {name} already", hint="DROP SINK it first")
+    fields = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(cast(Any, to)).items()}
+    document = {"kind": to.kind, "of": warehouse.catalog.find(of).name, "fields": fields}
+    with warehouse.store.begin() as transaction:
+        transaction.put(f"sink/{name}", document)
+        transaction.commit({"kind": "create sink", "name": name})
+
+
+def drop_sink(warehouse: Warehouse, name: str) -> None:
+    """Forget a sink; what it has stays there."""
+    known = _known(warehouse.catalog, name)
+    with warehouse.store.begin() as transaction:
+        transaction.remove(f"sink/{known}")
+        transaction.commit({"kind": "drop sink", "name": known})
+
+
+def send_sinks(warehouse: Warehouse, names: Sequence[str]) -> dict[str, int]:
+    """Bring sinks up to date; how many epochs were sent to each."""
+    wanted = [_known(warehouse.catalog, name) for name in names] or list(warehouse.catalog.sinks)
+    return {name: _send(warehouse, name) for name in wanted}
+
+
+def _send(warehouse: Warehouse, name: str) -> int:
+    document = warehouse.catalog.sinks[name]
+    to = read_sink(document)
+    if not isinstance(to, Sink):
+        return deliver(warehouse, document["of"], _receiver(name), to)
+    identity = warehouse.identity()
+    relation = Relation(warehouse, warehouse.catalog.find(document["of"]))
+    sent = send(Sender(relation, identity), to)
+    if sent:
+        note_position(warehouse, relation.name, _receiver(name), sent[-1])
+    return len(sent)
+
+
+def _receiver(name: str) -> str:
+    return f"sink {name}"
+
+
+def read_sink(document: Mapping[str, Any]) -> Destination:
+    """The sink that a document describes."""
+    module, _, made = KINDS[document["kind"]].partition(":")
+    fields = {key: _as_made(value) for key, value in document["fields"].items()}
+    if document["kind"] == "folder":
+        fields["path"] = Path(fields["path"])
+    found: Destination = getattr(import_module(module), made)(**fields)
+    return found
+
+
+def _as_made(value: Any) -> Any:
+    return tuple(map(_as_made, value)) if isinstance(value, list) else value
+
+
+def _known(catalog: Catalog, name: str) -> str:
+    found = next((known for known in catalog.sinks if known.lower() == name.lower()), None)
+    if found is None:
+        raise UnknownName(f"there is no sink named {name}", hint=f"there are: {', '.join(catalog.sinks) or 'none'}")
+    return found
+
+
+def sinks_status(catalog: Catalog, snapshot: Snapshot) -> dict[str, Any]:
+    """Where each sink is, and the last epoch that was sent to it."""
+    return {
+        name: {
+            "kind": document["kind"],
+            "of": document["of"],
+            "epoch": position_of(document["of"], _receiver(name), snapshot),
+        }
+        for name, document in catalog.sinks.items()
+    }
+
+
+def declare_sink(kind: str, place: str, name: str | None, options: Mapping[str, str]) -> Destination:
+    """The sink that a statement declares; `key` names columns, separated by commas."""
+    given = {key.lower(): value for key, value in options.items()}
+    key = tuple(column.strip() for column in given.pop("key", "").split(",") if column.strip())
+    match kind.upper():
+        case "FOLDER":
+            return _made("folder", given, path=str(Path(place).absolute()))
+        case "POSTGRES":
+            return _made("postgres", given, database=place, table=_named(name, "TABLE"), key=key)
+        case "KAFKA":
+            return _made("kafka", given, servers=place, topic=_named(name, "TOPIC"), key=key)
+        case "DELTA":
+            return _made("delta", given, path=str(Path(place).absolute()) if "://" not in place else place, key=key)
+        case "ICEBERG":
+            from viewlet.source.iceberg import read_properties
+
+            properties = read_properties(given)
+            return _made("iceberg", {}, catalog=place, table=_named(name, "TABLE"), key=key, properties=properties)
+    raise SqlError(f"there is no sink {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
+
+
+def _made(kind: str, options: Mapping[str, str], **fields: Any) -> Destination:
+    allowed = ("config",) if kind == "kafka" else ()
+    if unknown := [option for option in options if option not in allowed]:
+        raise SqlError(f"a sink of kind {kind} has no option {unknown[0]}", hint=", ".join(("key", *allowed)))
+    return read_sink({"kind": kind, "fields": {**fields, **options}})
+
+
+def _named(name: str | None, what: str) -> str:
+    if name is None:
+        raise SqlError(f"which {what.lower()}?", hint=f"{what} '…'")
+    return name
