@@ -35,6 +35,7 @@ from viewlet.source.folder import folder
 from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
+from viewlet.source.spark_batch import spark_batch
 from viewlet.store import Backup, backups, restore
 from viewlet.warehouse.open_epoch import Epoch
 from viewlet.warehouse.relation import Relation
@@ -85,4 +86,5 @@ __all__ = [
     "postgres",
     "postgres_table",
     "restore",
+    "spark_batch",
 ]

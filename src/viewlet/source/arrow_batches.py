@@ -18,8 +18,8 @@ def arrow_batch(
     table: Table, position: Position, come: pa.Table, gone: pa.Table, place: Place, oldest: float | None = None
 ) -> Batch:
     """A batch of rows that come and rows that go; those that the table's columns cannot hold are bad, or were never in."""
-    new, bad = _readable(table, come, place)
-    old, _ = _readable(table, gone, place)
+    new, bad = readable_rows(table, come, place)
+    old, _ = readable_rows(table, gone, place)
     if table.primary_key:
         keys = [_keys(table, gone), _keys(table, come)] if bad else [_keys(table, gone)]
         old = pa.concat_tables(keys).group_by(list(table.primary_key)).aggregate([]).select(list(table.primary_key))
@@ -36,7 +36,8 @@ def _keys(table: Table, rows: pa.Table) -> pa.Table:
         return pa.concat_tables([_keys(table, rows.slice(0, 0)), *one_by_one])
 
 
-def _readable(table: Table, rows: pa.Table, place: Place) -> tuple[pa.Table, Sequence[Placed]]:
+def readable_rows(table: Table, rows: pa.Table, place: Place) -> tuple[pa.Table, list[Placed]]:
+    """The rows that the table's columns can hold; the others are bad records."""
     picked = pick_columns(table, rows, place.file)
     try:
         return to_arrow(table.name, table.fields, picked), []

@@ -13,6 +13,7 @@ from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka
 from viewlet.source.postgres import postgres
 from viewlet.source.sources import Source
+from viewlet.source.spark_batch import spark_batch
 
 
 def declare_source(
@@ -31,7 +32,9 @@ def declare_source(
             return delta(place, on_bad_record=on_bad)
         case "ICEBERG":
             return iceberg(place, _named(name, "TABLE"), properties=options, on_bad_record=on_bad)
-    raise SqlError(f"there is no source {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
+        case "SPARK":
+            return spark_batch(place, options, on_bad_record=on_bad)
+    raise SqlError(f"there is no source {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG, SPARK")
 
 
 def _named(name: str | None, what: str) -> str:

@@ -53,7 +53,7 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     if origin == "pandas" and hasattr(data, "dtypes") and hasattr(data, "columns"):
         return _from_pandas(table, wanted, data)
     if origin == "pyspark" and hasattr(data, "toArrow"):
-        return _from_tables(table, wanted, _from_spark(table, data))
+        return _from_tables(table, wanted, rows_of_spark(table, data))
     if hasattr(data, "__arrow_c_stream__") and (streamed := _streamed(data)) is not None:
         return _from_tables(table, wanted, streamed)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
@@ -77,7 +77,8 @@ def _streamed(data: Any) -> pa.Table | None:
         return None
 
 
-def _from_spark(table: str, data: Any) -> pa.Table:
+def rows_of_spark(table: str, data: Any) -> pa.Table:
+    """The rows of a DataFrame."""
     from viewlet.spark.session.arrow_frames import collected, without_months
 
     refuse_streaming(table, data)
@@ -89,7 +90,7 @@ def refuse_streaming(table: str, data: Any) -> None:
     if data.isStreaming:
         raise RejectedEpoch(
             f"table {table}: a streaming DataFrame has no end",
-            hint="insert each batch: stream.writeStream.foreachBatch(lambda rows, _: db.insert(…, rows))",
+            hint=f"take its batches in: stream.writeStream.foreachBatch(db.batch_writer({table!r}, 'name'))",
         )
 
 

@@ -13,6 +13,8 @@ from viewlet.errors import UnknownName
 from viewlet.warehouse.open_epoch import open_epoch
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from viewlet.source.sources import Source
     from viewlet.warehouse.tables import Table
     from viewlet.warehouse.warehouse import Warehouse
@@ -70,6 +72,15 @@ class SourceMethods:
             if end is not None and time.monotonic() + max(pause, 0) >= end:
                 return
             time.sleep(max(pause, 0))
+
+    def batch_writer(self, table: str, stream: str, *, upsert: bool = False) -> Callable[[DataFrame, int], None]:
+        """The function for Structured Streaming's `foreachBatch` that takes each batch into a table exactly once.
+
+        `stream`: a name for the stream, the same as long as its checkpoint is. `upsert`: rows replace those of their key.
+        """
+        from viewlet.source.stream_batches import batch_writer
+
+        return batch_writer(self._warehouse, table, stream, upsert=upsert)
 
 
 def _fed(warehouse: Warehouse, name: str) -> tuple[Table, Source]:

@@ -30,6 +30,7 @@ KINDS: dict[str, str] = {
     "kafka": "viewlet.source.kafka:read",
     "postgres": "viewlet.source.postgres:read",
     "project": "viewlet.project.flows:read",
+    "spark": "viewlet.source.spark_batch:read",
 }
 """How the documents of each kind are read: where the function is found when the first is needed."""
 

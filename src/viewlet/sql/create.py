@@ -15,6 +15,7 @@ SOURCES = {
     "KAFKA": "the servers",
     "DELTA": "the path of the table",
     "ICEBERG": "the catalog",
+    "SPARK": "the format",
 }
 """What feeds tables, and what the text after it is."""
 _OPTIONS = ("append_only", "trusted", "static")

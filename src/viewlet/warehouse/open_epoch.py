@@ -7,7 +7,7 @@ commit them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,18 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 log = logging.getLogger("viewlet")
+Also = Callable[[Transaction], Mapping[str, Any]]
+"""Adds something to a transaction, and to its record."""
 
 
 @contextmanager
-def open_epoch(warehouse: Warehouse) -> Iterator[Epoch]:
-    """One atomic epoch: everything that is changed inside of the block is applied together, or nothing is."""
+def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[Epoch]:
+    """One atomic epoch: everything that is changed inside of the block is applied together, or nothing is.
+
+    `also` adds something of its own to the commit, which is then made even where no table changed.
+    """
     with warehouse.writing():
-        opened = Epoch(warehouse)
+        opened = Epoch(warehouse, also)
         try:
             warehouse.epoch_is_open = True
             try:
@@ -49,8 +54,9 @@ def open_epoch(warehouse: Warehouse) -> Iterator[Epoch]:
 class Epoch:
     """The changes that a user collects; nothing happens before the block ends."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, warehouse: Warehouse, also: Also | None = None) -> None:
         self._warehouse = warehouse
+        self._also = also
         self._catalog = warehouse.catalog
         self._snapshot = warehouse.store.snapshot()
         self._transaction: Transaction | None = None
@@ -137,10 +143,10 @@ class Epoch:
     def commit(self) -> None:
         """Apply what was changed, with all that follows from it."""
         self.number, changed = self._warehouse.store.epoch, self.deltas()
-        if changed:
+        if changed or self._also is not None:
             begun, self._transaction = self._transaction, None
             with blaming_changes(self._warehouse, changed):
-                self.number = commit_epoch(self._warehouse, changed, begun=begun)
+                self.number = commit_epoch(self._warehouse, changed, self._also or _nothing, begun)
 
     def close(self) -> None:
         """No more changes."""
@@ -177,6 +183,10 @@ class Epoch:
         if gathered and changes.load is not None:
             changes.load.take_back()
         return changes
+
+
+def _nothing(_: Transaction) -> Mapping[str, Any]:
+    return {}
 
 
 def _emptied(rows: list[Rows]) -> Iterator[Rows]:

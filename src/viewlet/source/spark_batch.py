@@ -1,0 +1,95 @@
+"""Whatever Spark can read as a batch, as the source of a table: read whole, and compared with what is there.
+
+A reading costs what the source costs to read; what follows from it costs the difference. A reading that finds no
+difference commits nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from viewlet import arguments
+from viewlet.columns.rows import Rows
+from viewlet.errors import SqlError, StoreError
+from viewlet.plan.words import quoted
+from viewlet.source.arrow_batches import readable_rows
+from viewlet.source.bad_records import OnBad, Placed, read_on_bad
+from viewlet.source.feed import Batch, Feed, Target, fields_of
+from viewlet.source.intake import rows_of_spark
+from viewlet.source.net_changes import Place
+from viewlet.source.sources import options_text, quoted_text
+from viewlet.warehouse.tables import Table
+
+_SECRET = ("password", "secret", "token", "credential")
+
+
+@dataclass(frozen=True)
+class SparkBatch(Feed):
+    """What `spark.read` gives for a format and options."""
+
+    kind: ClassVar[str] = "spark"
+    format: str
+    options: tuple[tuple[str, str], ...] = ()
+    on_bad: OnBad = "FAIL EPOCH"
+
+    def batches(self, target: Target) -> Generator[Batch, None, None]:
+        table, began = target.table, time.time()
+        found, bad = readable_rows(table, self._rows(target), Place(self.format))
+        old = target.warehouse.store.snapshot().contents(table.name).consolidated()
+        net = Rows.concat([old.negated(), Rows.of(found).select(old.names)]).consolidate()
+        if len(net) or (bad and target.position() is None):
+            yield _batch(table, net, bad, began)
+
+    def _rows(self, target: Target) -> pa.Table:
+        reader = target.warehouse.session.read.format(self.format)
+        for name, value in self.options:
+            reader = reader.option(name, _expanded(value))
+        return rows_of_spark(target.table.name, reader.load().selectExpr(*map(quoted, target.table.names)))
+
+    @property
+    def statement(self) -> str:
+        return f"FROM SPARK {quoted_text(self.format)}{options_text(dict(self.options))} ON BAD RECORD {self.on_bad}"
+
+
+def _batch(table: Table, net: Rows, bad: list[Placed], began: float) -> Batch:
+    """The difference: rows that come, and rows or keys that go."""
+    come, gone = net.filter(net.weights > 0).expanded(), net.filter(net.weights < 0).negated().expanded()
+    keys = gone.select(table.primary_key) if table.primary_key else gone
+    position = {"read": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(began))}
+    return Batch(position, come.arrow(), keys.arrow(), len(come) + len(gone), oldest=began, bad=bad)
+
+
+def _expanded(value: str) -> str:
+    """A value, or the environment variable that it names."""
+    if not value.startswith("$"):
+        return value
+    if value[1:] not in os.environ:
+        raise StoreError(f"the environment has no {value[1:]}, which a source needs")
+    return os.environ[value[1:]]
+
+
+def spark_batch(
+    format: str, options: Mapping[str, Any] | None = None, *, on_bad_record: str = "FAIL EPOCH"
+) -> SparkBatch:
+    """Whatever `spark.read.format(…).options(…).load()` gives, for `db.create_table(…, source=…)`.
+
+    An option such as a password names an environment variable: `{"password": "$SHOP_PASSWORD"}`.
+    """
+    given = {name: str(value) for name, value in arguments.mapping("the options", options).items()}
+    for name, value in given.items():
+        if any(word in name.lower() for word in _SECRET) and not value.startswith("$"):
+            raise SqlError(f"{name} would be stored in the warehouse", hint=f"name a variable: {name} = '$NAME'")
+    on_bad = read_on_bad(on_bad_record, "READ NULLS")
+    return SparkBatch(arguments.text("the format", format), tuple(sorted(given.items())), on_bad)
+
+
+def read(document: Mapping[str, Any]) -> SparkBatch:
+    """The source that a document describes."""
+    fields = fields_of(document)
+    return SparkBatch(**{**fields, "options": tuple((name, value) for name, value in fields["options"])})
