@@ -48,18 +48,25 @@ class Events:
             return
         op = payload.get("op") if isinstance(payload, Mapping) else None
         before, after = (self._row(payload.get(part), schema, part) for part in ("before", "after"))
+        version = self._version(payload)
         net.records += 1
         match op:
             case "c" | "r" | "u":
-                net.put(self._after(op, before, after), place, before if op == "u" else None)
+                net.put(self._after(op, before, after), place, before if op == "u" else None, version)
             case "d":
-                net.take(self._deleted(before, key), place)
+                net.take(self._deleted(before, key), place, version)
             case "t":
-                net.truncate()
+                net.truncate(version)
             case "m":
                 net.records -= 1
             case _:
                 raise BadEvent("not a change event: `op` is none of c, r, u, d, t, m")
+
+    def _version(self, payload: Mapping[str, Any]) -> int | None:
+        """Where the change is in the log of its database, if it says so and rows can be told apart."""
+        source = payload.get("source")
+        found = source.get("lsn") if isinstance(source, Mapping) else None
+        return found if isinstance(found, int) and self.table.primary_key else None
 
     def _after(self, op: str, before: list[Any] | None, after: list[Any] | None) -> list[Any]:
         """The row that comes."""

@@ -11,7 +11,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from viewlet.source.bad_records import OnBad, Placed, bad_rows, bad_table, refus
 from viewlet.source.exchange import exchange_rows
 from viewlet.source.intake import to_arrow
 from viewlet.source.sources import Bag, Source
+from viewlet.source.versions import Key, Versions, all_rows, known_versions, note_versions, versions_bags
 from viewlet.store import Layout, Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes
@@ -57,6 +58,8 @@ class Batch:
     oldest: float | None = None
     """When the oldest of the changes was made."""
     bad: Sequence[Placed] = ()
+    versions: Versions = field(default_factory=dict)
+    """Of rows, where their log tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,23 @@ class Target:
         by_key = {tuple(row[name] for name in table.primary_key): tuple(row.values()) for row in rows}
         return [by_key.get(key) for key in keys]
 
+    def versions(self, keys: Sequence[Key] | None = None) -> dict[Key, int]:
+        """The versions of rows that are known; unless any are named, that of the last time when all rows went."""
+        if not self.table.primary_key:
+            return {}
+        wanted = [all_rows(self.table)] if keys is None else keys
+        return known_versions(self.warehouse.store.snapshot(), self.table, wanted)
+
 
 class Feed(Source):
     """A source that is read from a position on."""
 
     on_bad: OnBad
+
+    @property
+    def tells_versions(self) -> bool:
+        """Whether changes may come again, and say by a version that they do."""
+        return False
 
     @abstractmethod
     def batches(self, target: Target) -> Generator[Batch, None, None]:
@@ -100,7 +115,7 @@ class Feed(Source):
         return asdict(cast(Any, self))
 
     def bags(self, table: Table) -> list[Bag]:
-        return [(positions_bag(table), LAYOUT, TYPES)]
+        return [(positions_bag(table), LAYOUT, TYPES), *(versions_bags(table) if self.tells_versions else [])]
 
     def asides(self, table: Table) -> list[Table]:
         return [bad_table(table, by_file=False)] if self.on_bad == "KEEP ASIDE" else []
@@ -149,6 +164,7 @@ def _take(warehouse: Warehouse, table: Table, feed: Feed, batch: Batch, began: f
     def advance(transaction: Transaction) -> Mapping[str, Any]:
         record = _record(table, batch, began)
         transaction.append(positions_bag(table), _moved(_last(snapshot, table)[1], batch, record["lag"]), LAYOUT)
+        note_versions(transaction, snapshot, table, batch.versions)
         return {"source": record}
 
     deltas = [*deltas_of([changes]), *kept]

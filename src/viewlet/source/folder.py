@@ -20,6 +20,7 @@ from viewlet.errors import SqlError
 from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
 from viewlet.source.events import read_format
 from viewlet.source.sources import Bag, Source, options_text, quoted_text
+from viewlet.source.versions import versions_bags
 from viewlet.store import Layout, Snapshot
 from viewlet.warehouse.tables import Table
 
@@ -81,7 +82,9 @@ class Folder(Source):
 
     def bags(self, table: Table) -> list[Bag]:
         kept: list[Bag] = [(position_bag(table), POSITION_LAYOUT, POSITION_TYPES)]
-        if not table.append_only and not self.tells_changes:
+        if self.tells_changes:
+            kept += versions_bags(table)
+        elif not table.append_only:
             file = file_column(table)
             columns = (file, *table.names)
             kept.append((rows_bag(table), Layout(columns, (file,)), {file: pa.string(), **table.types}))

@@ -40,6 +40,10 @@ class Kafka(Feed):
         return read_kafka(self, target)
 
     @property
+    def tells_versions(self) -> bool:
+        return self.format == "debezium"
+
+    @property
     def statement(self) -> str:
         place = f"FROM KAFKA {quoted_text(self.servers)} TOPIC {quoted_text(self.topic)} FORMAT {self.format.upper()}"
         options = options_text({"times": self.times, "config": self.config})

@@ -22,12 +22,13 @@ from viewlet.source.feed import Batch, Position
 from viewlet.source.from_python import Convert, converter
 from viewlet.source.intake import to_arrow
 from viewlet.source.refusal import Wrong
+from viewlet.source.versions import Key, all_rows
 from viewlet.warehouse.tables import Table
 
-Key = tuple[Any, ...]
 Values = Sequence[Any]
 """A row's values in the order of the table's columns."""
 Stored = Callable[[Sequence[Key]], Sequence[Values | None]]
+KnownVersions = Callable[[Sequence[Key]], Mapping[Key, int]]
 
 
 class Unchanged(Enum):
@@ -70,16 +71,18 @@ class NetChanges:
     records: int = 0
     oldest: float | None = None
     bad: list[Placed] = field(default_factory=list)
+    versions: dict[Key, int] = field(default_factory=dict)
+    """The version of each row that a change told, where changes tell any."""
     _latest: dict[Key, _Row | None] = field(default_factory=dict)
     _come: list[_Row] = field(default_factory=list)
     _gone: list[_Row] = field(default_factory=list)
 
-    def put(self, new: Values, place: Place, old: Values | None = None) -> None:
+    def put(self, new: Values, place: Place, old: Values | None = None, version: int | None = None) -> None:
         """A row comes; instead of an old one, of which the key is enough where there is one."""
         row = _Row(list(new), place)
         if not self.table.primary_key:
             self._count(row, old)
-        elif (key := self._key(new, place)) is not None:
+        elif (key := self._key(new, place)) is not None and not self._is_stale(key, version):
             before = key if old is None else self._key(old, place)
             if before is not None:
                 self._carry(row, before)
@@ -87,28 +90,49 @@ class NetChanges:
                     self._latest[before] = None
             self._latest[key] = row
 
-    def take(self, old: Values, place: Place) -> None:
+    def take(self, old: Values, place: Place, version: int | None = None) -> None:
         """A row goes."""
         if not self.table.primary_key:
             self._gone.append(_Row(list(old), place))
-        elif (key := self._key(old, place)) is not None:
+        elif (key := self._key(old, place)) is not None and not self._is_stale(key, version):
             self._latest[key] = None
 
-    def truncate(self) -> None:
+    def truncate(self, version: int | None = None) -> None:
         """All rows go."""
+        if self.table.primary_key and self._is_stale(all_rows(self.table), version):
+            return
         self.clear = True
         self._latest.clear()
         self._come.clear()
         self._gone.clear()
 
-    def batch(self, position: Position, stored: Stored) -> Batch:
-        """All of it, to be taken in."""
+    def batch(self, position: Position, stored: Stored, known: KnownVersions = lambda _: {}) -> Batch:
+        """All of it, to be taken in; but for what is older than the versions that are known."""
+        self._leave_out_stale(known)
         self._fill(stored)
         rows = [*(row for row in self._latest.values() if row is not None), *self._come]
         come, wrong = readable(self.table, [row.values for row in rows])
         self.bad += [rows[at].place.bad(reason) for at, reason in wrong.items()]
         gone = self._keys_gone([rows[at] for at in wrong]) if self.table.primary_key else self._rows_gone()
-        return Batch(position, come, gone, self.records, self.clear, self.oldest, self.bad)
+        return Batch(position, come, gone, self.records, self.clear, self.oldest, self.bad, self.versions)
+
+    def _is_stale(self, key: Key, version: int | None) -> bool:
+        """Whether a change comes again after a later one of its row, or of all rows; else its version is noted."""
+        if version is None:
+            return False
+        every = all_rows(self.table)
+        again = version == self.versions.get(every) and key == every
+        if again or version < max(self.versions.get(key, version), self.versions.get(every, version)):
+            return True
+        self.versions[key] = version
+        return False
+
+    def _leave_out_stale(self, known: KnownVersions) -> None:
+        """Drop what the table has a later version of."""
+        later = known(list(self.versions)) if self.versions else {}
+        for key in [key for key, version in self.versions.items() if version < later.get(key, version)]:
+            del self.versions[key]
+            self._latest.pop(key, None)
 
     def _count(self, row: _Row, old: Values | None) -> None:
         if old is not None:

@@ -30,7 +30,7 @@ def read_kafka(source: Kafka, target: Target) -> Generator[Batch, None, None]:
         offsets = _start(source, consumer, {int(p): at for p, at in position["offsets"].items()})
         log = _Log(source, consumer, offsets)
         while True:
-            net = NetChanges(target.table)
+            net = NetChanges(target.table, versions=target.versions() if source.tells_versions else {})
             for message in log.messages():
                 _, moment = message.timestamp()
                 net.oldest = moment / 1e3 if net.oldest is None and moment > 0 else net.oldest
@@ -39,7 +39,9 @@ def read_kafka(source: Kafka, target: Target) -> Generator[Batch, None, None]:
                 take(net, message.value(), message.key(), place)
             if not log.moved:
                 return
-            yield net.batch({"offsets": {str(p): at for p, at in sorted(log.offsets.items())}}, target.stored)
+            yield net.batch(
+                {"offsets": {str(p): at for p, at in sorted(log.offsets.items())}}, target.stored, target.versions
+            )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from viewlet.source.net_changes import NetChanges, Place
 from viewlet.source.read_files import FileRows
 from viewlet.source.records import records_of
 from viewlet.source.take_files import known_files, position_rows, reading_record
+from viewlet.source.versions import note_versions
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes
@@ -36,7 +37,7 @@ def take_event_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iter
     new = find_changes(folder, known_files(warehouse.store.snapshot(), table), only_new=True)
     for batch in batches(sorted(new, key=lambda change: change.file)):
         wait_until_settled(batch)
-        began, net = time.time(), NetChanges(table)
+        began, net = time.time(), NetChanges(table, versions=Target(warehouse, table).versions())
         if read := _read(folder, table, batch, net):
             yield _commit(warehouse, table, folder, read, net, began)
 
@@ -61,7 +62,8 @@ def _read(folder: Folder, table: Table, files: list[FileChange], net: NetChanges
 def _commit(
     warehouse: Warehouse, table: Table, folder: Folder, read: list[FileRows], net: NetChanges, began: float
 ) -> int:
-    batch = net.batch({}, Target(warehouse, table).stored)
+    target = Target(warehouse, table)
+    batch = net.batch({}, target.stored, target.versions)
     by_file: dict[str, list[BadRecord]] = {file.file: file.bad for file in read}
     for name, bad in batch.bad:
         by_file[name].append(bad)
@@ -74,6 +76,7 @@ def _commit(
 
     def advance(transaction: Transaction) -> Mapping[str, Any]:
         transaction.append(position_bag(table), position_rows(read), POSITION_LAYOUT)
+        note_versions(transaction, snapshot, table, batch.versions)
         return {"source": reading_record(table, read, 0, began)}
 
     deltas = [*deltas_of([changes]), *kept]

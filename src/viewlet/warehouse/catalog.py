@@ -21,7 +21,8 @@ from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import Watermark
 
 _OURS = re.compile(
-    r"\.(index|clock|dropped|files|file_rows|positions|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$", re.IGNORECASE
+    r"\.(index|clock|dropped|files|file_rows|positions|versions|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$",
+    re.IGNORECASE,
 )
 """What ends the names of bags beside those of tables and views."""
 
