@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Store
+from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.narrow import StoredColumns, narrowed_batch
 
 LONG = st.integers(-(2**63), 2**63 - 1)
@@ -110,3 +111,10 @@ def test_a_map_is_read_from_its_file_as_it_was_written(tmp_path: Path) -> None:
         assert sorted(zip(*(scanned[name].to_pylist() for name in layout.columns), strict=True)) == sorted(
             zip(*(rows[name].to_pylist() for name in layout.columns), strict=True)
         )
+
+
+def test_a_map_without_columns_holds_its_weight() -> None:
+    layout = Layout(columns=(), key=())
+    made = build(Rows({}, np.full(1, 7)), layout)
+    assert made is not None
+    assert MapBody(made.batch, layout, []).as_rows(layout).weights.tolist() == [7]

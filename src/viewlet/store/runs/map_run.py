@@ -42,7 +42,7 @@ class MapBody:
         self.batch = batch
         self.hashes: list[Hashes] = [values_of(batch.column(i), "u8") for i in at]
         self._rows_of = [values_of(batch.column(i + 1), "u4") for i in at[1:]]
-        self.rows = StoredColumns(batch.select(list(range(1, width + 2))), kinds and [*kinds, _WEIGHT])
+        self.rows = StoredColumns(batch.select(list(range(1, width + 2))), None if kinds is None else [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
 
     def __len__(self) -> int:
