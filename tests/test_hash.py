@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from viewlet.columns import hash as hashing
-from viewlet.columns.hash import hash_array, order_of
+from viewlet.columns.hash import hash_array, hash_rows, order_of
 
 WORDS = st.lists(st.none() | st.text(st.sampled_from("ab\0é𝄞"), max_size=40), max_size=60)
 
@@ -31,3 +32,24 @@ def test_strings_that_differ_hash_differently(words: list[str | None]) -> None:
 def test_order_of_hashes(hashes: list[int], many: bool) -> None:
     numbers = np.array(hashes * (hashing._FEW if many else 1), dtype=np.uint64)
     assert order_of(numbers).tolist() == np.argsort(numbers, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_order_of_very_many_hashes(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hashing, "CORES", cores)
+    monkeypatch.setattr(hashing, "MANY", 2_500)
+    rng = np.random.default_rng(cores)
+    numbers = rng.integers(0, 2**64, 5_000, dtype=np.uint64)
+    numbers[::3] = numbers[7]
+    numbers[1::5] = numbers[1] ^ rng.integers(0, 4, 1_000, dtype=np.uint64)  # the last bits alone tell these apart
+    for hashes in (numbers, numbers >> np.uint64(56)):
+        assert order_of(hashes).tolist() == np.argsort(hashes, kind="stable").tolist()
+
+
+def test_rows_hash_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = pa.array([None if i % 11 == 0 else "x" * (i % 30) for i in range(1_000)]).slice(3)
+    columns = [words, pa.array(range(997)), pa.array([i % 3 == 0 for i in range(997)])]
+    whole = hash_rows(columns, 997)
+    monkeypatch.setattr(hashing, "_BLOCK", 100)
+    monkeypatch.setattr(hashing, "MANY", 300)
+    assert hash_rows(columns, 997).tolist() == whole.tolist()

@@ -11,6 +11,7 @@ Everything is vectorized; strings are hashed eight bytes at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, data_bytes, offsets_of, truth_of, valid_mask
-from viewlet.columns.parallel import MANY, in_parallel
+from viewlet.columns.parallel import CORES, MANY, in_parallel
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -73,11 +74,18 @@ def order_of(hashes: Hashes) -> Positions:
     places = np.uint64((1 << (len(hashes) - 1).bit_length()) - 1)
     sorted_together = hashes & ~places
     sorted_together |= np.arange(len(hashes), dtype=np.uint64)
-    sorted_together.sort()
+    sorted_together = _sorted_by_range(sorted_together) if len(hashes) > MANY else np.sort(sorted_together)
     order = (sorted_together & places).view(np.int64)
     ordered = hashes[order]
     untold = np.flatnonzero(ordered[1:] < ordered[:-1])
     return _sorted_again(hashes, order, sorted_together & ~places, untold) if len(untold) else order
+
+
+def _sorted_by_range(numbers: Hashes) -> Hashes:
+    """Numbers in order: those of each range of their first bits by themselves, on all cores."""
+    first = (numbers >> np.uint64(48)).astype(np.uint16)
+    ranges = list(pairwise((np.arange(CORES + 1) << 16) // CORES))
+    return np.concatenate(in_parallel(lambda ends: np.sort(numbers[(first >= ends[0]) & (first < ends[1])]), ranges))
 
 
 def _sorted_again(hashes: Hashes, order: Positions, beginnings: Hashes, untold: Positions) -> Positions:
