@@ -63,12 +63,7 @@ def views(programs: tuple[Any, ...], inputs: Inputs) -> list[Rows | None]:
 
 def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas: bool, invariant: bool) -> Course:
     """Rounds until no value changes by more than the tolerance; with deltas, a value that changes by less waits."""
-    edges, sources, own, first = views(state.programs, inputs)
-    assert edges is not None
-    assert first is not None
-    sums = Sums(state.compiled.gathering)
-    sums.change(edges, sources, own)
-    sums.begin(first)
+    sums = _begun(state, inputs)
     everyone = np.arange(len(sums.vertices))
 
     def rounds() -> Iterator[int]:
@@ -97,13 +92,19 @@ def _all_handed_on(sums: Sums, everyone: Any) -> Any:
     return everyone
 
 
-def _with_views_anew(state: PreparedGathering, old: Sums, inputs: Inputs) -> Sums:
+def _begun(state: PreparedGathering, inputs: Inputs) -> Sums:
+    """A graph before its first round."""
     edges, sources, own, first = views(state.programs, inputs)
     assert edges is not None
     assert first is not None
-    made = Sums(state.compiled.gathering)
-    made.change(edges, sources, own)
-    made.begin(first)
+    sums = Sums(state.compiled.gathering)
+    sums.change(edges, sources, own)
+    sums.begin(first)
+    return sums
+
+
+def _with_views_anew(state: PreparedGathering, old: Sums, inputs: Inputs) -> Sums:
+    made = _begun(state, inputs)
     made.shown, made.read = old.shown, old.read  # vertices have the same numbers: the views give the same rows
     made.offer_anew(np.arange(len(made.vertices)))
     return made

@@ -237,7 +237,7 @@ def _median(times: Times) -> str:
 def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], images: Path | None) -> str:
     """One size as a part of the page."""
     scratch = ["ms", "Viewlet, durable", "SciPy", "DuckDB", "DataFrames by hand", "Spark's own recursion"]
-    changes = ["ms", *(f"{n:,} edges" for n in batches), "running again"]
+    changes = ["ms", *(f"{n:,} {'edge' if n == 1 else 'edges'}" for n in batches), "running again"]
     rounds = [
         "ms, all rounds",
         "with deltas",

@@ -31,6 +31,8 @@ class Adjacency:
 
     def of(self, vertices: Positions) -> Positions:
         """The edges of some vertices."""
+        if not len(vertices):
+            return vertices
         self._learn()
         inside = vertices[vertices < len(self._bounds) - 1]
         starts = self._bounds[inside]

@@ -76,7 +76,8 @@ class Network:
     def _rounds(self, offers: Offers) -> Iterator[Positions]:
         while len(changed := self.labels.improve(offers)):
             yield changed
-            offers = self._along(self.edges.leaving(changed))
+            is_most = 2 * len(changed) > len(self.vertices)  # what others offer is known, and does no harm
+            offers = self._along(self.edges.all() if is_most else self.edges.leaving(changed))
 
     def _numbered(self, *changes: Rows) -> list[Change]:
         """Changes with the numbers of vertices; a first row starts where it ends."""
@@ -106,7 +107,8 @@ class Network:
 
     def _along(self, edges: Positions) -> Offers:
         """What edges offer whose sources have a value."""
-        edges = edges[self.labels.present[self.edges.sources[edges]]]
+        if not self.labels.present.all():
+            edges = edges[self.labels.present[self.edges.sources[edges]]]
         values, valid = self._values(self.edges.sources[edges], edges)
         return Offers(self.edges.targets[edges], edges, values, valid)
 
