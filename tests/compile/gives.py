@@ -21,6 +21,7 @@ from viewlet.compile.rewrite.domains import narrowed, never_null, unique_columns
 from viewlet.compile.rewrite.running_sums import running_sums
 from viewlet.compile.rewrite.split_distinct import split_distinct
 from viewlet.compile.rewrite.split_not_in import split_not_in
+from viewlet.compile.rewrite.split_or import split_or
 from viewlet.compile.rewrite.split_sketches import split_sketches
 from viewlet.compile.ring.calculus import Atom, Clause, Expansion
 from viewlet.compile.ring.existence import Matching
@@ -416,6 +417,7 @@ MODULES: dict[str, Gives] = {
     "rewrite/running_sums": rewritten(running_sums),
     "rewrite/split_distinct": rewritten(split_distinct),
     "rewrite/split_not_in": rewritten(split_not_in),
+    "rewrite/split_or": rewritten(split_or),
     "rewrite/split_sketches": rewritten(split_sketches),
     "ring/calculus": clauses,
     "ring/existence": matchings,

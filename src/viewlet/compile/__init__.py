@@ -15,6 +15,7 @@ from viewlet.compile.lower import Lowering, lower_view
 from viewlet.compile.rewrite.running_sums import running_sums
 from viewlet.compile.rewrite.split_distinct import split_distinct
 from viewlet.compile.rewrite.split_not_in import split_not_in
+from viewlet.compile.rewrite.split_or import split_or
 from viewlet.compile.rewrite.split_sketches import split_sketches
 from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.plan.nodes import Plan, SparkOperator, leaves, origin_of
@@ -31,6 +32,8 @@ STAGES: tuple[tuple[str, Stage], ...] = (
     ("split distinct aggregates", split_distinct),
     ("approx_count_distinct as sums over registers", split_sketches),
     ("NOT IN as anti joins on equalities", split_not_in),
+    # After it, because NOT IN is a disjunction too.
+    ("semi and anti joins on alternatives as joins on each", split_or),
     ("sums up to a bound as running sums", running_sums),
 )
 
