@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs-functions screenshots bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs docs-functions docs-notebook screenshots bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -87,6 +87,12 @@ MINUTES ?= 60
 ENGINES ?= inproc,spark
 fuzz: $(READY) ## random views against Spark SQL for MINUTES=60; failures go to tests/oracle/found, coverage to docs/fuzz.md
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --engine $(ENGINES) $(if $(SEED),--seed $(SEED))
+
+docs: $(READY) ## build the site of the documentation into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+docs-notebook: $(READY) ## run the tutorial as a notebook, and write what it prints to docs/tutorial-notebook.md
+	$(BIN)/python -m tests.docs.notebook
 
 docs-sql: $(READY) ## write docs/sql.md: each feature of SQL, how it is kept fresh and what a change costs
 	VIEWLET_GOLDEN=write $(BIN)/pytest -q tests/test_features.py

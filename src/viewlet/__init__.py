@@ -1,5 +1,7 @@
 """Viewlet keeps the results of Spark queries fresh."""
 
+from typing import Any
+
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.columns.python_values import Months
 from viewlet.database import Database, connect
@@ -42,6 +44,14 @@ from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.subscriptions import Subscription
 
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext viewlet`: the magics `%viewlet` and `%%viewlet`."""
+    from viewlet.notebook.magic import load
+
+    load(shell)
+
 
 __all__ = [
     "Aggregate",

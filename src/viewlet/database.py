@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
+from viewlet.inspect.html import epoch_html
 from viewlet.inspect.methods import InspectMethods
 from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
@@ -370,8 +372,11 @@ class Database(
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
+        before = self.last_epoch
         with open_epoch(self._warehouse) as opened:
             yield opened
+        if opened.number > before:
+            opened.show = partial(epoch_html, self._warehouse, opened.number)
 
     def insert(self, table: str, rows: Any) -> int:
         """Put rows into a table, in an epoch of its own; its number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from typing import Any, TextIO, TypeVar
 
 import pyarrow as pa
@@ -76,6 +77,46 @@ def table_text(table: pa.Table, *, most: int = MOST_ROWS) -> str:
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def html_table(table: pa.Table, caption: str = "", *, most: int = 20) -> str:
+    """The first rows of an Arrow table as HTML, types under the names, with the number of all rows."""
+    columns = [column.to_pylist() for column in table.slice(0, most).columns]
+    more = f", the first {most} shown" if table.num_rows > most else ""
+    return html_rows(
+        [(f.name, str(f.type)) for f in table.schema],
+        list(zip(*columns, strict=True)),
+        caption or f"{plural(table.num_rows, 'row')}{more}",
+        right=[i for i, f in enumerate(table.schema) if _is_number(f.type)],
+    )
+
+
+def html_rows(
+    headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str, *, right: Iterable[int] = ()
+) -> str:
+    """Rows under headings, each with a second line, as HTML that notebooks show."""
+    align = dict.fromkeys(right, "right")
+    style = [f' style="text-align:{align.get(i, "left")}"' for i in range(len(headings))]
+    head = "".join(
+        f"<th{css}>{escape(name)}<br><small>{escape(below)}</small></th>"
+        for (name, below), css in zip(headings, style, strict=True)
+    )
+    body = "".join(
+        "<tr>" + "".join(f"<td{css}>{escape(_cell(v))}</td>" for v, css in zip(row, style, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def ago(timestamp: float | None) -> str:
+    """How long ago something was: `now`, `12 s ago`, `3 h ago`."""
+    if timestamp is None:
+        return "never"
+    seconds = max(0.0, time.time() - timestamp)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return f"{int(seconds)} s ago" if seconds >= 2 else "now"
 
 
 def progress(items: Sequence[T], label: str, *, stream: TextIO | None = None) -> Iterator[T]:

@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | explain | check | status | history | ui | flow | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | shell | explain | check | status | history | ui | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -11,6 +11,7 @@ import importlib.util
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,12 @@ from viewlet import __version__, restore
 from viewlet.cli.flows import add_flow_commands
 from viewlet.cli.pages import add_ui_options, ui
 from viewlet.cli.projects import add_project_options, init, is_project, run_project
+from viewlet.cli.shell import start as start_shell
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
+from viewlet.monitor.lineage import Lineage
+from viewlet.monitor.metrics import serve_metrics
 from viewlet.source.sources import shown_reading
 from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
 
@@ -84,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     watch.add_argument("tables", nargs="*", metavar="TABLE", help="default: all that are fed by a source")
     watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
     watch.add_argument("--seconds", type=float, metavar="N", help="end after so long")
+    watch.add_argument("--metrics", type=int, metavar="PORT", help="serve metrics for Prometheus, on this machine")
+    watch.add_argument("--lineage", action="store_true", help="send OpenLineage events; its own settings say where to")
+    add("shell", _shell, "run statements by hand, with completion and history")
     explain = add("explain", _explain, "how a view is maintained")
     explain.add_argument("view", metavar="VIEW")
     explain.add_argument("--verbose", action="store_true", help="statements in full")
@@ -124,11 +131,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    with _open(arguments, write=True) as db:
+    with _open(arguments, write=True) as db, ExitStack() as told:
+        lineage = Lineage(db) if arguments.lineage else None
+        if arguments.metrics is not None:
+            told.callback(serve_metrics(db, arguments.metrics).shutdown)
         _send(db)
         for epoch in db.watch(*arguments.tables, every=arguments.every, seconds=arguments.seconds):
             _report(db, [epoch])
             _send(db)
+            if lineage is not None:
+                lineage.emit()
     return 0
 
 
@@ -137,6 +149,17 @@ def _send(db: Database) -> None:
     for name, epochs in db.send_sinks().items():
         if epochs:
             print(f"sink {name}: {plural(epochs, 'epoch')}", flush=True)
+
+
+def _shell(arguments: argparse.Namespace) -> int:
+    with _open(arguments, write=True) as db:
+        return start_shell(db, _answer)
+
+
+def _answer(db: Database, text: str) -> str:
+    """What a statement did, or what it found."""
+    statement, before = parse(text), db.last_epoch
+    return _outcome(db, statement, db.sql(text), before)
 
 
 def _report(db: Database, epochs: Sequence[int]) -> None:
@@ -158,8 +181,7 @@ def _read(file: Path) -> str:
 def _run_one(db: Database, where: str, text: str) -> None:
     """Run one statement; the text is padded so that its lines count as in the file."""
     try:
-        statement, before = parse(text), db.status()["epoch"]
-        shown = _outcome(db, statement, db.sql(text), before)
+        shown = _answer(db, text)
     except ViewletError as error:
         place = where.rpartition(":")[0] if isinstance(error, SqlError) else where
         raise type(error)(f"{place}: {error.args[0]}", hint=error.hint) from error
@@ -174,7 +196,7 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
             return result
         case _, pa.Table():
             return table_text(result)
-        case ((CreateTable(name) | CreateView(name)), _) if db.status()["epoch"] == before:
+        case ((CreateTable(name) | CreateView(name)), _) if db.last_epoch == before:
             return f"{name} is there already"
         case CreateTable(name), _:
             return f"table {name}: {plural(len(db.table(name)), 'row')}"

@@ -16,6 +16,12 @@ class InspectMethods:
 
     _warehouse: Warehouse
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: everything in the warehouse, with rows and freshness."""
+        from viewlet.inspect.html import warehouse_html
+
+        return warehouse_html(self._warehouse)
+
     @property
     def last_epoch(self) -> int:
         """The number of the last committed epoch; a reader's is that of its last `refresh`."""

@@ -36,7 +36,7 @@ def parse(text: str) -> Statement:
         return Select(reader.rest())
     read = _STATEMENTS.get(reader.word.key)
     if read is None:
-        hint = _ELSEWHERE.get(reader.word.key, "see the README for the statements that Viewlet knows")
+        hint = _ELSEWHERE.get(reader.word.key, "docs/statements.md lists the statements that Viewlet knows")
         reader.fail("a statement such as CREATE, INSERT or SELECT", hint=hint)
     return read(reader)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,11 @@ class Epoch:
         """How many rows of each table broke a constraint and were kept aside, once the block has ended."""
         self.dropped: dict[str, dict[str, int]] = {}
         """How many rows of each table each constraint dropped, once the block has ended."""
+        self.show: Callable[[], str] | None = None
+        """What it changed, as HTML, once it is committed."""
+
+    def _repr_html_(self) -> str:
+        return escape(repr(self)) if self.show is None else self.show()
 
     def __repr__(self) -> str:
         if self._is_open:

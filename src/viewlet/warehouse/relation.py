@@ -15,8 +15,9 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.columns.python_values import pandas_values, python_values
 from viewlet.columns.rows import Rows, group
 from viewlet.errors import StoreError, UnknownName
-from viewlet.formatting import plural
+from viewlet.formatting import ago, html_table, plural
 from viewlet.plan.types import Field
+from viewlet.program.program import costliest_tier
 from viewlet.store import GoneFile, Snapshot
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
@@ -44,9 +45,27 @@ class Relation:
         self._snapshot: Snapshot = warehouse.store.snapshot()
 
     def __repr__(self) -> str:
-        kind = "table" if isinstance(self._found, Table) else self._found.kind
         columns = ", ".join(str(f) for f in self.fields)
-        return f"<{kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
+        return f"<{self._kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the first rows, with types, the epoch, and how the view is kept."""
+        return html_table(self.arrow(), self._caption())
+
+    def _caption(self) -> str:
+        last = self._warehouse.store.last_change(self.name)
+        changed = "" if last is None else f", changed in epoch {last[0]:,}, {ago(last[1])}"
+        notes = () if isinstance(self._found, Table) else self._found.notes
+        tier = f", {found}" if (found := costliest_tier(notes)) else ""
+        return f"{self._kind} {self.name}: {plural(len(self), 'row')} at epoch {self.epoch:,}{changed}{tier}"
+
+    @property
+    def _kind(self) -> str:
+        return "table" if isinstance(self._found, Table) else self._found.kind
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows for whatever reads Arrow's C stream: Polars, pandas, DuckDB, PyArrow."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows, as `rows` gives them."""

@@ -1,0 +1,164 @@
+"""`viewlet shell`: statements by hand, with completion and history.
+
+A statement ends with a semicolon and may span lines. `.help` lists what else there is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewlet.errors import ViewletError
+from viewlet.formatting import plural
+
+if TYPE_CHECKING:
+    from viewlet.database import Database
+
+Run = Callable[["Database", str], str]
+"""Runs a statement; what to print."""
+WORDS = re.findall(
+    r"\w+",
+    """ALL ALTER AND AS ASC BY CASE CAST CHECK COLUMN CONSTRAINT COUNT CREATE CROSS DELETE DESC DESCRIBE DISTINCT DROP
+    ELSE END EXISTS EXPLAIN FOLDER FORMAT FROM FULL GROUP HAVING IN INNER INSERT INTO IS JOIN KEY LEFT LIKE LIMIT
+    MATERIALIZED MERGE NOT NULL ON OR ORDER OUTER OVER PARTITION PRIMARY RECURSIVE REFRESH RENAME REPLACE RIGHT SELECT
+    SET SHOW SUM TABLE THEN UNION UPDATE USING VALUES VIEW WATERMARK WHEN WHERE WITH""",
+)
+HELP = """.tables        tables and views with their sizes
+.explain VIEW  how a view is maintained
+.check VIEW    compare a view with Spark SQL
+.help          this
+.quit          leave; so does the end of input"""
+_PROMPT, _MORE = "viewlet> ", "     ... "
+
+
+class Completer:
+    """What a word may become: keywords, tables and views, their columns, commands."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self._found: list[str] = []
+
+    def candidates(self, word: str, before: str) -> list[str]:
+        """All completions of a word, given the text before it."""
+        if not before.strip() and word.startswith("."):
+            return [c for c in (".tables", ".explain ", ".check ", ".help", ".quit") if c.startswith(word)]
+        if before.split()[:1] in ([".explain"], [".check"]):
+            return [name for name in self.db.views if name.startswith(word)]
+        owner, dot, start = word.rpartition(".")
+        if dot:
+            return [f"{owner}.{column}" for column in self._columns([owner]) if column.startswith(start)]
+        names = [*self.db.tables, *self.db.views]
+        mentioned = [name for name in names if re.search(rf"\b{re.escape(name)}\b", before, re.IGNORECASE)]
+        keywords = [w if word.isupper() or not word else w.lower() for w in WORDS]
+        return [
+            c
+            for c in dict.fromkeys([*names, *self._columns(mentioned), *keywords])
+            if c.lower().startswith(word.lower())
+        ]
+
+    def _columns(self, names: Iterable[str]) -> list[str]:
+        known = {name.lower(): name for name in (*self.db.tables, *self.db.views)}
+        found = [known[name.lower()] for name in names if name.lower() in known]
+        return [column for name in found for column in self.db.table(name).columns]
+
+    def __call__(self, word: str, number: int) -> str | None:
+        """The nth completion, as readline asks for it."""
+        import readline
+
+        if number == 0:
+            self._found = self.candidates(word, readline.get_line_buffer()[: readline.get_begidx()])
+        return self._found[number] if number < len(self._found) else None
+
+
+def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> None:
+    """Read statements and commands until the end, and print what they give; an error is one line."""
+    text = ""
+    while True:
+        try:
+            line = read(_MORE if text else _PROMPT)
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            print()
+            text = ""
+            continue
+        if not text and line.strip().startswith("."):
+            if line.strip() in (".quit", ".exit"):
+                return
+            _attempt(lambda line=line: _command(db, line))  # type: ignore[misc]
+            continue
+        text += f"{line}\n"
+        if text.rstrip().endswith(";") or not text.strip():
+            statement, text = text.strip().rstrip(";"), ""
+            if statement:
+                _attempt(lambda statement=statement: run(db, statement))  # type: ignore[misc]
+
+
+def _attempt(action: Callable[[], str]) -> None:
+    try:
+        print(action(), flush=True)
+    except ViewletError as error:
+        print(f"error: {error}", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+
+
+def _command(db: Database, line: str) -> str:
+    name, _, argument = line.strip().partition(" ")
+    if name == ".tables":
+        nodes = [n for n in db.graph()["nodes"] if "rows" in n]
+        return "\n".join(f"{n['kind']:<8} {n['name']}  {plural(n['rows'], 'row')}" for n in nodes) or "nothing yet"
+    if name == ".explain":
+        return db.explain(argument.strip())
+    if name == ".check":
+        wrong = db.check(argument.strip()).num_rows
+        return f"{plural(wrong, 'row')} differ" if wrong else "equal"
+    return HELP if name == ".help" else f"there is no {name}; .help lists what there is"
+
+
+def history_file() -> Path:
+    """Where statements are remembered."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "viewlet" / "history"
+
+
+def interactive(db: Database, run: Run) -> None:
+    """A shell on the terminal, with completion and history if Python has readline."""
+    try:
+        import readline
+    except ImportError:
+        shell(db, run)
+        return
+    file = history_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        readline.read_history_file(file)
+    readline.set_completer(Completer(db))
+    readline.set_completer_delims(" \t\n,;()=<>+-*/'")
+    readline.parse_and_bind("tab: complete")
+    try:
+        shell(db, run)
+    finally:
+        readline.set_history_length(10_000)
+        readline.write_history_file(file)
+
+
+def start(db: Database, run: Run) -> int:
+    """Talk to a person, or read statements from a pipe."""
+    if sys.stdin.isatty():
+        print(f"{db!r}\n.help lists commands; a statement ends with a semicolon")
+        interactive(db, run)
+    else:
+        shell(db, run, lambda _: _line())
+    return 0
+
+
+def _line() -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")

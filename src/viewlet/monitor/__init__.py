@@ -1,0 +1,1 @@
+"""What other systems are told of a warehouse: metrics for Prometheus, lineage for OpenLineage."""

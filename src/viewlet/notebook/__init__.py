@@ -1,0 +1,1 @@
+"""Viewlet in notebooks: `%load_ext viewlet`."""
