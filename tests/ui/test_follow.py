@@ -96,6 +96,15 @@ def test_sources_flows_and_sinks_are_in_the_graph(db: viewlet.Database, tmp_path
     assert not db.describe("sink:crm:orders")["waiting"]
 
 
+def test_a_declared_sink_is_in_the_graph_before_and_after_it_is_sent(db: viewlet.Database, tmp_path: Path) -> None:
+    db.sql(f"CREATE SINK files FROM orders TO FOLDER '{tmp_path / 'out'}'")
+    assert (db.describe("sink:files:orders")["delivered"], db.describe("sink:files:orders")["waiting"]) == (None, True)
+    db.send_sinks()
+    (node,) = [n for n in db.graph()["nodes"] if n["kind"] == "sink"]
+    assert (node["name"], node["type"], node["waiting"]) == ("files", "folder", False)
+    assert ("orders", "sink:files:orders") in db.graph()["edges"]
+
+
 def test_a_node_says_how_it_is_kept(db: viewlet.Database, page: Page) -> None:
     found = ask(page, "/api/node?name=SMOOTH")
     assert (found["name"], found["reads"], found["readers"]) == ("smooth", ["readings"], [])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from viewlet.inspect.status import table_size, view_size
 from viewlet.program.program import costliest_tier
+from viewlet.sink.declared import receiver_of, sinks_status
 from viewlet.sink.deliver import positions
 from viewlet.warehouse.tables import Table
 
@@ -61,11 +63,40 @@ def _view(warehouse: Warehouse, view: Maintained) -> Node:
 
 
 def _sinks(warehouse: Warehouse) -> Iterator[Node]:
-    """What `deliver` serves, with how far each has come."""
-    for receiver, name, epoch in positions(warehouse.store.snapshot()):
-        last = warehouse.store.last_change(name) if warehouse.catalog.known(name) else None
-        state = {"delivered": epoch, "waiting": last is not None and last[0] > epoch}
-        yield {"id": f"sink:{receiver}:{name}", "name": receiver, "kind": "sink", **state}
+    """Where tables and views go on to, with how far each sink has come."""
+    for sink in _passed_on(warehouse):
+        last = warehouse.store.last_change(sink.of)
+        state = {"delivered": sink.epoch, "waiting": last is not None and last[0] > (sink.epoch or 0)}
+        yield {"id": sink.id, "name": sink.name, "kind": "sink", "type": sink.kind, **state}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Where something goes on to: a sink that is declared, or a function that `deliver` calls."""
+
+    name: str
+    kind: str
+    of: str
+    epoch: int | None
+    """The last epoch that it was given."""
+
+    @property
+    def id(self) -> str:
+        return f"sink:{self.name}:{self.of}"
+
+
+def _passed_on(warehouse: Warehouse) -> list[_Sink]:
+    snapshot, catalog = warehouse.store.snapshot(), warehouse.catalog
+    declared = [_Sink(name, s["kind"], s["of"], s["epoch"]) for name, s in sinks_status(catalog, snapshot).items()]
+    own = {receiver_of(sink.name) for sink in declared}
+    called = [_Sink(*found) for found in _receivers(warehouse) if found[0] not in own]
+    return [*declared, *called]
+
+
+def _receivers(warehouse: Warehouse) -> list[tuple[str, str, str, int]]:
+    """The receivers of what is still there."""
+    found = positions(warehouse.store.snapshot())
+    return [(receiver, "function", name, epoch) for receiver, name, epoch in found if warehouse.catalog.known(name)]
 
 
 def _changed(warehouse: Warehouse, name: str) -> Node:
@@ -86,6 +117,4 @@ def _edges(warehouse: Warehouse) -> Iterator[Edge]:
     for name, flow in catalog.flows.items():
         yield from ((table, f"flow:{name}") for table in flow["sources"].values() if table)
         yield from ((f"flow:{name}", table) for table in flow["writes"])
-    for receiver, name, _ in positions(warehouse.store.snapshot()):
-        if catalog.known(name):
-            yield name, f"sink:{receiver}:{name}"
+    yield from ((sink.of, sink.id) for sink in _passed_on(warehouse))

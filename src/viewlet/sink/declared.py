@@ -63,16 +63,17 @@ def _send(warehouse: Warehouse, name: str) -> int:
     document = warehouse.catalog.sinks[name]
     to = read_sink(document)
     if not isinstance(to, Sink):
-        return deliver(warehouse, document["of"], _receiver(name), to)
+        return deliver(warehouse, document["of"], receiver_of(name), to)
     identity = warehouse.identity()
     relation = Relation(warehouse, warehouse.catalog.find(document["of"]))
     sent = send(Sender(relation, identity), to)
     if sent:
-        note_position(warehouse, relation.name, _receiver(name), sent[-1])
+        note_position(warehouse, relation.name, receiver_of(name), sent[-1])
     return len(sent)
 
 
-def _receiver(name: str) -> str:
+def receiver_of(name: str) -> str:
+    """Under which name the position of a sink is kept."""
     return f"sink {name}"
 
 
@@ -103,7 +104,7 @@ def sinks_status(catalog: Catalog, snapshot: Snapshot) -> dict[str, Any]:
         name: {
             "kind": document["kind"],
             "of": document["of"],
-            "epoch": position_of(document["of"], _receiver(name), snapshot),
+            "epoch": position_of(document["of"], receiver_of(name), snapshot),
         }
         for name, document in catalog.sinks.items()
     }
