@@ -26,6 +26,13 @@ db.insert("links", [("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")])
 MATRICES = "import numpy\nX, y = numpy.random.default_rng(1).random((9, 3)), numpy.arange(9.0)[:, None]\nrow = [1.0, 2.0, 3.0]\n"
 SPEND = "db.sql('CREATE TABLE o (cust BIGINT, total BIGINT)')\ndb.sql('CREATE MATERIALIZED VIEW spend AS SELECT cust, sum(total) AS total FROM o GROUP BY cust')\n"
 LANDING = "from pathlib import Path\nPath('landing/sales').mkdir(parents=True)\n"
+FILES = """
+import pyarrow.parquet
+db.create_table("lineitem", "id BIGINT")
+pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), "lineitem.parquet")
+db.create_table("sales", "id BIGINT")
+open("sales.csv", "w").write("id\\n7\\n")
+"""
 BEFORE: dict[str, dict[int, str]] = {
     "aggregates.md": {0: OPEN},
     "late.md": {0: OPEN},
@@ -37,7 +44,7 @@ BEFORE: dict[str, dict[int, str]] = {
     "page.md": {0: OPEN},
     "projects.md": {0: OPEN + LANDING, 1: "db.drop('sales')\n", 2: SPEND},
     "signals.md": {1: "import numpy\n"},
-    "warehouse.md": {0: "from datetime import timedelta\n" + OPEN},
+    "warehouse.md": {0: "from datetime import timedelta\n" + OPEN + FILES},
 }
 """What stands before some blocks of some pages: tables that the text speaks of."""
 ELSEWHERE = {
@@ -47,8 +54,6 @@ ELSEWHERE = {
     "sources.md": "tests/source",
 }
 """Pages whose blocks other tests run, with what these need: servers, graphs."""
-SERVERS = {"warehouse.md": {1, 2}}
-"""Blocks that name a bucket, which is not there; tests/storage makes these calls with one that is."""
 QUICK = {"README.md", "page.md", "notebooks.md", "operations.md"}
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if blocks(page)]
 
@@ -75,7 +80,7 @@ def test_the_code_of_a_page_runs(
     monkeypatch.setattr(viewlet.Database, "watch", lambda *_, **__: iter(()))  # which has no end
     names: dict[str, Any] = {}
     try:
-        for block, printed in run(page, names, BEFORE.get(page.name, {}), SERVERS.get(page.name, set())):
+        for block, printed in run(page, names, BEFORE.get(page.name, {})):
             assert block.prints in (None, printed)
     finally:
         if "db" in names:
