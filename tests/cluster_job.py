@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from decimal import Decimal
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +27,8 @@ def main(master: str, path: str) -> None:
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    place: Any = importlib.import_module("viewlet.compile.distribute.place")
+    place.SMALL = -1  # else maps would be kept at the driver
     with viewlet.connect(path, spark=spark, engine="spark") as db:
         db.sql("CREATE TABLE orders (id BIGINT, cust BIGINT, total DECIMAL(12,2), PRIMARY KEY (id))")
         db.sql("CREATE TABLE customers (cust BIGINT, name STRING)")
@@ -35,6 +39,9 @@ def main(master: str, path: str) -> None:
         db.delete("orders", [{"id": i} for i in range(0, 500, 7)])
         assert db.check().num_rows == 0
         assert db.history()[-1]["engine"] == "spark"
+        assert db.history()[-1]["jobs"][0]["shuffled_bytes"] > 0
+        found = set(spark.sparkContext.parallelize(range(2), 2).map(lambda _: viewlet.__file__).collect())
+        assert all("viewlet-" in file and ".zip" in file for file in found), found
         executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
     spark.stop()
     sys.stdout.write(f"well, on {executors} executors\n")

@@ -1,4 +1,7 @@
-"""The Spark engine on a real standalone cluster: a master and two workers on loopback."""
+"""The Spark engine on a real standalone cluster: a master and two workers on loopback.
+
+Executors share nothing with the driver but the warehouse: the package is sent to them.
+"""
 
 from __future__ import annotations
 

@@ -41,6 +41,11 @@ def definition(view: str, value: Any) -> Any:
 
 def session(value: Any) -> Any:
     """A Spark session; None counts as well."""
+    if type(value).__module__.startswith("pyspark.sql.connect"):
+        raise WrongArgument(
+            "spark is a session of Spark Connect, which shows neither Spark's plans nor its tasks",
+            hint='give one of this process: SparkSession.builder.master("local[*]").getOrCreate(), or a cluster\'s address',
+        )
     kinds = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("pyspark.")}
     fits = value is None or "SparkSession" in kinds
     return _expect("spark", value, fits, "a SparkSession, such as SparkSession.builder.getOrCreate() gives")

@@ -121,6 +121,19 @@ def test_runs_that_are_not_small_are_files_that_tasks_write(monkeypatch: pytest.
         assert not parted.store.orphans()
 
 
+def test_runs_that_a_worker_has_open_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epoch_job, "INLINE", 0)
+    known = tpch_facts()
+    program = compiled("q03", TPCH["q03"], known)
+    tables = Tables([TPCH["q03"].plan], 3)
+    with both([program], known, tables) as (parted, _):
+        first, second, third = (parted.run(tables.change(20, 0)).jobs[0] for _ in range(3))
+    assert first["runs_read"] > 0
+    assert first["read_bytes"] > 0
+    assert second["runs_at_hand"] > 0
+    assert third["runs_read"] <= second["runs_read"] + 1, "what is read are the runs that the last epoch wrote"
+
+
 def test_operators_as_jobs() -> None:
     shown = 0
     for program, decoded, known in fixture_cases(["keyed/regroup", "keyed/regroup_join", "monoid/fold", "ring/route"]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
@@ -18,8 +18,8 @@ from viewlet.engine.cluster.driver_site import DriverSite
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.shares import dealt
-from viewlet.engine.cluster.site import Written
-from viewlet.engine.cluster.stage_task import Parcel, Parcels, StageTask, ToDriver, parcels_of
+from viewlet.engine.cluster.site import Traffic, Written
+from viewlet.engine.cluster.stage_task import Parcel, Parcels, StageTask, ToDriver, parcels_of, traffic_of
 from viewlet.engine.cluster.stages import Stage, StagedEpoch, staged
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
@@ -80,18 +80,18 @@ class EpochJob:
             rdd = rdd.mapPartitionsWithIndex(self._task(at, self._scattered(stage.before)))
             if at + 1 < len(stages):
                 rdd = rdd.partitionBy(self.parts, _itself)
-        shuffled = self._take(rdd, stages[-1])
+        traffic = self._take(rdd, stages[-1])
         for statement in self.epoch.staged.after:
             self._driver.run(statement, self.epoch.terms)
-        counts = {"stages": len(stages), "partitions": self.parts, "shuffled_bytes": shuffled}
-        self.deltas.jobs.append({"jobs": jobs, **counts})
+        shape = {"jobs": jobs, "stages": len(stages), "partitions": self.parts}
+        self.deltas.jobs.append({**shape, **asdict(traffic)})
 
-    def _take(self, rdd: Any, stage: Stage) -> int:
-        """Run the stages so far, and take what the driver is to have; the bytes that were shuffled."""
+    def _take(self, rdd: Any, stage: Stage) -> Traffic:
+        """Run the stages so far, and take what the driver is to have; what they took."""
         done = rdd.mapPartitionsWithIndex(ToDriver(self.epoch.staged.gathered, stage.once)).collect()
         self._adopt([parcel.data for parcel in done if parcel.kind == "run"])
         self._driver.results |= _results(done)
-        return sum(parcel.data for parcel in done if parcel.kind == "counts")
+        return traffic_of(done)
 
     def _scattered(self, before: Sequence[Statement]) -> list[list[Parcel]]:
         """Run the driver's statements before a stage; what it sends to each partition."""

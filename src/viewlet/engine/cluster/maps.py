@@ -35,9 +35,8 @@ class StoredMap:
         """All of it."""
         return open_contents(address, self.refs, self.layout, self.types)
 
-    def open_share(self, address: str, part: int, parts: int) -> Contents:
+    def share(self, whole: Contents, part: int, parts: int) -> Contents:
         """The rows of one partition."""
-        whole = self.open(address)
         if not isinstance(self.tag, Partitioned):
             return whole
         if self.tag.columns == self.layout.key:

@@ -87,10 +87,12 @@ class SparkEngine:
 
     def run_together(self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str]) -> None:
         """Bring the maps of some views up to date with the epoch's changes, in one job."""
+        from viewlet.spark.session.workers import own_workers
+
         context = self.session().sparkContext
         parts = partitions_for(context.defaultParallelism)
         try:
-            with tasks_errors():
+            with own_workers(context), tasks_errors():
                 EpochJob(context, self.address, parts, deltas, epoch).run()
         except EvaluationError as error:
             name, error.site = error.site, None
@@ -254,7 +256,7 @@ def tasks_errors() -> Iterator[None]:
         if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
             raise CorruptFile(found[1].strip()) from None
         if "No module named" in str(error):
-            hint = f"set PYSPARK_PYTHON={sys.executable}, or install viewlet where the workers run"
+            hint = f"install NumPy and PyArrow where the workers run, or set PYSPARK_PYTHON={sys.executable}"
             raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
         raise
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,19 @@ class Written:
     """Whether it is the one that is committed, where every partition makes the same."""
 
 
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What stages took: bytes that went through exchanges, bytes of runs that were read, runs that were open already."""
+
+    shuffled_bytes: int = 0
+    read_bytes: int = 0
+    runs_read: int = 0
+    runs_at_hand: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
 @dataclass
 class Site:
     """What the statements of a stage can read on one partition."""
@@ -54,6 +67,8 @@ class Site:
     initial: bool = False
     _opened: dict[tuple[str, bool], Contents] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
+    _used: list[tuple[Run, bool]] = field(default_factory=list)
+    """The runs of maps that were looked at, and whether an earlier task of this worker had opened them."""
 
     def reader(self, given: Iterable[tuple[str, str]], *, is_cut: bool) -> Site:
         """The same place as one statement sees it."""
@@ -68,12 +83,16 @@ class Site:
     def old(self, bag: str) -> Contents:
         key = bag, self.is_cut
         if key not in self._opened:
-            stored = self.maps[bag]
-            whole = not self.is_cut
-            self._opened[key] = (
-                stored.open(self.address) if whole else stored.open_share(self.address, self.part, self.parts)
-            )
+            whole = self.maps[bag].open(self.address)
+            self._used += [(run, run.is_open) for run in whole.runs if run.ref.file]
+            self._opened[key] = self.maps[bag].share(whole, self.part, self.parts) if self.is_cut else whole
         return self._opened[key]
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was read here so far."""
+        read = [run.ref.size for run, was_open in self._used if not was_open and run.is_open]
+        return Traffic(0, sum(read), len(read), sum(was_open for _, was_open in self._used))
 
     def new(self, bag: str) -> Contents:
         old = self.old(bag)

@@ -12,7 +12,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.shares import home_of, sent, share_of, together
-from viewlet.engine.cluster.site import Site, Written
+from viewlet.engine.cluster.site import Site, Traffic, Written
 from viewlet.engine.cluster.stages import Stage
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
 from viewlet.errors import EvaluationError
@@ -24,9 +24,9 @@ IN = " ⟨in "
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What goes from one stage to the next: rows of a result, a bag to be read, a run that was made, counts."""
+    """What goes from one stage to the next: rows of a result, a bag to be read, a run that was made, traffic."""
 
-    kind: Literal["rows", "bag", "run", "counts"]
+    kind: Literal["rows", "bag", "run", "traffic"]
     name: str
     data: Any
 
@@ -69,9 +69,8 @@ class StageTask:
         for statement in stage.statements:
             _run(site, statement, terms, stage)
         out = self._parcels(site, stage)
-        exchanged = 0 if self.is_first else sum(parcel.bytes for parcel in parcels)
-        before = sum(parcel.data for parcel in parcels if parcel.kind == "counts")
-        out[part].append(Parcel("counts", "shuffled", before + exchanged))
+        exchanged = Traffic(0 if self.is_first else sum(parcel.bytes for parcel in parcels))
+        out[part].append(Parcel("traffic", "", traffic_of(parcels) + exchanged + site.traffic))
         yield from out.items()
 
     def _parcels(self, site: Site, stage: Stage) -> dict[int, list[Parcel]]:
@@ -82,6 +81,11 @@ class StageTask:
             for to, parcel in parcels_of(move, site.change(move.source), self.parts):
                 out.setdefault(to, []).append(parcel)
         return out
+
+
+def traffic_of(parcels: Iterable[Parcel]) -> Traffic:
+    """What earlier stages took."""
+    return sum((parcel.data for parcel in parcels if parcel.kind == "traffic"), Traffic())
 
 
 def parcels_of(move: Move, rows: Rows | None, parts: int) -> Iterator[tuple[int, Parcel]]:
@@ -137,7 +141,7 @@ def receive(site: Site, parcels: Iterable[Parcel]) -> None:
                 rows.setdefault(parcel.name, []).append(stored.open(site.address).scan())
             case "run":
                 site.take_over(parcel.data)
-            case "counts":
+            case "traffic":
                 pass  # it is passed on
     for name, pieces in rows.items():
         site.put(name, Rows.concat(pieces))

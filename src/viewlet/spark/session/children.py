@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from viewlet.spark.session.handles import java_of, session_of
 from viewlet.spark.session.jvm import quietly
 from viewlet.spark.session.settings import OURS
+from viewlet.spark.session.workers import own_workers
 
 
 def clone(parent: SparkSession) -> SparkSession:
@@ -48,7 +49,7 @@ def active(spark: SparkSession) -> Iterator[SparkSession]:
     sessions.setActiveSession(session_of(spark))
     SparkSession._activeSession = spark
     try:
-        with quietly():
+        with quietly(), own_workers(spark.sparkContext):
             yield spark
     finally:
         SparkSession._activeSession = before_in_python

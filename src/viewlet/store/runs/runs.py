@@ -108,6 +108,11 @@ class Run:
         return not isinstance(self._ref, Future)
 
     @property
+    def is_open(self) -> bool:
+        """Whether its bytes have been read."""
+        return self._body is not None
+
+    @property
     def storage(self) -> Storage:
         assert self._storage is not None, f"{self} is in no file"
         return self._storage
