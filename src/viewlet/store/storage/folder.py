@@ -45,6 +45,7 @@ class Folder:
         sync_files(self.root / file for file in files)
 
     def remove(self, files: Iterable[str]) -> list[str]:
+        assert not isinstance(files, str), "a name is no list of names"
         return [file for file in files if remove(self.root / file)]
 
     def prepare(self, *folders: str) -> None:

@@ -91,6 +91,7 @@ class Objects:
         """Nothing is left to do: an object is durable once it is written."""
 
     def remove(self, files: Iterable[str]) -> Sequence[str]:
+        assert not isinstance(files, str), "a name is no list of names"
         gone = list(files)
         if gone:
             with self._errors(gone[0], "removed"):
