@@ -49,3 +49,5 @@ def test_views_of_a_warehouse(spark: object, tmp_path: Path) -> None:
         asked = db.explain("spend", placement={"spend.m1": ["cust"], "spend": ["cust"]})
         assert "an epoch that changes orders: 1 job, 2 stages" in asked
         assert "#2 := repartition(#1)" in asked
+        db.sql("CREATE MATERIALIZED VIEW first AS SELECT id, cust, total FROM orders ORDER BY id LIMIT 3")
+        assert "the first rows of orders are read where its rows are" in db.explain("first", distributed=True)
