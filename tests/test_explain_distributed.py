@@ -50,4 +50,5 @@ def test_views_of_a_warehouse(spark: object, tmp_path: Path) -> None:
         assert "an epoch that changes orders: 1 job, 2 stages" in asked
         assert "#2 := repartition(#1)" in asked
         db.sql("CREATE MATERIALIZED VIEW first AS SELECT id, cust, total FROM orders ORDER BY id LIMIT 3")
-        assert "the first rows of orders are read where its rows are" in db.explain("first", distributed=True)
+        assert "all rows of orders, which is no map of the view" in db.explain("first", distributed=True)
+        assert "all 2 views together" in db.explain("spend", distributed=True)

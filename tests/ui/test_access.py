@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -201,3 +202,12 @@ def test_a_closed_page_gives_its_port_back(db: viewlet.Database) -> None:
 def test_a_port_that_is_taken_is_one_clear_error(db: viewlet.Database, page: Page) -> None:
     with pytest.raises(StoreError, match="cannot be at"):
         db.ui(port=urlsplit(page.url).port or 0)
+
+
+def test_loggers_of_the_caller_stay_as_they_were(db: viewlet.Database) -> None:
+    quiet = logging.getLogger("tests.ui.quiet")
+    quiet.disabled = True
+    root = list(logging.getLogger().handlers)
+    with db.ui():
+        assert quiet.disabled
+        assert logging.getLogger().handlers == root

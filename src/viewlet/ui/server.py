@@ -83,7 +83,8 @@ def page(
     bound = _bind(host, port)
     shown = db if write or db.read_only else connect(db.address, read_only=True)
     app = make_app(shown, access)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
+    # Without a configuration of logs: uvicorn's own would enable loggers that the caller has disabled.
+    config = uvicorn.Config(app, log_config=None, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
     return Page(uvicorn.Server(config), bound, access, None if shown is db else shown)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.compile import Facts
-from viewlet.compile.distribute import NONE, distribute, place, why_not_distributed
+from viewlet.compile.distribute import NONE, distribute, place, why_not_distributed, why_not_placed
 from viewlet.errors import UnknownName, WrongArgument, shortened
 from viewlet.formatting import plural
 from viewlet.program.distributed import Local, Partitioned, Replicated, Tag
@@ -22,12 +22,15 @@ def explain_distributed(
     warehouse: Warehouse, program: Program, given: Placement | None = None, *, verbose: bool = False
 ) -> str:
     """The program with its tags, and what an epoch of it asks of a cluster; with all views beside it, too."""
+    title = f"view {program.view} on a cluster"
+    if (why := why_not_placed(program)) is not None:
+        return f"{title}\n  the Spark engine runs each step as a job of its own: {why}"
     facts = facts_with_maps(warehouse)
     tags = read_placement(program, facts, given or {})
     after = distribute([program], facts, placement=tags)
     before = distribute([program], facts, placement=tags, options=NONE)
     own = {m.name: after.maps[m.name] for m in program.maps if m.name in after.maps}
-    lines = [f"view {program.view} on a cluster", "maps", *show_places(own)]
+    lines = [title, "maps", *show_places(own)]
     lines += [
         f"an epoch that changes {_tables(program, facts)}: {show_counts(after)}",
         f"  before optimization: {show_blocks(before)}",
@@ -95,7 +98,7 @@ def _tables(program: Program, facts: Facts) -> str:
 
 def _all_views(warehouse: Warehouse, facts: Facts) -> list[str]:
     """What an epoch of all views together asks of a cluster."""
-    programs = _programs(warehouse)
+    programs = [program for program in _programs(warehouse) if why_not_placed(program) is None]
     if len(programs) < 2:
         return []
     return [f"all {plural(len(programs), 'view')} together: {show_counts(distribute(programs, facts))}"]

@@ -18,7 +18,7 @@ from viewlet.compile.rules import Facts
 from viewlet.program.chain import chain, changes_read, source
 from viewlet.program.distributed import Arrival, Distributed, Move, Replicated, Tag, deltas_of
 from viewlet.program.program import Program, Step
-from viewlet.program.terms import Regroup, SparkRowwise, TopK
+from viewlet.program.terms import Change, Regroup, SparkRowwise
 
 Cost = tuple[int, int, float]
 """Jobs, stages, and the rows that move, if each table changes in proportion to its size."""
@@ -55,7 +55,8 @@ def distribute(
 
 def why_not_distributed(program: Program) -> str | None:
     """Why a program is not run as blocks on a cluster; None if it is."""
-    own = {step.map.name for step in program.steps}
+    if (why := why_not_placed(program)) is not None:
+        return why
     for step in program.steps:
         for term in step.terms:
             start = source(term)
@@ -64,8 +65,17 @@ def why_not_distributed(program: Program) -> str | None:
                 return f"only Spark evaluates {', '.join(native) or 'what ' + step.map.name + ' is made by'}"
             if isinstance(start, Regroup) and start.inputs and grouped(step) is not start:
                 return f"{step.map.name} is more than one function over groups"
-            if isinstance(start, TopK) and start.map not in own:
-                return f"the first rows of {start.map} are read where its rows are"
+    return None
+
+
+def why_not_placed(program: Program) -> str | None:
+    """Why a program has no distributed form; None if it has one."""
+    own = {step.map.name for step in program.steps}
+    for step in program.steps:
+        for term in step.terms:
+            others = [] if isinstance(source(term), Change) else [b for b in changes_read(term) if b not in own]
+            if others:
+                return f"{step.map.name} is made of all rows of {', '.join(others)}, which is no map of the view"
     return None
 
 
@@ -140,4 +150,4 @@ def _cost(found: Distributed, facts: Facts) -> Cost:
     return len(found.jobs), found.stages, moved
 
 
-__all__ = ["NONE", "Optimizations", "distribute", "place", "why_not_distributed"]
+__all__ = ["NONE", "Optimizations", "distribute", "place", "why_not_distributed", "why_not_placed"]

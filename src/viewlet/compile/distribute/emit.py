@@ -193,10 +193,7 @@ class Emitter:
 
     def _driven(self, term: TopK | Regroup) -> Flow:
         """A term that the driver starts, on the changes of what it reads."""
-        read = changes_read(term)
-        for table in (bag for bag in read if bag not in self.results):
-            self._emit(Arrival(table, Anywhere()), term.columns, 1)
-        given = tuple((bag, self._to(bag, Local(), self.results[bag].columns)) for bag in read)
+        given = tuple((bag, self._to(bag, Local(), self.results[bag].columns)) for bag in changes_read(term))
         return Flow(term, LOCAL, self._routes.number(term.columns), tuple(g for g in given if g[0] != g[1]))
 
     def _merged(self, term: Fold | Sessionize) -> Flow:

@@ -98,8 +98,7 @@ class Lineage:
                 places = [self._place(name, key) for key in keys]
                 return {f.name: p for f, p in zip(columns, places, strict=False) if p is not None}
             case Sessionize(name) | TopK(name):
-                width = len(self.positions.get(name, step.columns))  # a table has no step
-                return {f.name: (name, i) for i, f in enumerate(step.columns) if i < width}
+                return {f.name: (name, i) for i, f in enumerate(step.columns) if i < len(self.positions[name])}
             case Regroup(inputs):
                 return {f.name: (i.map, at) for i in inputs for at, f in enumerate(i.columns)}
             case Probe():

@@ -13,7 +13,19 @@ from dataclasses import dataclass, replace
 
 from viewlet.columns.fresh_names import free_name
 from viewlet.loops.relax.relaxation import Product, product_of
-from viewlet.plan.expr import Call, Column, Expr, Named, Reduce, columns_of, conjunction, conjuncts, rewrite, substitute
+from viewlet.plan.expr import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    Named,
+    Reduce,
+    columns_of,
+    conjunction,
+    conjuncts,
+    rewrite,
+    substitute,
+)
 from viewlet.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, column, leaves
 from viewlet.plan.types import BOOLEAN, DOUBLE, INTEGRAL, Field
 
@@ -197,7 +209,8 @@ def is_unique(plan: Plan, name: str) -> bool:
         case Filter():
             return is_unique(plan.rows, name)
         case Aggregate():
-            return any(r.name == name and plan.keys == (r.expr,) for r in plan.results)
+            keys = [key for key in plan.keys if not isinstance(key, Literal)]
+            return any(r.name == name and keys == [r.expr] for r in plan.results)
         case _:
             return False
 
