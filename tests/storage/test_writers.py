@@ -171,10 +171,11 @@ def deadly(request):
         is_last = next(numbers) == last
         if is_last and not after:
             os.kill(os.getpid(), signal.SIGKILL)
-        result = request(*arguments)
-        if is_last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
+        try:
+            return request(*arguments)
+        finally:  # a request that is refused was answered, too
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
     return call
 
 for name in ("get", "fetch", "put", "create", "list", "remove"):
