@@ -23,8 +23,8 @@ import viewlet
 from viewlet.cli.main import main
 from viewlet.cli.shell import Completer, shell
 from viewlet.errors import RejectedEpoch, ViewletError
-from viewlet.monitor.lineage import Lineage
 from viewlet.monitor.metrics import serve_metrics
+from viewlet.monitor.openlineage_events import Lineage
 
 
 @pytest.fixture

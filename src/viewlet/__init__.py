@@ -32,7 +32,7 @@ from viewlet.sink.delta_table import delta_table
 from viewlet.sink.iceberg_table import iceberg_table
 from viewlet.sink.kafka_topic import kafka_topic
 from viewlet.sink.postgres_table import postgres_table
-from viewlet.source.delta import delta
+from viewlet.source.delta_lake import delta
 from viewlet.source.folder import folder
 from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka

@@ -16,8 +16,8 @@ import pytest
 import viewlet
 from viewlet.errors import RejectedEpoch, UnknownName
 from viewlet.store.limits import Limits
-from viewlet.ui.follow import Follower
 from viewlet.ui.server import Page
+from viewlet.ui.watcher import Follower
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewlet.ui.layout import HEIGHT, WIDTH, Edge, Place, layout
+from viewlet.ui.graph_layout import HEIGHT, WIDTH, Edge, Place, layout
 
 NODES = [f"n{i}" for i in range(40)]
 pairs = st.tuples(st.integers(0, 39), st.integers(0, 39))

@@ -26,8 +26,8 @@ from viewlet.cli.shell import start as start_shell
 from viewlet.database import connect
 from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
-from viewlet.monitor.lineage import Lineage
 from viewlet.monitor.metrics import serve_metrics
+from viewlet.monitor.openlineage_events import Lineage
 from viewlet.source.sources import shown_reading
 from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
 

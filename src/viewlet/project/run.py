@@ -21,7 +21,7 @@ from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.project.definitions import Dataset, Definitions, Query
 from viewlet.project.flows import ProjectFlows
-from viewlet.project.load import inside, load
+from viewlet.project.read_project import inside, load
 from viewlet.project.reads import Evaluation, ProjectReads, stream_name
 from viewlet.project.run_flow import run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from viewlet.errors import SqlError
-from viewlet.source.delta import delta
+from viewlet.source.delta_lake import delta
 from viewlet.source.folder import folder
 from viewlet.source.iceberg import iceberg
 from viewlet.source.kafka import kafka

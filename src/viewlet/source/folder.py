@@ -19,8 +19,8 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.errors import SqlError
 from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
 from viewlet.source.events import read_format
+from viewlet.source.row_versions import versions_bags
 from viewlet.source.sources import Bag, Source, options_text, quoted_text
-from viewlet.source.versions import versions_bags
 from viewlet.store import Layout, Snapshot
 from viewlet.warehouse.tables import Table
 

@@ -22,7 +22,7 @@ from viewlet.source.feed import Batch, Position
 from viewlet.source.from_python import Convert, converter
 from viewlet.source.intake import to_arrow
 from viewlet.source.refusal import Wrong
-from viewlet.source.versions import Key, all_rows
+from viewlet.source.row_versions import Key, all_rows
 from viewlet.warehouse.tables import Table
 
 Values = Sequence[Any]

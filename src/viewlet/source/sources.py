@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
 KINDS: dict[str, str] = {
-    "delta": "viewlet.source.delta:read",
+    "delta": "viewlet.source.delta_lake:read",
     "folder": "viewlet.source.folder:read",
     "iceberg": "viewlet.source.iceberg:read",
     "kafka": "viewlet.source.kafka:read",

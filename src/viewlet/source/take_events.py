@@ -19,8 +19,8 @@ from viewlet.source.listing import FileChange, batches, find_changes, state_of, 
 from viewlet.source.net_changes import NetChanges, Place
 from viewlet.source.read_files import FileRows
 from viewlet.source.records import records_of
+from viewlet.source.row_versions import note_versions
 from viewlet.source.take_files import known_files, position_rows, reading_record
-from viewlet.source.versions import note_versions
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes

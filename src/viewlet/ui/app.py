@@ -22,9 +22,9 @@ from starlette.staticfiles import StaticFiles
 from viewlet.errors import UnknownName, ViewletError
 from viewlet.ui.access import Access
 from viewlet.ui.cells import table_document
-from viewlet.ui.follow import Follower
+from viewlet.ui.graph_layout import HEIGHT, WIDTH, layout
 from viewlet.ui.guard import Guard
-from viewlet.ui.layout import HEIGHT, WIDTH, layout
+from viewlet.ui.watcher import Follower
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

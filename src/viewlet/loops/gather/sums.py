@@ -20,7 +20,7 @@ from viewlet.columns.rows import Rows, Weights
 from viewlet.loops.gather.gathering import SUM, Gathering
 from viewlet.loops.graph.edges import Change, Edges
 from viewlet.loops.graph.growing import Growing, Values
-from viewlet.loops.graph.values import Known, VertexValues, different
+from viewlet.loops.graph.vertex_values import Known, VertexValues, different
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.plan.types import Field
 

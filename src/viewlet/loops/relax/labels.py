@@ -9,7 +9,7 @@ import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions
 from viewlet.loops.graph.growing import Growing, Values
-from viewlet.loops.graph.values import VertexValues, different
+from viewlet.loops.graph.vertex_values import VertexValues, different
 
 NO_EDGE = -1
 """Edges have numbers from 0 on; the first row n is known as −2 − n."""

@@ -17,7 +17,7 @@ from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows
 from viewlet.loops.graph.edges import Change, Edges
 from viewlet.loops.graph.growing import Values
-from viewlet.loops.graph.values import Known
+from viewlet.loops.graph.vertex_values import Known
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
