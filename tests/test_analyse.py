@@ -25,7 +25,7 @@ from viewlet.program.codec import from_json, to_json
 from viewlet.views.define import ABILITIES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.spark.analyse import Analysis
 
@@ -41,6 +41,14 @@ def analysed(spark: SparkSession, definition: Any) -> Analysis:
     from viewlet.spark.analyse import analyse
 
     return analyse(spark, definition, TABLES)
+
+
+def frame_of(spark: SparkSession, name: str) -> DataFrame:
+    """A table as a DataFrame, whichever tests ran in the session before."""
+    from viewlet.spark.session.leaves import Tables, register_mentioned
+
+    register_mentioned(spark, Tables(TABLES), name)
+    return spark.table(name)
 
 
 def golden(name: str) -> str:
@@ -99,7 +107,7 @@ def test_dataframe_and_sql_are_one_case(spark: SparkSession) -> None:
     from pyspark.sql import functions as F
 
     text = analysed(spark, "SELECT cust, sum(total) AS t FROM orders WHERE id > 3 GROUP BY cust")
-    frame = spark.table("orders").where("id > 3").groupBy("cust").agg(F.sum("total").alias("t"))
+    frame = frame_of(spark, "orders").where("id > 3").groupBy("cust").agg(F.sum("total").alias("t"))
     assert analysed(spark, frame).plan == text.plan
     assert analysed(spark, frame).text is None
 
@@ -158,7 +166,7 @@ def test_python_functions_are_told_apart_by_their_code(spark: SparkSession) -> N
     from pyspark.sql import functions as F
 
     def opaque(step: int) -> Opaque:
-        frame = spark.table("orders").select(F.udf(lambda x: x + step, "bigint")("id").alias("x"))
+        frame = frame_of(spark, "orders").select(F.udf(lambda x: x + step, "bigint")("id").alias("x"))
         plan = analysed(spark, frame).plan
         assert isinstance(plan, Project)
         assert isinstance(plan.rows, Project)
@@ -170,7 +178,7 @@ def test_python_functions_are_told_apart_by_their_code(spark: SparkSession) -> N
 
 
 def test_a_column_twice(spark: SparkSession) -> None:
-    plan = analysed(spark, spark.table("orders").select("id", "id").toDF("a", "b")).plan
+    plan = analysed(spark, frame_of(spark, "orders").select("id", "id").toDF("a", "b")).plan
     assert [f.name for f in plan.columns] == ["a", "b_2"]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.marks import quickly
 from tests.schemas import TABLES
-from tests.test_analyse import analysed, golden
+from tests.test_analyse import analysed, frame_of, golden
 from viewlet.errors import StoreError
 from viewlet.plan.nodes import Filter, Generate, Plan, Project, children, leaves, origin_of
 from viewlet.plan.types import Field, Type
@@ -248,7 +248,7 @@ def test_python_functions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
     add = F.udf(lambda x: None if x is None else x + 1, "bigint")
-    orders = spark.table("orders")
+    orders = frame_of(spark, "orders")
     grouped = (
         orders.select("cust", "id").groupBy("cust").applyInPandas(lambda group: group.head(1), "cust bigint, id bigint")
     )
@@ -263,7 +263,7 @@ def test_python_functions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) 
 def test_drop_duplicates_keeps_a_whole_row(spark: SparkSession) -> None:
     from viewlet.spark.fragments.fragments import make_whole, run, whole_inputs
 
-    analysis = analysed(spark, spark.table("orders").select("cust", "id", "s", "m").dropDuplicates(["cust"]))
+    analysis = analysed(spark, frame_of(spark, "orders").select("cust", "id", "s", "m").dropDuplicates(["cust"]))
     rows = frame(spark, "orders", table_rows("orders", 1))
     found = bag(run(spark, make_whole(analysis, 0, whole_inputs(analysis)[0]), [rows]))
     assert analysis.is_stabilized

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.schemas import TABLES
-from tests.test_analyse import analysed
+from tests.test_analyse import analysed, frame_of
 from viewlet.errors import SparkMissing, SqlError, UnknownName, UnsupportedFunction, UnsupportedQuery, ViewletError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_a_python_function_that_is_not_deterministic(spark: SparkSession) -> Non
 
     guess = F.udf(lambda x: x, "bigint").asNondeterministic()
     with pytest.raises(UnsupportedFunction, match="lambda"):
-        analysed(spark, spark.table("orders").select(guess("id").alias("x")))
+        analysed(spark, frame_of(spark, "orders").select(guess("id").alias("x")))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,7 @@ def test_a_python_function_that_is_not_deterministic(spark: SparkSession) -> Non
     ],
 )
 def test_what_is_no_definition(spark: SparkSession, text: str, kind: type[ViewletError], message: str) -> None:
+    frame_of(spark, "orders")
     with pytest.raises(kind, match=message):
         analysed(spark, text)
     assert spark.catalog.tableExists("orders")
@@ -90,7 +91,7 @@ def test_data_from_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedQuery, match="stream"):
         analysed(spark, spark.readStream.format("rate").load())
     with pytest.raises(UnsupportedFunction, match="TABLESAMPLE"):
-        analysed(spark, spark.table("orders").sample(0.5))
+        analysed(spark, frame_of(spark, "orders").sample(0.5))
 
 
 def test_a_table_that_is_gone(spark: SparkSession) -> None:
