@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store import Layout, Limits, Store, TableContents, open_contents, write_runs
-from viewlet.store.files import checksum
+from viewlet.store.files import checksum, read_checked
 from viewlet.store.log import frames
 from viewlet.store.log.mark import Mark, make_mark, read_mark
 
@@ -65,6 +65,11 @@ def read_all(root: Path) -> list[Any]:
         return [bag(store.snapshot().contents(name).scan()) for name in ("m", "t")]
 
 
+def verify(root: Path) -> list[str]:
+    with Store.open(root) as store:
+        return store.verify()
+
+
 @pytest.mark.parametrize("suffix", [".arrows", ".parquet"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
 def test_damaged_run_file_is_named(tmp_path: Path, suffix: str, damage: str) -> None:
@@ -84,6 +89,31 @@ def test_damaged_run_file_is_named(tmp_path: Path, suffix: str, damage: str) -> 
         name, layout = ("m", MAP) if suffix == ".arrows" else ("t", TABLE)
         with pytest.raises(CorruptFile, match=path.name):
             open_contents(tmp_path, store.snapshot().contents(name).refs(), layout, TYPES).scan()
+
+
+def test_a_file_is_verified_once_until_somebody_touches_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path)
+    expected = read_all(tmp_path)
+    checked: list[Path] = []
+    real = read_checked
+
+    def noting(path: Path, *args: Any) -> pa.Buffer:
+        if path.parent.name == "data":
+            checked.append(path)
+        return real(path, *args)
+
+    monkeypatch.setattr("viewlet.store.storage.folder.read_checked", noting)
+    assert (read_all(tmp_path), checked) == (expected, [])
+    (table,) = (tmp_path / "data").glob("*.parquet")
+    os.utime(table)
+    assert (read_all(tmp_path), checked) == (expected, [table])
+    assert verify(tmp_path) == []
+    assert set(checked) == set((tmp_path / "data").iterdir())  # every byte is read where that is what was asked for
+    for damage in (b"", b"[1]", b'{"data/x": 1'):
+        checked.clear()
+        (tmp_path / "verified").write_bytes(damage)
+        assert read_all(tmp_path) == expected
+        assert set(checked) == set((tmp_path / "data").iterdir())
 
 
 def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.loops.harness import LoopStore, compiled, stored
+from tests.marks import rounds
 from viewlet import loops
 
 pytestmark = pytest.mark.spark
@@ -56,7 +57,7 @@ def test_rounds_along_edges_are_those_of_the_step(spark: Any, tmp_path: Path) ->
     assert not any(loop.gathered for loop in both[len(TEXTS) :])
     chance = random.Random(12)
     with stored(tmp_path / "s", both) as store:
-        for turn in range(10):
+        for turn in range(rounds(4, 20)):
             epoch(store, chance)
             if turn % 3 == 2:
                 store.forget()  # the next epoch finds the graph by what is stored

@@ -120,6 +120,7 @@ def _copy_files(source: Storage, target: Storage, state: State) -> Backup:
 
 
 def _copy(source: Storage, target: Storage, ref: RunRef) -> None:
+    source.forget(ref.file)
     target.write(ref.file, [source.read(ref.file, ref.offset, ref.size, ref.crc)])
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from viewlet.errors import CorruptFile, StoreError
 
-LOG, DATA, MARK, LOST = "log", "data", "mark", "lost"
+LOG, DATA, MARK, LOST, VERIFIED = "log", "data", "mark", "lost", "verified"
 RESTORE = "restore the file from a backup"
 
 
@@ -72,7 +72,7 @@ def read_checked(path: Path, offset: int, size: int, crc: int, name: str = "") -
 
     Errors name the path, or what it is a copy of.
     """
-    data = _map(path, size, name or path) if path.parent.name != LOG else _read_piece(path, offset, size)
+    data = map_file(path, size, name) if path.parent.name != LOG else _read_piece(path, offset, size)
     if data.size != size:
         raise CorruptFile(f"{name or path} is cut short: {data.size:,} of {size:,} bytes are there", hint=RESTORE)
     if checksum(data) != crc:
@@ -80,10 +80,11 @@ def read_checked(path: Path, offset: int, size: int, crc: int, name: str = "") -
     return data
 
 
-def _map(path: Path, size: int, name: str | Path) -> pa.Buffer:
+def map_file(path: Path, size: int, name: str = "") -> pa.Buffer:
+    """The bytes of a whole file, mapped; errors name the path, or what it is a copy of."""
     actual = look_at(path)[0]
     if actual != size:
-        raise CorruptFile(f"{name} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
+        raise CorruptFile(f"{name or path} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
     try:
         with pa.memory_map(str(path), "r") as file:
             return file.read_buffer()

@@ -8,10 +8,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from viewlet.errors import StoreError, WrongArgument, shortened
-from viewlet.store.files import DATA, LOG, MARK
+from viewlet.store.files import DATA, LOG, MARK, VERIFIED
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash is enough: a Path keeps only one of two
-_OWN = {LOG, DATA, MARK, "lock"}
+_OWN = {LOG, DATA, MARK, VERIFIED, "lock"}
 _NOTHING = {"lost+found"}  # in the root of every new volume
 
 

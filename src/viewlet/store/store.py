@@ -144,6 +144,7 @@ class Store:
         """Finish what is under way. Snapshots stay readable as long as nobody removes their files."""
         if not self._closed and self._writer is not None:
             self._writer.close()
+            self.storage.close()
         self._closed = True
 
     @property

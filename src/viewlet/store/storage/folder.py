@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from viewlet.store.files import Look, look_at, read_checked, remove, sync_files, write_file
+from viewlet.store.files import DATA, Look, look_at, map_file, read_checked, remove, sync_files, write_file
 from viewlet.store.storage.storage import Entry
+from viewlet.store.storage.verified import VerifiedFiles, traits_of
 
 
 class Folder:
@@ -18,6 +19,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._verified = VerifiedFiles(root)
 
     @property
     def address(self) -> str:
@@ -33,16 +35,30 @@ class Folder:
         return look_at(self.root / file)
 
     def read(self, file: str, offset: int, size: int, crc: int) -> pa.Buffer:
-        return read_checked(self.root / file, offset, size, crc)
+        path = self.root / file
+        traits = traits_of(path) if file.startswith(f"{DATA}/") else None
+        if traits is not None and self._verified.has(file, traits):
+            return map_file(path, size)
+        data = read_checked(path, offset, size, crc)
+        if traits is not None:
+            self._verified.add(file, traits)
+        return data
 
     def forget(self, file: str) -> None:
-        pass
+        self._verified.remove(file)
+
+    def close(self) -> None:
+        self._verified.save()
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
         write_file(self.root / file, pieces)
 
     def sync(self, files: Iterable[str]) -> None:
-        sync_files(self.root / file for file in files)
+        made = list(files)
+        sync_files(self.root / file for file in made)
+        for file in made:
+            if (traits := traits_of(self.root / file)) is not None:
+                self._verified.add(file, traits)
 
     def remove(self, files: Iterable[str]) -> list[str]:
         assert not isinstance(files, str), "a name is no list of names"

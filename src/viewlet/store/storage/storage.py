@@ -48,7 +48,10 @@ class Storage(Protocol):
         """Some bytes of a file, which are those that were written, or an error."""
 
     def forget(self, file: str) -> None:
-        """Let the next `read` see the file itself, not what is cached of it."""
+        """Let the next `read` see the file itself, not what is cached or known of it."""
+
+    def close(self) -> None:
+        """Keep what the writer knows of the files for the next process."""
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
         """A new file, to be read by anybody at once; durable only after `sync`."""

@@ -1,0 +1,59 @@
+"""Files that were verified before, kept for the next process: opening a warehouse need not read all of it.
+
+A file that still looks as it did (its size, its times, its inode) was touched by nobody since. What alters a file below
+the file system is found by `viewlet recover` and by backups, which read every byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from viewlet.store.files import VERIFIED
+
+Traits = list[int]
+"""What no change of a file leaves as it was."""
+
+
+class VerifiedFiles:
+    """The files of a folder whose bytes were found to be those that were written, and what they looked like then."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / VERIFIED
+
+    @cached_property
+    def _files(self) -> dict[str, Traits]:
+        with suppress(OSError, ValueError):  # without it, or where it is damaged, files are verified again
+            found = json.loads(self._path.read_bytes())
+            if isinstance(found, dict):
+                return found
+        return {}
+
+    def has(self, file: str, traits: Traits) -> bool:
+        return self._files.get(file) == traits
+
+    def add(self, file: str, traits: Traits) -> None:
+        self._files[file] = traits
+
+    def remove(self, file: str) -> None:
+        self._files.pop(file, None)
+
+    def save(self) -> None:
+        """Keep what is known of the files that are still there."""
+        there = {file: traits for file, traits in self._files.items() if (self._path.parent / file).exists()}
+        new = self._path.with_suffix(".new")
+        with suppress(OSError):  # a full disk, or one that is read-only by now: files are verified again
+            new.write_text(json.dumps(there))
+            new.replace(self._path)
+
+
+def traits_of(path: Path) -> Traits | None:
+    """What a file looks like; None where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
