@@ -86,13 +86,13 @@ def test_strings_that_repeat_are_stored_once() -> None:
 
 
 def test_a_map_is_read_from_its_file_as_it_was_written(tmp_path: Path) -> None:
-    count = 5_000
+    count = 10_000
     layout = Layout(columns=("k", "s", "x"), key=("k",), indexes=(("s",),), sums=("x",))
     rows = Rows(
         {
             "k": pa.array(range(count)),
             "s": pa.array([f"kind {i % 3}" for i in range(count)]),
-            "x": pa.array(np.arange(count) * 7),
+            "x": pa.array(np.arange(count) * 5),
         },
         np.ones(count, dtype=np.int64),
     )

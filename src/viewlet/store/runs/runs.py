@@ -238,6 +238,7 @@ _handles: dict[str, Handles] = {}
 
 
 _SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces
+_BRIEF = 8_192  # rows of a run that is soon merged into another, and meanwhile read often
 _STREAM = b"\xff\xff\xff\xff"  # how an Arrow stream begins, and nothing that is packed
 
 
@@ -264,7 +265,7 @@ def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
     if batch.num_rows * batch.num_columns <= _SMALL:
         pieces = [pack(batch.serialize())]
     else:
-        pieces = _in_pieces(narrowed_batch(batch) if kind == "map" else batch)
+        pieces = _in_pieces(narrowed_batch(batch) if kind == "map" and batch.num_rows > _BRIEF else batch)
     return _made(kind, pieces, batch.num_rows)
 
 
