@@ -18,7 +18,7 @@ from tests.oracle.queries import Query
 from viewlet import Database
 from viewlet.engine.choose import EngineName
 from viewlet.engine.terms import regroup_groups as regroup
-from viewlet.errors import SqlError
+from viewlet.errors import EvaluationError, SqlError
 
 __all__ = ["Unplayable", "play"]
 
@@ -109,7 +109,7 @@ class Game:
         for number, changes in enumerate(self.case.epochs):
             if number == 1:
                 self._create(self.case.views[half:])
-            with _narrow(number % 2 == 1), self.db.epoch() as epoch:
+            with self._unless_spark_fails_too(), _narrow(number % 2 == 1), self.db.epoch() as epoch:
                 for change in changes:
                     self.model.apply(change, epoch)
             if self.every_epoch and number < len(self.case.epochs) - 1:
@@ -121,11 +121,20 @@ class Game:
     def _create(self, views: Iterable[tuple[str, Query]]) -> None:
         for name, query in views:
             self.judge.create_view(name, query.settled)
-            try:
+            with self._unless_spark_fails_too(name):
                 self.db.create_view(name, query.given)
-            except SqlError:
-                self.judge.answer(name)  # which is the end of the case where Spark fails, too
-                raise
+
+    @contextmanager
+    def _unless_spark_fails_too(self, *new: str) -> Iterator[None]:
+        """An error of a view is a finding only where Spark answers."""
+        try:
+            yield
+        except (SqlError, EvaluationError):
+            for table in self.case.tables:
+                self.judge.put(table, self.model.rows[table.name])
+            for name in (*self.db._warehouse.catalog.views, *new):
+                self.judge.answer(name)  # which is the end of the case where Spark fails
+            raise
 
     def compare(self) -> None:
         for table in self.case.tables:
