@@ -65,9 +65,14 @@ def make_shop(folder: Path, spark: SparkSession, epochs: int = 12) -> viewlet.Da
                 e.insert(table, rows)
     db.run_flow("watch")
     db.deliver("top_customers", "crm", lambda epoch, changes: None)
+    fail(db)
+    return db
+
+
+def fail(db: viewlet.Database) -> None:
+    """An epoch that a view cannot follow."""
     with contextlib.suppress(viewlet.EvaluationError):
         db.insert("order_lines", [(0, 1, 0, "9.99")])
-    return db
 
 
 def _define(db: viewlet.Database) -> None:
