@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import runpy
 import subprocess
@@ -230,17 +229,3 @@ def test_numbers_for_people() -> None:
     assert [screen.duration(ms) for ms in (0.5, 42, 1_300, 125_000)] == ["0.50 ms", "42 ms", "1.3 s", "2 min 5 s"]
     assert [screen.size(n) for n in (5, 5_100, 5_100_000)] == ["5 B", "5.1 kB", "5.1 MB"]
     assert [screen.plural(n, "row") for n in (0, 1, 1_000)] == ["0 rows", "1 row", "1,000 rows"]
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_bar_moves_on_a_terminal_only() -> None:
-    terminal, file = _Terminal(), io.StringIO()
-    assert list(screen.progress([1, 2], "work", stream=terminal)) == [1, 2]
-    assert list(screen.progress([1, 2], "work", stream=file)) == [1, 2]
-    assert terminal.getvalue().count("\r") == 3
-    assert file.getvalue().startswith("work  2 of 2")
-    assert file.getvalue().count("\n") == 1

@@ -78,7 +78,7 @@ def db(tmp_path: Path) -> Iterator[viewlet.Database]:
     with viewlet.connect(tmp_path / "w") as db:
         db.create_table("people", "name STRING")
         db.insert("people", [("Ada",), ("Grace",)])
-        create(db._warehouse, Longest("longest", "people", db._warehouse.next_position()), lambda _: None)
+        create(db._warehouse, Longest("longest", "people", db._warehouse.next_position()))
         yield db
 
 
@@ -147,7 +147,7 @@ def test_memory_lasts_from_commit_to_commit(db: viewlet.Database) -> None:
 def test_sql_views_read_it_and_it_reads_them(db: viewlet.Database, spark: Any) -> None:
     db.sql("CREATE MATERIALIZED VIEW twice AS SELECT length * 2 AS length FROM longest")
     db.sql("CREATE MATERIALIZED VIEW shouted AS SELECT upper(name) AS name FROM people")
-    create(db._warehouse, Longest("loudest", "shouted", db._warehouse.next_position()), lambda _: None)
+    create(db._warehouse, Longest("loudest", "shouted", db._warehouse.next_position()))
     db.insert("people", [("Barbara",)])
     assert (db.table("twice").rows(), db.table("loudest").rows()) == ([(14,)], [("BARBARA", 7)])
     assert db.check().num_rows == 0

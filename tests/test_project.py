@@ -64,7 +64,7 @@ def reached_from(start: str) -> dict[str, str]:
     return found
 
 
-BASE = {"errors", "arguments", "formatting", "extras"}
+BASE = {"errors", "arguments", "formatting", "progress", "extras"}
 """Modules at the root that everybody may import."""
 
 

@@ -28,6 +28,7 @@ from viewlet.errors import (
     WarehouseBusy,
     WrongArgument,
 )
+from viewlet.progress import Progress
 from viewlet.sink.delta_table import delta_table
 from viewlet.sink.iceberg_table import iceberg_table
 from viewlet.sink.kafka_topic import kafka_topic
@@ -68,6 +69,7 @@ __all__ = [
     "MissingExtra",
     "Months",
     "NameTaken",
+    "Progress",
     "ProjectError",
     "RejectedEpoch",
     "Relation",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from datetime import timedelta
@@ -19,6 +18,7 @@ from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.inspect.html import epoch_html
 from viewlet.inspect.methods import InspectMethods
+from viewlet.progress import Wanted
 from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
 from viewlet.sink.methods import SinkMethods
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from viewlet.source.sources import Source
     from viewlet.views.view import View
 
-log = logging.getLogger("viewlet")
-
 
 class Database(
     BackupMethods, FlowMethods, InspectMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods, UiMethods
@@ -65,8 +63,11 @@ class Database(
         read_only: bool = False,
         recover: bool = False,
         trust: bool = True,
+        progress: Wanted = None,
     ) -> None:
-        self._warehouse = Warehouse(path, arguments.session(spark), engine, durability, read_only, recover, trust)
+        self._warehouse = Warehouse(
+            path, arguments.session(spark), engine, durability, read_only, recover, trust, progress
+        )
 
     def __enter__(self) -> Database:
         return self
@@ -299,21 +300,21 @@ class Database(
         *,
         policy: str = "AUTO",
         replace: bool = False,
-        progress: Callable[[str], None] | None = None,
+        progress: Wanted = None,
     ) -> None:
         """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there.
 
         `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
-        stay the same for them. Change feeds begin anew there.
+        stay the same for them. Change feeds begin anew there. `progress`: as in `connect`, for this call alone.
         """
-        with self._warehouse.writing():
+        with self._warehouse.writing(progress):
             catalog = self._warehouse.catalog
             known = catalog.known(name) if replace else None
             if known not in catalog.views:
                 catalog.refuse_taken(name)
             view = self._define(known or name, definition, policy)
             view = with_values(view, created=self._warehouse.store.epoch + 1)
-            create(self._warehouse, view, progress or log.info, replace=replace)
+            create(self._warehouse, view, replace=replace)
 
     def _define(self, name: str, definition: Any, policy: str = "AUTO") -> View | Loop:
         """What a definition would make, without creating anything: a loop, or a view."""
@@ -335,7 +336,7 @@ class Database(
         tolerance: float | None = None,
         probes: int = 2,
         options: Mapping[str, Any] | None = None,
-        progress: Callable[[str], None] | None = None,
+        progress: Wanted = None,
         **inputs: Any,
     ) -> int:
         """Keep a matrix program fresh over tables and views; the number of the epoch that made it.
@@ -348,16 +349,16 @@ class Database(
         from viewlet.matrix.tables.settings import settings_of
 
         wanted = Wanted(name, program, inputs, outputs, wide, settings_of(dtype, tolerance, probes, options))
-        with self._warehouse.writing():
-            return create_matrix(self._warehouse, wanted, progress or log.info)
+        with self._warehouse.writing(progress):
+            return create_matrix(self._warehouse, wanted)
 
-    def rebuild(self, name: str) -> int:
+    def rebuild(self, name: str, *, progress: Wanted = None) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
 
         Its change feed begins anew there.
         """
-        with self._warehouse.writing():
-            return rebuild(self._warehouse, self._warehouse.catalog.view(name), log.info)
+        with self._warehouse.writing(progress):
+            return rebuild(self._warehouse, self._warehouse.catalog.view(name))
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
@@ -448,6 +449,7 @@ def connect(
     read_only: bool = False,
     recover: bool = False,
     trust: bool = True,
+    progress: Wanted = None,
 ) -> Database:
     """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
 
@@ -457,7 +459,16 @@ def connect(
     writes nothing: any number of readers go along with one writer. `recover` goes on from the last whole epoch of a
     warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved. `trust=False` runs no
     code that is stored in the warehouse: views that need it can be read, but neither refreshed nor checked.
+    `progress`: where fills, loads, checks and loops report how far they have come. True draws a bar, on a terminal or in
+    a notebook; a function gets each report, and `str` of it is a line; otherwise they go to the log.
     """
     return Database(
-        path, spark=spark, engine=engine, durability=durability, read_only=read_only, recover=recover, trust=trust
+        path,
+        spark=spark,
+        engine=engine,
+        durability=durability,
+        read_only=read_only,
+        recover=recover,
+        trust=trust,
+        progress=progress,
     )

@@ -1,16 +1,14 @@
-"""Text for people: numbers, durations, aligned tables, a progress bar. Nothing here knows what it shows."""
+"""Text for people: numbers, durations, aligned tables. Nothing here knows what it shows."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, TextIO, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-T = TypeVar("T")
 MOST_ROWS = 40
 WIDEST = 40
 
@@ -117,28 +115,3 @@ def ago(timestamp: float | None) -> str:
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"
     return f"{int(seconds)} s ago" if seconds >= 2 else "now"
-
-
-def progress(items: Sequence[T], label: str, *, stream: TextIO | None = None) -> Iterator[T]:
-    """The items, with a bar on the terminal that moves as they are taken; elsewhere one line at the end."""
-    out = sys.stdout if stream is None else stream
-    live, start = out.isatty(), time.perf_counter()
-    for done, item in enumerate(items):
-        if live:
-            _draw(out, label, done, len(items), start)
-        yield item
-    if live:
-        _draw(out, label, len(items), len(items), start)
-    out.write("\n" if live else f"{label}  {len(items)} of {len(items)}  {_elapsed(start)}\n")
-    out.flush()
-
-
-def _draw(out: TextIO, label: str, done: int, total: int, start: float) -> None:
-    width = 30
-    filled = width * done // max(total, 1)
-    out.write(f"\r{label}  {'█' * filled}{'░' * (width - filled)}  {done} of {total}  {_elapsed(start)} ")
-    out.flush()
-
-
-def _elapsed(start: float) -> str:
-    return duration((time.perf_counter() - start) * 1_000)

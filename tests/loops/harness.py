@@ -75,7 +75,7 @@ class LoopStore:
         with self.store.begin() as transaction:
             for loop in self.loops:
                 how = {"initial": not self._is_filled, "graph": self._graphs.get(loop.view)}
-                outcome = run_loop(loop, transaction, deltas, lambda _: None, before=before.__getitem__, **how)  # type: ignore[arg-type]
+                outcome = run_loop(loop, transaction, deltas, before=before.__getitem__, **how)  # type: ignore[arg-type]
                 self._graphs[loop.view] = outcome.graph
                 transaction.append(loop.view, outcome.delta, loop.result.steps[-1].layout)
             transaction.commit({})

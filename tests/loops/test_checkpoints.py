@@ -15,6 +15,7 @@ import viewlet
 from tests.loops import references
 from viewlet import loops
 from viewlet.loops import checkpoints
+from viewlet.progress import Progress
 
 pytestmark = pytest.mark.spark
 
@@ -26,8 +27,8 @@ from viewlet.loops import checkpoints
 
 checkpoints.AFTER = 0.0
 
-def die(text):
-    if f"round {sys.argv[3]}," in text:
+def die(progress):
+    if f"round {sys.argv[3]}," in progress.text:
         os.kill(os.getpid(), signal.SIGKILL)
 
 with viewlet.connect(sys.argv[1]) as db:
@@ -49,14 +50,14 @@ def test_a_killed_process_loses_no_round_that_was_done(
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "w"), text, str(last)], env={**os.environ})
     assert ended.returncode == -signal.SIGKILL
     monkeypatch.setattr(checkpoints, "AFTER", 0.0)
-    told: list[str] = []
+    told: list[Progress] = []
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         assert db.views == ()  # nothing of it was committed
         db.create_view("v", text, progress=told.append)
         done = db.history("v")[-1]["views"]["v"]
         found = db.table("v").rows()
     assert done["technique"] == f"from nothing, resumed at round {last}"
-    assert not any(f"round {number}," in line for line in told for number in range(last))
+    assert not any(f"round {number}," in progress.text for progress in told for number in range(last))
     if text == CLOSURE:
         assert sorted(found) == sorted(references.closure([(a, b, 0) for a, b in edges]))
     else:

@@ -23,6 +23,7 @@ import viewlet
 from tests.signal.crash_writer import replay, write
 from tests.signal.epochs import Readings, Result, compare, naive_result, next_readings
 from tests.signal.recipes import STEPS, Recipe, recipes
+from viewlet.progress import Progress
 from viewlet.signal import Signal, scans
 
 TABLE = "sensor INT, at BIGINT, v DOUBLE"
@@ -419,14 +420,14 @@ def test_what_cannot_be_is_refused_with_a_hint(db: viewlet.Database, what: str) 
 
 
 def test_a_signal_can_be_replaced_dropped_and_explained(db: viewlet.Database) -> None:
-    told: list[str] = []
+    told: list[Progress] = []
     db.insert("readings", [(1, 10 * i, float(i)) for i in range(100)])
     db.create_signal("out", source(db).sample(10, "none").iir(ss.butter(2, 0.1, output="sos")), progress=told.append)
     db.insert("readings", [(1, 1000, 1.0)])
     text = db.explain("out")
     assert text.splitlines()[0].startswith("signal out → sensor, at, v ")
     assert "iir of 1 section, missing restart" in text
-    assert told == ["out: 100 readings"]
+    assert list(map(str, told)) == ["view out: 100 readings"]
     for part in ("numbers every", "changes below 1e-12", "1 group"):
         assert part in text
     db.create_signal("out", source(db).scale(3.0), replace=True)

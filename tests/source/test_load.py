@@ -16,6 +16,7 @@ import pytest
 
 import viewlet
 from viewlet.errors import RejectedEpoch
+from viewlet.progress import Progress
 from viewlet.source import pieces
 
 COUNT, PIECE = 1_050, 100
@@ -212,13 +213,12 @@ def test_no_more_than_some_pieces_are_in_memory(db: viewlet.Database, monkeypatc
     assert most < 12 * size * 40, "most of 40 pieces were in memory"
 
 
-def test_progress_is_reported(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viewlet.warehouse.load._EVERY", 0.0)
-    said: list[str] = []
+def test_progress_is_reported(db: viewlet.Database) -> None:
+    said: list[Progress] = []
     db.sql(KEPT["keyed"])
     db.load("t", TABLE, progress=said.append)
-    assert said[0] == "table t: 100 rows taken in"
-    assert said[-1] == "table t: 1,050 rows taken in"
+    assert str(said[0]) == "table t: 100 of 1,050 rows taken in"
+    assert said[-1] == Progress("table t", "1,050 of 1,050 rows taken in", 1.0)
 
 
 @pytest.mark.spark

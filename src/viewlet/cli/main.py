@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
     """The warehouse that the user named: `run` writes to it, and may make a new one; the others only read."""
-    return connect(arguments.warehouse, engine=arguments.engine, read_only=not write)
+    return connect(arguments.warehouse, engine=arguments.engine, read_only=not write, progress=True)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,8 @@ from viewlet.demo.definitions import TABLES, VIEWS
 from viewlet.demo.recompute import recompute_times
 from viewlet.demo.retail import make_retail
 from viewlet.errors import StoreError
-from viewlet.formatting import aligned, duration, plural, progress
+from viewlet.formatting import aligned, duration, plural
+from viewlet.progress import track
 from viewlet.store.location import locate
 
 if TYPE_CHECKING:
@@ -69,14 +70,14 @@ def _load(db: Database, tables: dict[str, object]) -> None:
 
 
 def _define(db: Database) -> None:
-    for name, query in progress(list(VIEWS.items()), "creating views "):
+    for name, query in track(list(VIEWS.items()), "creating views "):
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
 
 
 def _apply(db: Database, epochs: list[ShopEpoch]) -> Times:
     """Apply the stream; the milliseconds that each view and the whole epoch took, by the size of the epoch."""
     times: Times = defaultdict(lambda: defaultdict(list))
-    for epoch in progress(epochs, "applying epochs"):
+    for epoch in track(epochs, "applying epochs"):
         start = time.perf_counter()
         with db.epoch() as e:
             for change in epoch.changes:
@@ -89,7 +90,7 @@ def _apply(db: Database, epochs: list[ShopEpoch]) -> Times:
 
 def _compare(db: Database, times: Times, sizes: tuple[int, ...]) -> None:
     """Print the refresh times beside those of recomputing with Spark SQL, in the same run."""
-    again = recompute_times(db, progress(list(VIEWS), "recomputing    "))
+    again = recompute_times(db, track(list(VIEWS), "recomputing    "))
     again[WHOLE] = sum(again.values())
     headings = ["view", "rows", *(f"{size:,} rows" for size in sizes), "recompute", f"at {sizes[1]:,} rows"]
     rows = [[name, _count(db, name), *_costs(times[name], again[name], sizes)] for name in (*VIEWS, WHOLE)]
@@ -112,7 +113,7 @@ def _check(db: Database) -> bool:
     """Compare every view with what Spark SQL computes from scratch."""
     print()
     wrong: dict[str, int] = {}
-    for name in progress(list(VIEWS), "checking views "):
+    for name in track(list(VIEWS), "checking views "):
         wrong[name] = db.check(name).num_rows
     print(summary(wrong))
     return not any(wrong.values())

@@ -19,11 +19,11 @@ class InprocEngine:
 
     def run(self, run: ProgramRun) -> None:
         """Bring the maps of a program up to date with the epoch's changes."""
-        for step in run.ready.steps:
+        for number, step in enumerate(run.ready.steps):
             if not run.begins(step):
                 continue
             if run.initial:
-                parts = filled(run, step)
+                parts = filled(run, step, number)
             else:
                 parts = [rows for term in step.terms if (rows := term(run)) is not None]
             if parts:

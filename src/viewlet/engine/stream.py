@@ -24,6 +24,7 @@ from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.source import sample_of
 from viewlet.engine.terms.compile_term import CompiledTerm, EpochReader
 from viewlet.program.terms import Regroup, SparkRowwise
+from viewlet.progress import report
 from viewlet.store import Contents
 
 _MANY = 1 << 20
@@ -32,15 +33,15 @@ _SAMPLE = 32
 """Rows of a factor by which the work of a term that starts from it is estimated."""
 
 
-def filled(run: ProgramRun, step: PreparedStep) -> list[Rows]:
-    """What the terms of a step come to in a run that fills its maps."""
-    parts = []
+def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
+    """What the terms of a step, the program's next, come to in a run that fills its maps."""
+    parts, progress = [], _FillProgress(run, number)
     for term in step.terms:
         if any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up):
             continue  # it reads something as it was: empty
         same = [other for other in step.terms if term.factors and other.factors == term.factors]
         epoch, chosen = _cheapest(same, run) if len(same) > 1 else (run, term)
-        parts.append(_contribution(run, epoch, chosen, step.map.sums))
+        parts.append(_contribution(run, epoch, chosen, step.map.sums, progress))
     return [rows for rows in parts if rows is not None]
 
 
@@ -85,15 +86,35 @@ class _AsNow:
         return self._run.regroup_on_spark(term, inputs)
 
 
-def _contribution(run: ProgramRun, epoch: EpochReader, term: CompiledTerm, sums: tuple[str, ...]) -> Rows | None:
+class _FillProgress:
+    """Reports how far the filling of a program's maps has come."""
+
+    def __init__(self, run: ProgramRun, number: int) -> None:
+        self._view, self._number, self._steps = run.ready.program.view, number, len(run.ready.steps)
+
+    def follow(self, bag: str, pieces: Iterator[Rows], total: int) -> Iterator[Rows]:
+        """The pieces of a bag of so many rows."""
+        done = 0
+        for piece in pieces:
+            yield piece
+            done = min(done + len(piece), total)
+            text = f"map {self._number + 1} of {self._steps}, {done:,} of {total:,} rows of {bag}"
+            report(f"view {self._view}", text, (self._number + done / max(total, 1)) / self._steps)
+
+
+def _contribution(
+    run: ProgramRun, epoch: EpochReader, term: CompiledTerm, sums: tuple[str, ...], progress: _FillProgress
+) -> Rows | None:
     """What a term comes to, piece by piece if it can be; None for no rows."""
     if parts := partitions(run, term):
         return _total((partial(term, part) for part in parts), sums)
     if term.bag is None or not term.is_local:
         return term(epoch)
     if term.bag in run.sources:
-        pieces = run.sources[term.bag].pieces([at for at, _ in term.used], PIECE)
-        return _total((partial(term.of, epoch, piece) for piece in pieces), sums)
+        source = run.sources[term.bag]
+        pieces = source.pieces([at for at, _ in term.used], PIECE)
+        followed = progress.follow(term.bag, pieces, source.contents.rows)
+        return _total((partial(term.of, epoch, piece) for piece in followed), sums)
     rows = term.start(epoch)
     if rows is None or len(rows) <= PIECE:
         return term.after(epoch, rows)

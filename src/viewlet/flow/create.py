@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
-
-log = logging.getLogger("viewlet")
 
 
 def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
@@ -53,7 +50,7 @@ def _make_views(warehouse: Warehouse, flow: Flow) -> None:
     for name, query in flow.views.items():
         there = warehouse.catalog.views.get(name)
         if there is None:
-            create(warehouse, define(warehouse, name, query), log.info)
+            create(warehouse, define(warehouse, name, query))
         elif there.statement is None or query not in there.statement:
             raise FlowError(f"view {name} of flow {flow.name} has another query", hint="give the new one another name")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
+from viewlet.progress import report
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def check(warehouse: Warehouse, names: list[str]) -> pa.Table:
 
     Of one view, its columns; of several, whose columns may not go together, the rows as texts.
     """
-    wrong = [(name, _differences(warehouse, name)) for name in names]
+    wrong = list(_checked(warehouse, names))
     taken = warehouse.catalog.view(names[0]).fields if len(names) == 1 else ()
     view, which = (free_name(label, [f.name for f in taken]) for label in ("_view", "_which"))
     labels = {
@@ -30,6 +32,13 @@ def check(warehouse: Warehouse, names: list[str]) -> pa.Table:
         return pa.table({**labels, **wrong[0][1].columns})
     texts = [str(row) for _, rows in wrong for row in rows.arrow().to_pylist()]
     return pa.table({**labels, "row": pa.array(texts, pa.string())})
+
+
+def _checked(warehouse: Warehouse, names: list[str]) -> Iterator[tuple[str, Rows]]:
+    for number, name in enumerate(names):
+        of = f", {number + 1} of {len(names)}" if len(names) > 1 else ""
+        report("check", f"view {name}{of}", number / len(names) if of else None)
+        yield name, _differences(warehouse, name)
 
 
 def _differences(warehouse: Warehouse, name: str) -> Rows:

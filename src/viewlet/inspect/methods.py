@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from viewlet.progress import Wanted, reporting
+
 if TYPE_CHECKING:
     from viewlet.warehouse.maintained import Placement
     from viewlet.warehouse.warehouse import Warehouse
@@ -52,12 +54,13 @@ class InspectMethods:
 
         return graph(self._warehouse)
 
-    def check(self, name: str | None = None) -> pa.Table:
+    def check(self, name: str | None = None, *, progress: Wanted = None) -> pa.Table:
         """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
         from viewlet.inspect.check import check
 
         names = list(self._warehouse.catalog.views) if name is None else [self._warehouse.catalog.view(name).name]
-        return check(self._warehouse, names)
+        with reporting(progress, self._warehouse.progress):
+            return check(self._warehouse, names)
 
     def status(self) -> dict[str, Any]:
         """Epochs, sizes, timings, and the engine used."""

@@ -54,7 +54,7 @@ def _rounds_again(warehouse: Warehouse, loop: Loop, state: RelaxedState) -> pa.T
     def rows(name: str) -> Rows:
         return visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())
 
-    relaxing = Relaxing(loop.name, PreparedRelaxation(state), loop.reads, WorkingMaps.in_memory(), lambda _: None)
+    relaxing = Relaxing(loop.name, PreparedRelaxation(state), loop.reads, WorkingMaps.in_memory())
     parts = [
         some.with_columns({ROUND: pa.array(np.full(len(some), number))})
         for number, some in enumerate(rounds(relaxing, rows))

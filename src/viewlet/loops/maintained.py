@@ -148,7 +148,7 @@ class Loop(Maintained):
         work = partial(fingerprint, f"{self.definition}\n{sorted(how)}", store.epoch, changes)
         checkpoints = Checkpoints(store.root, self.name, work)
         try:
-            return run_loop(self.ready, run.transaction, changes, run.progress, checkpoints=checkpoints, **how)
+            return run_loop(self.ready, run.transaction, changes, checkpoints=checkpoints, **how)
         except EvaluationError as error:
             error.view = self.name
             raise

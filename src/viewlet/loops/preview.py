@@ -26,13 +26,11 @@ def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Row
     elif loop.gathered is not None:
         states = _gathered(loop, loop.gathered, maps, rows, number)
     elif loop.text.converges:
-        steps = Convergence(
-            loop.view, loop.states, maps, max(number, 1), lambda _: None, until=loop.until, is_error=False
-        )
+        steps = Convergence(loop.view, loop.states, maps, max(number, 1), until=loop.until, is_error=False)
         found = steps.run(rows, initial=True) if number else steps.first_rows(rows)
         states = {s.bag: found[s.name] for s in loop.states if s.name in found}
     else:
-        histories = Rounds(loop.view, loop.states, maps, loop.text.last_round, lambda _: None)
+        histories = Rounds(loop.view, loop.states, maps, loop.text.last_round)
         found = histories.run(rows, initial=True, stop=number)
         states = {s.bag: _up_to(loop, s, found[s.name], number) for s in loop.states if s.name in found}
     maps.begin_round()
@@ -43,7 +41,7 @@ def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Row
 def _relaxed(
     loop: PreparedLoop, state: PreparedRelaxation, maps: WorkingMaps, rows: Mapping[str, Rows], number: int
 ) -> dict[str, Rows]:
-    relaxing = Relaxing(loop.view, state, loop.compiled.reads, maps, lambda _: None)
+    relaxing = Relaxing(loop.view, state, loop.compiled.reads, maps)
     network = Network(state.compiled.offering)
     for _ in islice(network.follow(*relaxing.deltas(maps, rows, initial=True)), number + 1):
         pass
@@ -56,7 +54,7 @@ def _gathered(
     if not number:
         first = state.programs[-1]
         return {} if first is None else {state.compiled.bag: state.visible(delta_of(first, maps, rows, initial=True))}
-    sums = gatherer(loop, maps, lambda _: None, number).start(rows)
+    sums = gatherer(loop, maps, number).start(rows)
     return {state.compiled.bag: state.visible(sums.changes(sums.shown))}
 
 

@@ -1,20 +1,23 @@
-"""What a loop says of itself while its rounds run."""
+"""How far the rounds of a loop have come."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
+from viewlet.progress import report
+
 _RECENT = 3
 """From how many of the last rounds the estimate is taken."""
 
 
-def said(view: str, sizes: Mapping[int, int]) -> str:
-    """The last round, how many rows it changes, and how many more are to be expected, if these become fewer."""
+def report_round(view: str, sizes: Mapping[int, int]) -> None:
+    """Report the last round, how many rows it changes, and how many more rounds to expect, if these become fewer."""
     number = max(sizes)
     left = rounds_left(list(sizes.values()))
     more = "" if left is None else f", about {left:,} more rounds"
-    return f"view {view}: round {number}, {sizes[number]:,} rows change{more}"
+    fraction = None if left is None else len(sizes) / (len(sizes) + left)
+    report(f"view {view}", f"round {number}, {sizes[number]:,} rows change{more}", fraction)
 
 
 def rounds_left(sizes: list[int]) -> int | None:

@@ -9,7 +9,7 @@ many rounds as either it or its past had; a change that leaves a round as it was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
 from viewlet.loops.checkpoints import Checkpoints, Done
 from viewlet.loops.compiled import CompiledState
-from viewlet.loops.progress import said
+from viewlet.loops.progress import report_round
 from viewlet.loops.working import WorkingMaps
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
@@ -107,7 +107,6 @@ class Steps:
     maps: WorkingMaps
     last: int
     """The last round that may bring rows."""
-    progress: Callable[[str], None]
     most: int | None = None
     """The rows beyond which it is cheaper to begin again."""
     sizes: dict[int, int] = field(default_factory=dict)
@@ -150,7 +149,7 @@ class Steps:
         self.sizes[number] = sum(map(len, now.values()))
         if self.checkpoints is not None:
             self.checkpoints.add(self.sizes, now)
-        self.progress(said(self.view, self.sizes))
+        report_round(self.view, self.sizes)
 
 
 class Rounds(Steps):

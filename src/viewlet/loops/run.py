@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -81,7 +81,6 @@ def run_loop(
     loop: PreparedLoop,
     transaction: Transaction,
     changes: Mapping[str, Rows],
-    progress: Callable[[str], None],
     *,
     initial: bool = False,
     most: int | None = None,
@@ -95,11 +94,11 @@ def run_loop(
     left; without it, rounds along edges make it anew of what was there `before`. Rounds are written to `checkpoints`.
     """
     if loop.relaxed is not None or loop.gathered is not None:
-        return _run_on_graph(loop, transaction, changes, progress, graph, None if initial else before)
+        return _run_on_graph(loop, transaction, changes, graph, None if initial else before)
     maps = opened(loop, transaction, initial=initial)
     steps: Rounds | Convergence
     common: dict[str, Any] = {"most": most, "checkpoints": checkpoints}
-    what = loop.view, loop.states, maps, loop.text.last_round, progress
+    what = loop.view, loop.states, maps, loop.text.last_round
     if loop.text.converges:
         is_error = loop.text.limit is None
         unread = {} if initial else _unread(loop, transaction)
@@ -123,7 +122,6 @@ def _run_on_graph(
     loop: PreparedLoop,
     transaction: Transaction,
     changes: Mapping[str, Rows],
-    progress: Callable[[str], None],
     graph: Graph | None,
     before: Read | None,
 ) -> Outcome:
@@ -133,9 +131,9 @@ def _run_on_graph(
     maps.open(loop.result)
     found: Graph
     if loop.gathered is not None:
-        found, kept, sizes = _gathered(loop, loop.gathered, maps, changes, progress, graph, before)
+        found, kept, sizes = _gathered(loop, loop.gathered, maps, changes, graph, before)
     else:
-        found, kept, sizes = _relaxed(loop, maps, changes, progress, graph, before)
+        found, kept, sizes = _relaxed(loop, maps, changes, graph, before)
     bag = loop.compiled.states[0].bag
     maps.begin_round()
     for name, rows in kept.items():
@@ -157,24 +155,21 @@ def _relaxed(
     loop: PreparedLoop,
     maps: WorkingMaps,
     changes: Mapping[str, Rows],
-    progress: Callable[[str], None],
     graph: Graph | None,
     before: Read | None,
 ) -> tuple[Network, Kept, dict[int, int]]:
     assert loop.relaxed is not None
-    relaxing = Relaxing(loop.view, loop.relaxed, loop.compiled.reads, maps, progress)
+    relaxing = Relaxing(loop.view, loop.relaxed, loop.compiled.reads, maps)
     known = graph if isinstance(graph, Network) else None
     found, delta = relaxing.start(changes) if before is None else relaxing.go_on(known, changes, before)
     return found, {loop.relaxed.compiled.bag: delta}, relaxing.sizes
 
 
-def gatherer(
-    loop: PreparedLoop, maps: WorkingMaps, progress: Callable[[str], None], last: int | None = None
-) -> Gatherer:
+def gatherer(loop: PreparedLoop, maps: WorkingMaps, last: int | None = None) -> Gatherer:
     """What runs the rounds of a state that gathers; `last` is the round to stop after."""
     assert loop.gathered is not None
     is_error = loop.text.limit is None and last is None
-    return Gatherer(loop.view, loop.gathered, maps, last or loop.text.last_round, is_error, progress)
+    return Gatherer(loop.view, loop.gathered, maps, last or loop.text.last_round, is_error)
 
 
 def _gathered(
@@ -182,11 +177,10 @@ def _gathered(
     state: PreparedGathering,
     maps: WorkingMaps,
     changes: Mapping[str, Rows],
-    progress: Callable[[str], None],
     graph: Graph | None,
     before: Read | None,
 ) -> tuple[Sums, Kept, dict[int, int]]:
-    gathering, compiled = gatherer(loop, maps, progress), state.compiled
+    gathering, compiled = gatherer(loop, maps), state.compiled
     if before is None:
         sums = gathering.start(changes)
     else:

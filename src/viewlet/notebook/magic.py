@@ -64,7 +64,7 @@ class Magics:
         found = self.shell.user_ns.get(given) if given.isidentifier() else None
         if not given:
             found = self._database()
-        db = found if isinstance(found, Database) else connect(given)
+        db = found if isinstance(found, Database) else connect(given, progress=True)
         self.shell.user_ns[DATABASE] = db
         return db
 

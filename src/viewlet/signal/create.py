@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,9 +47,7 @@ def make_source(
     return Signal(source_of(found.name, found.fields, keys, named, values, is_complex, merge, ends))
 
 
-def create_signal(
-    warehouse: Warehouse, name: str, signal: Signal, tolerance: float, replace: bool, progress: Callable[[str], None]
-) -> None:
+def create_signal(warehouse: Warehouse, name: str, signal: Signal, tolerance: float, replace: bool) -> None:
     """Keep a pipeline's result fresh under a name."""
     if not isinstance(signal, Signal):
         raise WrongArgument(f"{shortened(signal)} is no signal", hint="begin with db.signal(…)")
@@ -66,7 +63,7 @@ def create_signal(
     view = SignalView(
         known or name, schema, float(tolerance), _closing(warehouse, signal.node), warehouse.next_position()
     )
-    create(warehouse, view, progress, replace=replace)
+    create(warehouse, view, replace=replace)
 
 
 def _schema(warehouse: Warehouse, name: str, node: Node) -> Schema:

@@ -16,6 +16,7 @@ from viewlet.errors import EvaluationError
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json as fields_from_json
 from viewlet.program.codec import to_json as fields_to_json
+from viewlet.progress import report
 from viewlet.signal import codec
 from viewlet.signal.evict import evict
 from viewlet.signal.explain import explain
@@ -83,7 +84,7 @@ class SignalView(Maintained):
 
     def fill(self, run: Refresh) -> dict[str, Any]:
         taken = [readings(s, columns, run.rows(s.table)) for s, columns in self.schema.readings.items()]
-        run.progress(f"{self.name}: {sum(map(len, taken)):,} readings")
+        report(f"view {self.name}", f"{sum(map(len, taken)):,} readings")
         self._keep_readings(run, taken)
         made = self._made(run, partial(fill, self.schema, self.tolerance), taken)
         return {"technique": "from all readings", "groups": made.groups}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from viewlet.progress import Wanted
     from viewlet.signal.pipeline import Signal
     from viewlet.warehouse.warehouse import Warehouse
-
-log = logging.getLogger("viewlet")
 
 
 class SignalMethods:
@@ -46,7 +44,7 @@ class SignalMethods:
         *,
         tolerance: float = 1e-12,
         replace: bool = False,
-        progress: Callable[[str], None] | None = None,
+        progress: Wanted = None,
     ) -> None:
         """Create a view of a signal: a row for each sample, with the group, the time and the channels.
 
@@ -55,5 +53,5 @@ class SignalMethods:
         """
         from viewlet.signal.create import create_signal
 
-        with self._warehouse.writing():
-            create_signal(self._warehouse, name, signal, tolerance, replace, progress or log.info)
+        with self._warehouse.writing(progress):
+            create_signal(self._warehouse, name, signal, tolerance, replace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -22,7 +22,6 @@ def load_files(
     path: Path,
     format: str,
     options: Mapping[str, Any],
-    progress: Callable[[str], None],
 ) -> None:
     """Put the rows of a file, or of the files in a folder, into a table."""
     table = warehouse.catalog.table(name)
@@ -32,10 +31,10 @@ def load_files(
             f"files of the format {format} cannot be loaded", hint=f"there are: {', '.join(get_args(Format))}"
         )
     if known == "parquet":
-        epoch.load(name, path, progress)
+        epoch.insert(name, path)
         return
     from viewlet.spark.read_text import refusing_malformed, text_frame
 
     with refusing_malformed(table.name, path):
         rows = text_frame(warehouse.sessions.plain, known, path, table.fields, options)
-        epoch.load(name, rows, progress)
+        epoch.insert(name, rows)

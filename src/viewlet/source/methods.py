@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet import arguments
 from viewlet.errors import UnknownName
+from viewlet.progress import Wanted, reporting
 from viewlet.warehouse.open_epoch import open_epoch
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from viewlet.source.sources import Source
     from viewlet.warehouse.tables import Table
     from viewlet.warehouse.warehouse import Warehouse
-
-
-log = logging.getLogger("viewlet")
 
 
 class SourceMethods:
@@ -35,7 +32,7 @@ class SourceMethods:
         *,
         format: str = "parquet",
         options: Mapping[str, Any] | None = None,
-        progress: Callable[[str], None] | None = None,
+        progress: Wanted = None,
     ) -> int:
         """Put many rows into a table, in an epoch of its own; its number. They are written as they come.
 
@@ -44,13 +41,12 @@ class SourceMethods:
         """
         from viewlet.source.load_files import load_files
 
-        report = progress or log.info
-        with open_epoch(self._warehouse) as epoch:
+        with reporting(progress, self._warehouse.progress), open_epoch(self._warehouse) as epoch:
             if isinstance(rows, str | Path):
                 given = arguments.mapping("the options", options)
-                load_files(self._warehouse, epoch, table, Path(rows).expanduser(), format, given, report)
+                load_files(self._warehouse, epoch, table, Path(rows).expanduser(), format, given)
             else:
-                epoch.load(table, rows, report)
+                epoch.insert(table, rows)
         return epoch.number
 
     def read_sources(self, *tables: str) -> list[int]:

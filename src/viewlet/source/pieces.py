@@ -40,11 +40,23 @@ def in_pieces(table: str, data: Any) -> Iterator[Any] | None:
     return _parts(iter(data)) if isinstance(data, Iterator) else None
 
 
+def count_rows(data: Any) -> int | None:
+    """How many rows there are, where that is known before they are read."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return int(data.num_rows)
+    if isinstance(data, Path):
+        import pyarrow.parquet as pq
+
+        return sum(pq.read_metadata(file).num_rows for file in _files(data))
+    is_counted = isinstance(data, list) or (package_of(data) == "pandas" and hasattr(data, "iloc"))
+    return len(data) if is_counted and not any(map(is_table, data[:1])) else None
+
+
 def parquet_batches(table: str, path: Path) -> Iterator[pa.RecordBatch]:
     """The rows of a Parquet file, or of all those in a folder, one after the other."""
     import pyarrow.parquet as pq
 
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    files = _files(path)
     if not files or not all(file.exists() for file in files):
         raise RejectedEpoch(f"table {table}: there is no Parquet file {path}", hint="name one, or a folder of them")
     for file in files:
@@ -56,6 +68,10 @@ def parquet_batches(table: str, path: Path) -> Iterator[pa.RecordBatch]:
                 f"table {table}: {file} cannot be read as Parquet: {reason}",
                 hint="give text files with their format: db.load(…, format='csv')",
             ) from None
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
 
 
 def _slices(data: pa.Table | pa.RecordBatch) -> Iterator[Any]:

@@ -123,7 +123,7 @@ def _put_in_place(warehouse: Warehouse, view: View, better: View) -> None:
         for bag in own:
             transaction.drop(bag)
         runner, _ = warehouse.choose(sum(better.weighed.rows.values()), better.steps)
-        run = Refresh(warehouse, EpochDeltas(transaction), better, runner, log.info)
+        run = Refresh(warehouse, EpochDeltas(transaction), better, runner)
         shared = set(warehouse.catalog.bags(without={view.name}))
         differences: Rows = made_anew(better, run, shared)
         if len(differences):

@@ -11,6 +11,7 @@ from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.program_run import ProgramRun
 from viewlet.errors import EvaluationError, StoreError
 from viewlet.program.program import Program, costliest_tier
+from viewlet.progress import report
 from viewlet.spark.fragments.spark_operators import OnSparkSession
 from viewlet.spark.session.versions import changed_between
 
@@ -34,7 +35,7 @@ def fill_program(view: View, run: Refresh) -> dict[str, Any]:
     sources = run.sources()
     rows_in = {bag: source.contents.total() for bag, source in sources.items()}
     reading = ", ".join(f"{count:,} rows of {bag}" for bag, count in rows_in.items())
-    run.progress(f"view {view.name}: computing from {reading or 'nothing'}")
+    report(f"view {view.name}", f"computing from {reading or 'nothing'}")
     _run(view, run, ProgramRun(run.deltas, view.ready, _on_spark(view, run), initial=True, sources=sources))
     return {"technique": technique(view.program), "rows_in": rows_in}
 

@@ -95,7 +95,7 @@ def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, n
     for wider, narrow in tables:
         _rewrite(transaction, wider, narrow, _all_rows(transaction, wider).select(narrow.names))
     if views:
-        fill_views(warehouse, transaction, views, {narrow.name: narrow for _, narrow in tables}, log.info)
+        fill_views(warehouse, transaction, views, {narrow.name: narrow for _, narrow in tables})
 
 
 def _narrowed(warehouse: Warehouse, tables: Sequence[Table], columns: str) -> list[Maintained]:
@@ -180,7 +180,7 @@ def rename_view(warehouse: Warehouse, transaction: Transaction, view: Maintained
         catalog.refuse_taken(to)
     renamed = view.renamed(warehouse, to)
     drop_views(catalog, transaction, [view])
-    fill_views(warehouse, transaction, [renamed], {}, log.info)
+    fill_views(warehouse, transaction, [renamed], {})
 
 
 def column_named(table: Table, name: str) -> str:

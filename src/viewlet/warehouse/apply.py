@@ -99,7 +99,7 @@ def apply_epoch(
 
     def begin(view: Maintained) -> Refresh | None:
         reached = any(bag in deltas.changes for bag in view.reads)
-        return Refresh(warehouse, deltas, view, runner, log.info) if reached else None
+        return Refresh(warehouse, deltas, view, runner) if reached else None
 
     views: dict[str, Any] = {}
     for _, group in groupby(readers, type):

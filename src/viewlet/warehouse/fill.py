@@ -22,10 +22,8 @@ from viewlet.warehouse.tables import Table
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
-Progress = Callable[[str], None]
 
-
-def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replace: bool = False) -> int:
+def create(warehouse: Warehouse, view: Maintained, *, replace: bool = False) -> int:
     """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it."""
     catalog = warehouse.catalog
     old = catalog.views.get(catalog.known(view.name) or "") if replace else None
@@ -37,20 +35,20 @@ def create(warehouse: Warehouse, view: Maintained, progress: Progress, *, replac
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(catalog, transaction, [*readers, *([old] if old else [])])
-        return fill_views(warehouse, transaction, [view, *readers], {}, progress, remembered, **trial)
+        return fill_views(warehouse, transaction, [view, *readers], {}, remembered, **trial)
 
     with blaming_contents(warehouse, view, fill):
         return _committed(warehouse, fill, remembered)
 
 
-def rebuild(warehouse: Warehouse, view: Maintained, progress: Progress) -> int:
+def rebuild(warehouse: Warehouse, view: Maintained) -> int:
     """Compute a view from its inputs, from nothing; the number of the epoch that did it."""
     warehouse.catalog.refuse_followed([view.name])
     remembered: dict[str, Any] = {}
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
         drop_views(warehouse.catalog, transaction, [view])
-        return {**fill_views(warehouse, transaction, [view], {}, progress, remembered, **trial), "kind": "rebuild"}
+        return {**fill_views(warehouse, transaction, [view], {}, remembered, **trial), "kind": "rebuild"}
 
     with blaming_contents(warehouse, view, fill):
         return _committed(warehouse, fill, remembered)
@@ -100,7 +98,6 @@ def fill_views(
     transaction: Transaction,
     views: Sequence[Maintained],
     replaced: Mapping[str, Table | Maintained],
-    progress: Progress,
     remembered: dict[str, Any] | None = None,
     **trial: Any,
 ) -> dict[str, Any]:
@@ -112,7 +109,7 @@ def fill_views(
     records: list[dict[str, Any]] = []
     for view in views:
         deltas = EpochDeltas(transaction)
-        records.append(_fill(warehouse, deltas, view, progress, replaced, **(trial if not records else {})))
+        records.append(_fill(warehouse, deltas, view, replaced, **(trial if not records else {})))
         if remembered is not None:
             remembered.update(deltas.remembered)
         put_view(transaction, view)
@@ -129,7 +126,6 @@ def _fill(
     warehouse: Warehouse,
     deltas: EpochDeltas,
     view: Maintained,
-    progress: Progress,
     replaced: Mapping[str, Table | Maintained],
     inputs: Mapping[str, Rows] | None = None,
     engine: EngineName | None = None,
@@ -139,7 +135,7 @@ def _fill(
         [deltas.transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
     )
     runner, choice = warehouse.choose(sum(there), view.steps, engine)
-    run = Refresh(warehouse, deltas, view, runner, progress, replaced, inputs)
+    run = Refresh(warehouse, deltas, view, runner, replaced, inputs)
     done = view.fill(run)
     return {
         "kind": f"create {view.kind}",

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows, add_up, group
 from viewlet.errors import RejectedEpoch
+from viewlet.progress import report
 from viewlet.store import Transaction, make_contents
 from viewlet.store.load import MapLoad
 from viewlet.warehouse.tables import TableChanges, show_row
-
-_EVERY = 1.0  # seconds between two reports
 
 
 class TableLoading:
     """Rows on their way into a table, with its index: nothing of them is there before the commit."""
 
-    def __init__(self, changes: TableChanges, transaction: Transaction, progress: Callable[[str], None]) -> None:
-        self._changes, self.transaction, self._progress = changes, transaction, progress
+    def __init__(self, changes: TableChanges, transaction: Transaction, total: int | None) -> None:
+        self._changes, self.transaction, self._total = changes, transaction, total
         table = changes.table
         self._rows = transaction.load(table.name, table.layout, table.types)
         self._index = (
             None if table.index is None else transaction.load(table.index, table.index_layout, table.index_types)
         )
-        self._reported = time.monotonic()
 
     @property
     def rows(self) -> int:
@@ -48,9 +45,9 @@ class TableLoading:
         self._rows.add(given)
         if self._index is not None:
             self._index.add(given)
-        if time.monotonic() - self._reported > _EVERY:
-            self._reported = time.monotonic()
-            self._progress(f"table {self._changes.table.name}: {self.rows:,} rows taken in")
+        of = "" if self._total is None else f" of {self._total:,}"
+        done = self._changes.before / self._total if self._total else None
+        report(f"table {self._changes.table.name}", f"{self.rows:,}{of} rows taken in", done)
 
     def _refuse_repeated(self, index: MapLoad, shared: Hashes) -> None:
         """Raise if rows that share the hash of a key share the key."""

@@ -6,7 +6,6 @@ commit them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
@@ -15,19 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
-from viewlet.source.pieces import in_pieces
+from viewlet.source.pieces import count_rows, in_pieces
 from viewlet.source.refusal import RejectedRow
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take_in
 from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.fill import Progress
 from viewlet.warehouse.load import TableLoading
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
-log = logging.getLogger("viewlet")
 Also = Callable[[Transaction], Mapping[str, Any]]
 """Adds something to a transaction, and to its record."""
 
@@ -88,10 +85,6 @@ class Epoch:
 
         Many rows, and those of streams, are written as they come.
         """
-        self.load(table, rows, log.info)
-
-    def load(self, table: str, rows: Any, progress: Progress) -> None:
-        """The same, saying how far it has come."""
         changes = self._of(table, gathered=False)
         pieces = in_pieces(changes.table.name, rows)
         if pieces is None:
@@ -102,12 +95,12 @@ class Epoch:
         if len(first) < 2 or changes.pending or changes.load or changes.table.watermark:
             self._of(table).insert(Rows.concat([*first, *taken] or [changes.table.empty()]))
         else:
-            self._load(changes, chain(_emptied(first), taken), progress)
+            self._load(changes, chain(_emptied(first), taken), count_rows(rows))
 
-    def _load(self, changes: TableChanges, rows: Iterator[Rows], progress: Progress) -> None:
+    def _load(self, changes: TableChanges, rows: Iterator[Rows], total: int | None) -> None:
         """Write rows as they come; those of them that were written are forgotten if one is refused."""
         self._transaction = self._transaction or self._warehouse.store.begin()
-        changes.load = TableLoading(changes, self._transaction, progress)
+        changes.load = TableLoading(changes, self._transaction, total)
         try:
             changes.load.add_all(rows)
         except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
@@ -31,7 +31,6 @@ class Refresh:
         deltas: EpochDeltas,
         thing: Maintained,
         engine: Engine,
-        progress: Callable[[str], None],
         replaced: Mapping[str, Table | Maintained] | None = None,
         inputs: Mapping[str, Rows] | None = None,
     ) -> None:
@@ -39,7 +38,6 @@ class Refresh:
         self.deltas = deltas
         self.thing = thing
         self.engine = engine
-        self.progress = progress
         self._replaced = replaced or {}
         self._inputs = inputs
         self.started = time.perf_counter()

@@ -17,6 +17,7 @@ from viewlet.compile.rules import Rules
 from viewlet.engine.choose import Choice, EngineName, choose_engine
 from viewlet.engine.engine import Engine
 from viewlet.errors import StoreError, shortened
+from viewlet.progress import Wanted, reporting
 from viewlet.spark.sessions import Sessions
 from viewlet.store import Store
 from viewlet.store.location import split_url
@@ -45,12 +46,14 @@ class Warehouse:
         read_only: bool,
         recover: bool,
         trust: bool,
+        progress: Wanted = None,
     ) -> None:
         if not isinstance(engine, str) or engine not in ("auto", "inproc", "spark"):
             raise StoreError(f"there is no engine named {shortened(engine)}", hint="auto, inproc or spark")
         self.engine = engine
         self.read_only = read_only
         self.trusts_code = trust
+        self.progress = progress
         self.sessions = Sessions(spark, lambda: self.catalog.names())
         settings = None if spark is None else _store_settings(path, spark)
         self.store = Store.open(path, write=not read_only, durability=durability, recover=recover, settings=settings)
@@ -125,11 +128,11 @@ class Warehouse:
         return str(known)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """The right to change the warehouse: one thread at a time, and one epoch."""
+    def writing(self, progress: Wanted = None) -> Iterator[None]:
+        """The right to change the warehouse: one thread at a time, and one epoch. `progress`: where its reports go."""
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading only")
-        with self.lock:
+        with self.lock, reporting(progress, self.progress):
             if self.epoch_is_open:
                 raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
             before = self.store.epoch

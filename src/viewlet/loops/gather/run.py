@@ -5,7 +5,7 @@ The graph is held in memory from epoch to epoch; what vertices show and what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from viewlet.loops.compiled import CompiledUntil, GatheredState
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.gather.until import PairsUntil
 from viewlet.loops.graph.deltas import Read, delta_of
-from viewlet.loops.progress import said
+from viewlet.loops.progress import report_round
 from viewlet.loops.rounds import endless
 from viewlet.loops.working import WorkingMaps
 from viewlet.store import Layout
@@ -69,7 +69,6 @@ class Gatherer:
     maps: WorkingMaps
     last: int
     is_error: bool
-    progress: Callable[[str], None]
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
 
@@ -134,7 +133,7 @@ class Gatherer:
     def _ends(self, sums: Sums, moving: Positions) -> bool:
         until, number = self.state.until, len(self.sizes) + 1
         self.sizes[number] = sums.rows_of(moving)
-        self.progress(said(self.view, self.sizes))
+        report_round(self.view, self.sizes)
         if until.is_done(self._pairs(sums, moving)) and until.is_done(self._pairs(sums, sums.pending)):
             return True
         if number >= self.last and self.is_error:

@@ -6,7 +6,7 @@ opens the warehouse anew makes the graph again when an epoch first changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import EvaluationError
 from viewlet.loops.compiled import RelaxedState
 from viewlet.loops.graph.deltas import Read, delta_of
-from viewlet.loops.progress import said
+from viewlet.loops.progress import report_round
 from viewlet.loops.relax.network import Network
 from viewlet.loops.rounds import endless
 from viewlet.loops.working import WorkingMaps
@@ -53,7 +53,6 @@ class Relaxing:
     state: PreparedRelaxation
     reads: tuple[str, ...]
     maps: WorkingMaps
-    progress: Callable[[str], None]
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
 
@@ -100,7 +99,7 @@ class Relaxing:
         self.sizes.clear()
         for number, changed in enumerate(rounds, first):
             self.sizes[number] = len(changed)
-            self.progress(said(self.view, self.sizes))
+            report_round(self.view, self.sizes)
             if number > len(network.vertices) + 1:  # no path without a cycle is as long
                 rows = self.visible(network.rows(changed[:3]))
                 raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)

@@ -14,13 +14,13 @@ from viewlet.matrix.tables.sums import Summed, summed
 from viewlet.plan.types import Field
 from viewlet.views.define import define
 from viewlet.views.view import View
-from viewlet.warehouse.fill import Progress, create, fill_views
+from viewlet.warehouse.fill import create, fill_views
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
-def create_matrix(warehouse: Warehouse, wanted: Wanted, progress: Progress) -> int:
+def create_matrix(warehouse: Warehouse, wanted: Wanted) -> int:
     """Make it; the number of the epoch that did it."""
     if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(
@@ -35,9 +35,9 @@ def create_matrix(warehouse: Warehouse, wanted: Wanted, progress: Progress) -> i
     schemas = {**catalog.schemas(), **{view.name: view.fields for view in views}}
     made = define_matrix(wanted, sums, schemas, warehouse.next_position() + len(views))
     if not views:
-        return create(warehouse, made, progress)
+        return create(warehouse, made)
     with warehouse.store.begin() as transaction:
-        record = fill_views(warehouse, transaction, [*views, made], {}, progress)
+        record = fill_views(warehouse, transaction, [*views, made], {})
         return transaction.commit({**record, "kind": "create matrix", "name": made.name})
 
 
