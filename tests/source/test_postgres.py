@@ -18,7 +18,7 @@ import pytest
 import viewlet
 from tests.marks import quickly
 from tests.source.postgres_tables import SCHEMA, change, connect, contents, in_order, make
-from viewlet.errors import MissingExtra, RejectedEpoch, SqlError, StoreError
+from viewlet.errors import RejectedEpoch, SqlError, StoreError
 
 
 @pytest.fixture
@@ -161,9 +161,6 @@ def test_what_is_refused(postgres: str, session: Any, tmp_path: Path, monkeypatc
         session.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
         with pytest.raises(StoreError, match="no longer has the changes"):
             db.read_sources()
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"psycopg is not installed .hint: pip install 'viewlet\[postgres\]'"):
-        viewlet.postgres("dbname=x", "source")
 
 
 def test_a_log_in_which_others_write_is_let_go(postgres: str, session: Any, tmp_path: Path) -> None:

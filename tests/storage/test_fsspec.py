@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-import viewlet
 from tests.storage.test_s3 import TINY
 from tests.test_store import MAP, TABLE, bag, commit, make
-from viewlet.errors import MissingExtra, WarehouseBusy
+from viewlet.errors import WarehouseBusy
 from viewlet.store import Store
 from viewlet.store.storage.fsspec_bucket import FsspecBucket
 
@@ -55,16 +53,3 @@ def test_what_a_bucket_does(url: str, tmp_path: Path) -> None:
     bucket.remove(["data/x", "data/y"])
     with pytest.raises(FileNotFoundError):
         bucket.get("data/x")
-
-
-@pytest.mark.parametrize(("scheme", "package", "extra"), [("gs", "gcsfs", "gs"), ("abfs", "adlfs", "azure")])
-def test_what_is_not_installed_is_named(scheme: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"{package} is not installed .*viewlet\[{extra}\]"):
-        viewlet.connect(f"{scheme}://somewhere/w")
-
-
-def test_boto3_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(MissingExtra, match=r"boto3 is not installed .*viewlet\[s3\]"):
-        viewlet.connect("s3://somewhere/w")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import UnknownName
+from viewlet.extras import needed
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -17,7 +17,7 @@ def plot(db: Database, view: str, *, epochs: int = 1, ax: Any = None) -> Any:
     found = [(epoch, done["rounds"]) for epoch, done in records if "rounds" in done]
     if not found:
         raise UnknownName(f"{view} has no rounds to show", hint="give the name of a loop")
-    drawn = import_module("matplotlib.pyplot").subplots()[1] if ax is None else ax
+    drawn = needed("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
     for epoch, sizes in found[-epochs:]:
         drawn.plot([int(number) for number in sizes], list(sizes.values()), marker="o", label=f"epoch {epoch}")
     drawn.set(title=view, xlabel="round", ylabel="rows that change", yscale="log")

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from viewlet.errors import StoreError, ViewletError
+from viewlet.errors import StoreError
+from viewlet.extras import needed
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -85,14 +86,11 @@ class Metrics:
 
 def serve_metrics(db: Database, port: int, host: str = "127.0.0.1") -> Any:
     """Serve the metrics over HTTP, from a thread; what is returned has `server_port` and `shutdown()`."""
-    try:
-        from prometheus_client import CollectorRegistry, start_http_server
-    except ImportError as error:
-        raise ViewletError("metrics need prometheus-client", hint="pip install 'viewlet[metrics]'") from error
-    registry = CollectorRegistry()
+    prometheus = needed("prometheus_client", "metrics")
+    registry = prometheus.CollectorRegistry()
     registry.register(Metrics(db))
     try:
-        server, _ = start_http_server(port, host, registry)
+        server, _ = prometheus.start_http_server(port, host, registry)
     except OSError as error:
         raise StoreError(f"metrics cannot be at {host}:{port}: {error.strerror}", hint="choose another port") from error
     return server

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from viewlet.errors import ViewletError
+from viewlet.extras import needed
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
@@ -28,12 +28,9 @@ class Lineage:
     """
 
     def __init__(self, db: Database, client: OpenLineageClient | None = None, *, since: int | None = None) -> None:
-        try:
-            from openlineage.client import OpenLineageClient
-        except ImportError as error:
-            raise ViewletError("lineage needs openlineage-python", hint="pip install 'viewlet[lineage]'") from error
+        package = needed("openlineage.client", "lineage")
         self.db = db
-        self.client = client or OpenLineageClient()
+        self.client = client or package.OpenLineageClient()
         self.epoch = db.last_epoch if since is None else since
         """The last epoch that was told."""
 

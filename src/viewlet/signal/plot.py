@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
+from viewlet.extras import needed
 from viewlet.signal.intake import Keyed
 from viewlet.signal.maintained import SignalView
 from viewlet.signal.ragged import Ints, Values
@@ -63,7 +63,7 @@ def _view(relation: Relation) -> SignalView:
 
 
 def _axes(ax: Any) -> Any:
-    return import_module("matplotlib.pyplot").subplots()[1] if ax is None else ax
+    return needed("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
 
 
 def _groups(view: SignalView, relation: Relation, group: Any) -> Iterator[tuple[str, Ints, Values]]:

@@ -10,11 +10,11 @@ import socket
 import threading
 import time
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from viewlet.errors import StoreError, ViewletError
+from viewlet.errors import StoreError
+from viewlet.extras import needed
 from viewlet.ui.access import Access
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ def page(
     db: Database, host: str, port: int, *, write: bool, token: str | None = None, names: Iterable[str] = ()
 ) -> Page:
     """A page, bound to its address and not served yet."""
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise ViewletError("the page needs Starlette and uvicorn", hint="pip install 'viewlet[ui]'")
-    import uvicorn
-
+    needed("starlette", "ui")
+    uvicorn = needed("uvicorn", "ui")
     from viewlet.database import connect
     from viewlet.ui.app import make_app
 
