@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 SECTIONS = {
     "Learn": ("tutorial.md", "tutorial-notebook.md", "concepts.md", "notebooks.md", "page.md", "operations.md"),
+    "Sources and sinks": ("sources.md", "folders.md", "postgres.md", "kafka.md", "lakes.md", "spark-sources.md"),
     "Reference": ("reference.md", "statements.md", "sql.md", "functions.md", "types.md", "session.md", "limits.md"),
     "Measurements": ("costs.md", "refresh.md", "tpch.md", "operators.md", "orderbook.md", "views.md", "fuzz.md"),
 }

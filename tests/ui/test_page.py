@@ -102,7 +102,10 @@ def test_a_view_says_how_it_is_kept(db: viewlet.Database, page: Page) -> None:
 
 def test_the_rounds_of_a_loop_are_drawn(db: viewlet.Database, page: Page) -> None:
     go(page, "#/node/distances/plan")
-    expect(page.locator("#detail .chart .bar")).to_have_count(len(db.describe("distances")["rounds"]))
+    rounds = db.describe("distances")["rounds"]
+    expect(page.locator("#detail .chart .bar")).to_have_count(len(rounds))
+    titles = page.locator("#detail .chart .bar title").all_text_contents()
+    assert titles == [f"round {number}: {size:,} rows changed" for number, size in rounds.items()]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +143,15 @@ def test_the_history_of_epochs(db: viewlet.Database, page: Page) -> None:
     number = db.insert("customers", [(901, "Ann", "IE")])
     newest = page.locator(".space .epoch").filter(has=page.locator(f".n:text-is('{number}')"))
     expect(newest.locator(".what")).to_have_text("customers +1")
+    (record,) = db.history(since=number - 1)
+    touched = record["views"]
+    handled, anew = (sum(v["weighed"][how] for v in touched.values()) for how in ("increment", "recompute"))
+    expect(newest.locator(".engine")).to_have_text(record["engine"])
+    expect(newest.locator(".views")).to_have_text(str(len(touched)))
+    expect(newest.locator(".speed")).to_have_attribute(
+        "title", f"{handled:,} rows handled; recomputing handles {anew:,}"
+    )
     newest.click()
-    touched = db.history(since=number - 1)[0]["views"]
     assert {row[0] for row in cells(page.locator(".chosen table"))} == set(touched)
     assert page.locator(".epochs-page .chart .bar").count() == min(120, db.last_epoch)
 
