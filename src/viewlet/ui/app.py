@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from viewlet.errors import UnknownName, ViewletError
 from viewlet.ui.access import Access
 from viewlet.ui.cells import table_document
-from viewlet.ui.graph_layout import HEIGHT, WIDTH, layout
+from viewlet.ui.graph_layout import HEIGHT, WIDTH, Drawing, layout
 from viewlet.ui.guard import Guard
 from viewlet.ui.watcher import Follower
 
@@ -76,7 +76,7 @@ class Shown:
         self.db, self.access = db, access
         self.follower = Follower(db)
         self._acting = threading.Lock()
-        self._places: tuple[Any, dict[str, Any]] = (None, {})
+        self._drawn: tuple[Any, Drawing] = (None, Drawing({}, {}))
 
     @asynccontextmanager
     async def following(self, _: Starlette) -> AsyncIterator[None]:
@@ -99,11 +99,13 @@ class Shown:
     def overview(self, _: Request) -> Response:
         """What there is, where it is drawn, and what the visitor may do."""
         graph, failures = self.now.graph(), self.db.failures()
+        drawing = self._drawing(graph)
         for node in graph["nodes"]:
-            node["at"] = self._layout(graph)[node["id"]]
+            node["at"] = drawing.places[node["id"]]
         return JSONResponse(
             {
                 **graph,
+                "bends": [drawing.bends.get(edge, ()) for edge in graph["edges"]],
                 "path": self.db.address,
                 "engine": self.db.engine,
                 "size": [WIDTH, HEIGHT],
@@ -113,12 +115,12 @@ class Shown:
             }
         )
 
-    def _layout(self, graph: dict[str, Any]) -> dict[str, Any]:
-        """Where nodes are, as long as there are no others."""
+    def _drawing(self, graph: dict[str, Any]) -> Drawing:
+        """Where everything is drawn, as long as there is nothing else."""
         names, edges = tuple(node["id"] for node in graph["nodes"]), graph["edges"]
-        if self._places[0] != (names, edges):
-            self._places = (names, edges), layout(names, edges)
-        return self._places[1]
+        if self._drawn[0] != (names, edges):
+            self._drawn = (names, edges), layout(names, edges)
+        return self._drawn[1]
 
     def epochs(self, request: Request) -> Response:
         """Records of epochs, newest first."""

@@ -1,34 +1,68 @@
 """Where the nodes of a graph are drawn: in layers from left to right, as K. Sugiyama, S. Tagawa and M. Toda do it.
 
 Every node is to the right of all that it reads. Within a layer, nodes are near the middle of their neighbours, swept
-to and fro a few times. A layer with very many nodes is folded into several columns. Cycles, which flows may have, are
-opened at the edge that leads back.
+to and fro a few times. An edge that skips layers passes each in a lane of its own, between the nodes; those that come
+from one node share it. A layer with very many nodes is folded into several columns, and has no lanes. Cycles, which
+flows may have, are opened at the edge that leads back.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
+from typing import TypeVar
 
 WIDTH, HEIGHT = 228, 54
 """Of a node."""
 _GAP_X, _GAP_Y = 84, 18
+_LANE = 6
+"""The height of a lane."""
 _MOST = 24
 """So many nodes are in a column at most, unless the layer fills a square of columns."""
 _SWEEPS = 6
 
 Edge = tuple[str, str]
 Place = tuple[float, float]
+N = TypeVar("N", bound=Hashable)
 
 
-def layout(nodes: Sequence[str], edges: Iterable[Edge]) -> dict[str, Place]:
-    """The upper left corner of every node."""
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where the edges of a node pass a layer that they skip."""
+
+    node: str
+    layer: int
+
+
+Item = str | Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The upper left corner of every node, and where edges that skip layers enter the lanes that they pass in."""
+
+    places: dict[str, Place]
+    bends: dict[Edge, list[Place]]
+
+
+def layout(nodes: Sequence[str], edges: Iterable[Edge]) -> Drawing:
+    """Where nodes are, and how edges get past them."""
     known = set(nodes)
     forward = _without_cycles(nodes, [(a, b) for a, b in edges if a in known and b in known and a != b])
-    layers = _ordered(_layers(nodes, forward), forward)
-    return _placed(layers)
+    layers = _layers(nodes, forward)
+    lanes = _lanes(layers, forward)
+    steps: dict[tuple[Item, Item], None] = {}
+    for (a, b), passed in lanes.items():
+        steps |= dict.fromkeys(pairwise((a, *passed, b)))
+    at = _placed(_ordered(_with_lanes(layers, lanes), list(steps)))
+    bends = {
+        edge: [(at[lane][0], at[lane][1] + _LANE / 2) for lane in passed] for edge, passed in lanes.items() if passed
+    }
+    return Drawing({node: at[node] for node in nodes}, bends)
 
 
 def _without_cycles(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
@@ -53,8 +87,8 @@ def _without_cycles(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     return [edge for edge in edges if edge in left]
 
 
-def _neighbours(edges: Iterable[Edge]) -> Mapping[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+def _neighbours(edges: Iterable[tuple[N, N]]) -> Mapping[N, list[N]]:
+    found: dict[N, list[N]] = defaultdict(list)
     for a, b in edges:
         found[a].append(b)
     return found
@@ -79,27 +113,47 @@ def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
     return layers
 
 
-def _ordered(layers: list[list[str]], edges: Sequence[Edge]) -> list[list[str]]:
-    """The layers with their nodes in an order that crosses few edges: each near the mean of its neighbours."""
+def _lanes(layers: Sequence[Sequence[str]], edges: Sequence[Edge]) -> dict[Edge, list[Lane]]:
+    """The lanes that each edge passes in."""
+    depth = {node: number for number, layer in enumerate(layers) for node in layer}
+    free = [len(layer) <= _MOST for layer in layers]
+    return {(a, b): [Lane(a, number) for number in range(depth[a] + 1, depth[b]) if free[number]] for a, b in edges}
+
+
+def _with_lanes(layers: Sequence[Sequence[str]], lanes: Mapping[Edge, list[Lane]]) -> list[list[Item]]:
+    whole: list[list[Item]] = [list(layer) for layer in layers]
+    for lane in dict.fromkeys(lane for passed in lanes.values() for lane in passed):
+        whole[lane.layer].append(lane)
+    return whole
+
+
+def _ordered(layers: list[list[Item]], edges: Sequence[tuple[Item, Item]]) -> list[list[Item]]:
+    """The layers in an order that crosses few edges: each node and lane near the mean of its neighbours."""
     before, after = _neighbours((b, a) for a, b in edges), _neighbours(edges)
     for sweep in range(_SWEEPS):
         near = before if sweep % 2 == 0 else after
-        at = {node: i / max(len(layer), 1) for layer in layers for i, node in enumerate(layer)}
+        at = {item: i / max(len(layer), 1) for layer in layers for i, item in enumerate(layer)}
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            layer.sort(key=lambda node: fmean(at[n] for n in near[node]) if near[node] else at[node])
-            at |= {node: i / len(layer) for i, node in enumerate(layer)}
+            layer.sort(key=lambda item: fmean(at[n] for n in near[item]) if near[item] else at[item])
+            at |= {item: i / len(layer) for i, item in enumerate(layer)}
     return layers
 
 
-def _placed(layers: Sequence[Sequence[str]]) -> dict[str, Place]:
+def _placed(layers: Sequence[Sequence[Item]]) -> dict[Item, Place]:
     """Layer by layer to the right, each around the same middle line."""
-    places: dict[str, Place] = {}
+    places: dict[Item, Place] = {}
     x = 0.0
     for layer in layers:
         high = max(_MOST, math.ceil(math.sqrt(len(layer) * 3)))
         columns = [layer[i : i + high] for i in range(0, len(layer), high)]
         for column in columns:
-            top = -(len(column) * (HEIGHT + _GAP_Y) - _GAP_Y) / 2
-            places |= {node: (x, top + i * (HEIGHT + _GAP_Y)) for i, node in enumerate(column)}
+            y = -sum(_height(item) + _GAP_Y for item in column) / 2
+            for item in column:
+                places[item] = x, y
+                y += _height(item) + _GAP_Y
             x += WIDTH + (_GAP_Y if column is not columns[-1] else _GAP_X)
     return places
+
+
+def _height(item: Item) -> int:
+    return _LANE if isinstance(item, Lane) else HEIGHT

@@ -18,7 +18,11 @@ let page = null;
 
 async function load() {
   const found = await get("overview");
-  Object.assign(state, found, { failed: new Set(found.failed), byId: new Map(found.nodes.map((node) => [node.id, node])) });
+  Object.assign(state, found, {
+    failed: new Set(found.failed),
+    byId: new Map(found.nodes.map((node) => [node.id, node])),
+    edges: found.edges.map(([from, to], at) => [from, to, found.bends[at]]),
+  });
   document.getElementById("path").textContent = found.path.split("/").at(-1);
   document.getElementById("path").title = found.path;
   document.getElementById("mode").textContent = found.may.write ? "may write" : "read-only";

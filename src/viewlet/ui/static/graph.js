@@ -77,7 +77,7 @@ function draw() {
   const right = view.x + box.clientWidth / view.scale, bottom = view.y + box.clientHeight / view.scale;
   const sees = ([x, y]) => x + width >= view.x && x <= right && y + height >= view.y && y <= bottom;
   cull(drawn, state.nodes, (node) => node.id, (node) => sees(node.at), node, nodeLayer);
-  cull(wires, state.edges, (edge) => edge.join("→"), (edge) => crosses(edge, right, bottom), wire, edgeLayer);
+  cull(wires, state.edges, ([from, to]) => `${from}→${to}`, (edge) => crosses(edge, right, bottom), wire, edgeLayer);
 }
 
 // Keep the elements of what is in sight, make those that came into it, remove the others.
@@ -98,12 +98,12 @@ function cull(elements, items, key, isSeen, make, layer) {
   }
 }
 
-function crosses([from, to], right, bottom) {
+function crosses([from, to, bends], right, bottom) {
   const a = state.byId.get(from)?.at, b = state.byId.get(to)?.at;
   if (!a || !b) return false;
-  const [width, height] = state.size;
-  return Math.min(a[0], b[0]) <= right && Math.max(a[0], b[0]) + width >= view.x
-    && Math.min(a[1], b[1]) <= bottom && Math.max(a[1], b[1]) + height >= view.y;
+  const [width, height] = state.size, xs = [a[0], b[0]], ys = [a, b, ...bends].map(([, y]) => y);
+  return Math.min(...xs) <= right && Math.max(...xs) + width >= view.x
+    && Math.min(...ys) <= bottom && Math.max(...ys) + height >= view.y;
 }
 
 // ——— elements
@@ -128,13 +128,18 @@ function node(found) {
   s("circle", { class: "state", cx: width - 15, cy: 18, r: 4 }));
 }
 
-function wire([from, to]) {
+// From node to node, and straight through the lanes on the way.
+function wire([from, to, bends]) {
   const [width, height] = state.size;
-  const a = state.byId.get(from).at, b = state.byId.get(to).at;
-  const x1 = a[0] + width, y1 = a[1] + height / 2, x2 = b[0], y2 = b[1] + height / 2;
-  const bend = Math.max(36, Math.min(160, Math.abs(x2 - x1) / 2));
+  const [a, b] = [from, to].map((id) => state.byId.get(id).at).map(([x, y]) => [x, y + height / 2]);
+  const stops = [a, ...bends, b];
+  const parts = stops.slice(1).map(([x2, y2], at) => {
+    const x1 = stops[at][0] + width, y1 = stops[at][1];
+    const bend = Math.max(36, Math.min(160, Math.abs(x2 - x1) / 2));
+    return `${at ? "L" : "M"}${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+  });
   const isLit = lit.size && lit.has(from) && lit.has(to);
-  return s("path", { class: isLit ? "lit" : lit.size ? "dim" : null, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
+  return s("path", { class: isLit ? "lit" : lit.size ? "dim" : null, d: parts.join("") });
 }
 
 // ——— what a selected node depends on, and what depends on it

@@ -3,7 +3,7 @@
 export const state = {
   nodes: [], // of the graph, with places
   byId: new Map(),
-  edges: [],
+  edges: [], // from, to, and the places where it enters the lanes of layers that it skips
   size: [228, 54],
   epoch: 0,
   may: { write: false, query: false },
