@@ -53,7 +53,8 @@ def test_coverage_counts_operators_pairs_and_functions(spark: Any) -> None:
         WHERE x.a IN (SELECT b FROM fuzzed EXCEPT ALL SELECT a FROM fuzzed) GROUP BY x.a
     """
     seen = Coverage()
-    seen.add(spark.sql(query)._jdf.queryExecution().analyzed().toJSON())
+    spark.sql(query).createOrReplaceTempView("fuzzed_view")
+    seen.add(spark.table("fuzzed_view")._jdf.queryExecution().analyzed().toJSON())
     assert seen.operators["table"] == 4
     expected = {("view", "aggregate"), ("aggregate", "filter"), ("filter", "IN"), ("IN", "EXCEPT ALL"), ("filter", "join left"), ("join left", "distinct"), ("join left", "table"), ("distinct", "table")}  # fmt: skip
     assert expected <= seen.pairs.keys()
