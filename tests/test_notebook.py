@@ -190,6 +190,9 @@ def test_metrics_are_what_the_warehouse_says(db: viewlet.Database) -> None:
     assert found["viewlet_failures_total", ""] == 1
     assert found["viewlet_epoch_seconds_count", ""] == found["viewlet_epoch_seconds_bucket", "+Inf"] == 1
     assert abs(found["viewlet_last_change_timestamp_seconds", "orders"] - db.history()[-1]["timestamp"]) < 1e-3
+    served = {family.name for family in families}
+    page = (Path(__file__).parent.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert {name.removesuffix("_total") for name in re.findall(r"`(viewlet_\w+)`", page)} == served
 
 
 def test_epochs_are_lineage(db: viewlet.Database, tmp_path: Path) -> None:

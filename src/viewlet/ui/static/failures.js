@@ -11,10 +11,10 @@ export async function show(main) {
     aside.length ? h("section", null, h("h2", null, "Rows kept aside"), h("ul", { class: "links" }, aside.map((node) =>
       h("li", null, h("a", { href: href(node.id, "rows") }, node.name, h("span", { class: "quiet" }, ` ${number(node.rows)} rows`)))))) : null,
     h("h2", null, "Epochs that failed"),
-    found.length ? found.map(card) : h("p", { class: "quiet" }, "None. What is rejected or fails shows up here, with the row that was the cause.")));
+    found.length ? found.map((failure, at) => card(failure, found.length - at)) : h("p", { class: "quiet" }, "None. What is rejected or fails shows up here, with the row that was the cause.")));
 }
 
-function card(failure) {
+function card(failure, ordinal) {
   const where = failure.table.split(" ").slice(1).join(" ");
   const rows = Object.keys(failure.row).length ? [failure.row] : failure.rows;
   return h("article", { class: "failure" },
@@ -22,10 +22,10 @@ function card(failure) {
       h("time", { class: "quiet", title: ago(failure.timestamp) }, clock(failure.timestamp))),
     h("p", null, failure.message),
     failure.expression && h("p", null, h("code", null, failure.expression)),
-    rows.length ? h("figure", { class: "rows" }, h("figcaption", null, where ? ["The row of ", h("a", { href: href(where) }, where), " that is the cause"] : "Rows that keep changing"), cause(rows)) : null,
+    rows.length ? h("figure", { class: "rows" }, h("figcaption", null, where ? ["The row of ", h("a", { href: href(where) }, where), " that is the cause"] : "Rows that keep changing"), cause(rows, ordinal)) : null,
     failure.hint && h("p", { class: "quiet" }, failure.hint));
 }
 
-const cause = (rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows that are the cause" }, h("table", null,
+const cause = (rows, ordinal) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Rows that are the cause of failure ${ordinal}` }, h("table", null,
   h("thead", null, h("tr", null, Object.keys(rows[0]).map((name) => h("th", { scope: "col" }, name)))),
   h("tbody", null, rows.map((row) => h("tr", null, Object.values(row).map((value) => h("td", { class: value === null ? "null" : null }, value ?? "NULL")))))));
