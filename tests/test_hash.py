@@ -1,15 +1,18 @@
-"""Hashes of rows: what is the same hashes alike, whichever way the hash is computed."""
+"""Hashes of rows: what is the same hashes alike, whichever way the hash is computed; and telling rows apart."""
 
 from __future__ import annotations
+
+import datetime as dt
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewlet.columns import hash as hashing
 from viewlet.columns.hash import hash_array, hash_rows, order_of
+from viewlet.columns.rows import group
 
 WORDS = st.lists(st.none() | st.text(st.sampled_from("ab\0é𝄞"), max_size=40), max_size=60)
 
@@ -53,3 +56,23 @@ def test_rows_hash_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing, "_BLOCK", 100)
     monkeypatch.setattr(hashing, "MANY", 300)
     assert hash_rows(columns, 997).tolist() == whole.tolist()
+
+
+VALUES = {
+    pa.string(): st.one_of(st.none(), st.sampled_from(["", "a", "ä", "b"])),
+    pa.int64(): st.one_of(st.none(), st.integers(-2, 2)),
+    pa.binary(): st.one_of(st.none(), st.sampled_from([b"", b"a"])),
+    pa.date32(): st.one_of(st.none(), st.sampled_from([dt.date(1970, 1, 1), dt.date(2026, 1, 1)])),
+    pa.float64(): st.one_of(st.none(), st.sampled_from([0.5, 1.0])),
+}
+
+
+@settings(max_examples=60, derandomize=True)
+@given(st.data())
+def test_rows_are_numbered_in_the_order_in_which_they_come(data: st.DataObject) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(sorted(VALUES, key=str)), min_size=1, max_size=3))
+    rows = data.draw(st.lists(st.tuples(*(VALUES[kind] for kind in kinds)), max_size=90))
+    columns = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
+    first, numbers = group(columns, len(rows))
+    assert [rows[at] for at in first] == list(dict.fromkeys(rows))
+    assert [rows[first[number]] for number in numbers] == rows

@@ -1,4 +1,4 @@
-"""A process that changes a table and runs flows over it until it is killed; it says when it has begun.
+"""A process that changes a table and runs flows over it until it is killed; it says when an increment is done.
 
 What increment n does follows from n and from what is there, so that whoever finds the warehouse can tell what it did.
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from workloads.flows.people import PEOPLE, who_is_who
+from examples.flows.people import PEOPLE, who_is_who
 
 import viewlet
 from viewlet import flow
@@ -78,12 +78,12 @@ def increment(db: viewlet.Database, number: int) -> None:
 def main(path: str) -> None:
     with viewlet.connect(path) as db:
         db.run_flow("who")
-        sys.stdout.write("begun\n")
-        sys.stdout.flush()
         while True:
             db.run_flow("hopping")
             increment(db, len(db.table("hops")) // 3)
             db.run_flow("who")
+            sys.stdout.write("done\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

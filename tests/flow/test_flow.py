@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,51 @@ def test_nothing_of_a_run_that_fails_is_there(words: viewlet.Database) -> None:
     assert words.table("fails_divide").rows() == []
     with pytest.raises(ZeroDivisionError):
         words.run_flow("fails")
+
+
+def holding(hold: Any) -> flow.Flow:
+    """A flow of one stage that is given its rows."""
+    made = flow.Flow("holding")
+    made.source("rows", schema="k BIGINT, v BIGINT")
+    state = flow.State("k BIGINT, v BIGINT", route_by="k", primary_key="k")
+    made.stage(inputs={"rows": "k"}, state=state, name="hold")(hold)
+    return made
+
+
+def hold_sum(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> list[tuple[str, Any]]:
+    return [("state", (key, sum(row["v"] for row in [*inputs["rows"], *state])))]
+
+
+def raise_at_once(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> None:
+    raise ValueError("no")
+
+
+def keep_a_key_twice(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> list[tuple[str, Any]]:
+    return [("state", (key, 1)), ("state", (key, 2))]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"), [(raise_at_once, ValueError), (keep_a_key_twice, viewlet.RejectedEpoch)], ids=["call", "commit"]
+)
+def test_rows_that_were_given_wait_where_their_run_fails(
+    db: viewlet.Database, wrong: Any, error: type[Exception]
+) -> None:
+    db.create_flow(holding(wrong))
+    with pytest.raises(error):
+        db.run_flow("holding", {"rows": ((n % 2, n) for n in range(4))})
+    assert db.flow_status("holding")["stages"]["hold"] == {"runs": 0, "waiting": {"rows": 1}, "growing": []}
+    db.create_flow(holding(hold_sum), replace=True)
+    assert db.run_flow("holding") == {"hold": 1}
+    assert sorted(db.table("holding_hold").rows()) == [(0, 2), (1, 4)]
+
+
+def test_rows_that_are_read_at_once_cost_one_commit(db: viewlet.Database) -> None:
+    db.create_flow(holding(hold_sum))
+    before = db.status()["epoch"]
+    db.run_flow("holding", {"rows": [(1, 1), (2, 2)]})
+    assert db.status()["epoch"] == before + 1
+    steps = [(run["stage"], run["epoch"], run["read"], run["written"]) for run in db.flow_trace("holding")]
+    assert steps == [("sources", before + 1, {}, {"rows": 2}), ("hold", before + 1, {"rows": 2}, {})]
 
 
 def test_flows_run_no_stored_code_without_trust(words: viewlet.Database) -> None:
@@ -275,6 +321,47 @@ def test_the_command_line_runs_flows_and_says_what_they_do(
     assert "there is no flow named nothing (hint: there are: counts)" in capsys.readouterr().err
     assert main(["--warehouse", path, "history", "counts_count"]) == 0
     assert "stage count of flow counts" in capsys.readouterr().out
+
+
+def marks_on_disk(folder: Path) -> set[str]:
+    """The marks in the bytes of all files."""
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return {mark.decode() for file in files for mark in re.findall(rb"mark-\w+", file)}
+
+
+def test_what_all_have_passed_leaves_no_byte_on_disk(tmp_path: Path) -> None:
+    """State that is not written again, and increments that all consumers have removed."""
+    made = flow.Flow("passing")
+    made.source("rows", schema="k BIGINT, text STRING")
+    columns = "k BIGINT, text STRING"
+
+    @made.stage(inputs={"rows": "k"}, state=flow.State(columns, route_by="k"), outputs={"passed": columns})
+    def hold(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> dict[str, list[Row]]:
+        rows = inputs["rows"]
+        return {"state": rows, "passed": [{**row, "text": row["text"].replace("held", "passed")} for row in rows]}
+
+    @made.stage(inputs={"passed": "k"}, state=flow.State("k BIGINT, n BIGINT", route_by="k"))
+    def count(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> dict[str, list[Any]]:
+        return {"state": [(key, len(inputs["passed"]) + sum(row["n"] for row in state))]}
+
+    def rows(number: int) -> list[tuple[int, str]]:
+        return [(n, f"mark-held{number} {n}" + "x" * 200) for n in range(60)]
+
+    folder = tmp_path / "w"
+    with viewlet.connect(folder, durability=1000) as db:
+        db.create_flow(made)
+        db.set_retention(epochs=1)
+        db.run_flow("passing", {"rows": rows(0)}, runs=1)
+        assert marks_on_disk(folder) == {"mark-held0", "mark-passed0"}, "the increment waits"
+        for number in range(1, 80):
+            db.run_flow("passing", {"rows": rows(number)})
+    with viewlet.connect(folder, durability=1000) as db:
+        db._warehouse.store.settle()
+        db._warehouse.store.clean()
+        assert sorted(db.table("passing_hold").rows()) == rows(79)
+        assert dict(db.table("passing_count").rows()) == dict.fromkeys(range(60), 80)
+        left = marks_on_disk(folder)
+    assert not left & {f"mark-{kind}{number}" for kind in ("held", "passed") for number in range(60)}
 
 
 @pytest.mark.spark

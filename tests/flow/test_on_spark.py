@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.flows.crawl import crawl, crawl_queue
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workloads.flows.crawl import crawl, crawl_queue
 
 import viewlet
 from tests.flow import test_programs as programs
@@ -32,6 +32,25 @@ def test_the_crawl_queue_on_spark(tmp_path: Path, spark: Any) -> None:
             assert dict(db.table("crawl_queue").rows()) == pytest.approx(queue_of(crawls))
         runs = [run for run in db.flow_trace("crawl") if run["stage"] != "sources"]
         assert {run["translated_on"] for run in runs} == {"spark"}
+
+
+@pytest.mark.parametrize("grouping", ["right outer", "full outer"])
+def test_state_stays_where_it_is(tmp_path: Path, spark: Any, grouping: flow.Grouping) -> None:
+    made = flow.Flow("piles")
+    made.source("rows", schema="k BIGINT, v BIGINT")
+
+    @made.stage(inputs={"rows": "k"}, state=flow.State("k BIGINT, v BIGINT", route_by="k", grouping=grouping))
+    def pile(key: int, inputs: dict[str, list[Any]], state: list[Any]) -> dict[str, list[Any]]:
+        return {"state": [*state, *inputs["rows"], *({"k": 99, "v": r["v"]} for r in inputs["rows"] if r["v"] < 0)]}
+
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark", durability=1000) as db:
+        db.create_flow(made)
+        rows = [(n % 4, n) for n in range(800)]
+        db.run_flow("piles", {"rows": rows})
+        db.run_flow("piles", {"rows": [(2, -1)]})
+        assert sorted(db.table("piles_pile").rows()) == sorted([*rows, (2, -1), (99, -1)])
+        moved = [run["moved"] for run in db.flow_trace("piles") if "moved" in run]
+        assert moved == [{"out": 800, "back": 800}, {"out": 1, "back": 2}], "a new row, and one for another key"
 
 
 def test_what_a_function_raises_on_spark_is_told(tmp_path: Path, spark: Any) -> None:

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
-from workloads.flows.crawl import crawl, crawl_queue, site_of
-from workloads.flows.cube import data_cube
-from workloads.flows.median import median_flow
-from workloads.flows.people import PEOPLE, who_is_who
-from workloads.flows.windows import ORDERS, PAYMENTS, join_view, recent, same_day
+from examples.flows.crawl import crawl, crawl_queue, site_of
+from examples.flows.cube import data_cube
+from examples.flows.median import median_flow
+from examples.flows.people import PEOPLE, who_is_who
+from examples.flows.windows import ORDERS, PAYMENTS, join_view, recent, same_day
 
 import viewlet
 

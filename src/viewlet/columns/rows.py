@@ -192,6 +192,8 @@ class Rows:
 
 def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None) -> tuple[Positions, Positions]:
     """Number the distinct rows: the position of each one's first occurrence, and each row's number."""
+    if hashes is None and columns and all(_can_encode(c.type) for c in columns):
+        return _first_of(_codes(columns))
     if hashes is None:
         hashes = hash_rows(columns, length)
     first, numbers = distinct(hashes)
@@ -207,17 +209,36 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     return first, numbers
 
 
+def _can_encode(kind: pa.DataType) -> bool:
+    """Whether Arrow tells values of a type apart as we do."""
+    return any(holds(kind) for holds in (pa.types.is_string, pa.types.is_binary, pa.types.is_integer, pa.types.is_date))
+
+
+def _codes(columns: Sequence[pa.Array]) -> pa.DictionaryArray:
+    """Rows as the codes of a dictionary: no hashes are computed, and none can be shared by different rows."""
+    codes = pc.dictionary_encode(columns[0], null_encoding="encode")
+    for column in columns[1:]:
+        more = pc.dictionary_encode(column, null_encoding="encode")
+        paired = values_of(codes.indices, "i4").astype(np.int64) * len(more.dictionary) + values_of(more.indices, "i4")
+        codes = from_numpy(paired, pa.int64()).dictionary_encode()
+    return codes
+
+
+def _first_of(found: pa.DictionaryArray) -> tuple[Positions, Positions]:
+    """Where each entry of a dictionary occurs first, and which of them each row has."""
+    codes = values_of(found.indices, "i4").astype(np.int64)
+    first = np.empty(len(found.dictionary), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first, codes
+
+
 def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
     if len(hashes) < _FEW:
         return _distinct_few(hashes)
     if len(hashes) > _MANY and not _are_repeated(hashes):
         return _distinct_sorted(hashes)
-    found = from_numpy(hashes, pa.uint64()).dictionary_encode()
-    codes = values_of(found.indices, "i4").astype(np.int64)
-    first = np.empty(len(found.dictionary), dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return first, codes
+    return _first_of(from_numpy(hashes, pa.uint64()).dictionary_encode())
 
 
 _FEW = 64  # so few are faster compared one by one, without copying

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from viewlet.flow.connector import Piece
 from viewlet.flow.graph import Stage
@@ -21,10 +22,21 @@ Pieces = Mapping[str, Sequence[Piece]]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What a run translated: on which engine, from how many rows of each input, to what."""
+class Place:
+    """Where a run was translated, and how many rows were sent to tasks, and back."""
 
     engine: str
+    moved: Mapping[str, int] | None = None
+
+    def record(self) -> dict[str, Any]:
+        return {"translated_on": self.engine, **({} if self.moved is None else {"moved": self.moved})}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a run translated: where, from how many rows of each input, to what."""
+
+    place: Place
     read: dict[str, int]
     translated: Translated
 

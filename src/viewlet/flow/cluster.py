@@ -1,9 +1,11 @@
-"""A run of a stage on Spark: its groups are cut into shares, and each task translates one.
+"""A run of a stage on Spark: its groups are cut into shares, and each task translates one (§4.5).
 
-State is not moved: a task opens the state's runs where they are, and looks up the rows of its own groups. Out go the
-rows of the increment, back come the rows that the stage writes. A share is some groups that follow each other, with
-about as many rows as every other one, so that skew does not last from run to run. The groups keep their order: both
-engines write the same rows, in the same order.
+State is not moved: it is sorted by the hash of the routing key, and a task opens its runs where they are and looks up
+the rows of its own groups. Out go the rows of the increment, each flow by itself; back come the rows that the stage
+writes, of its state only those that differ. A share is some groups that follow each other, with about as many rows of
+input and state as every other one: partitions are made anew for each run, so that skew does not last, and since runs
+know nothing of them, that moves nothing either. The groups keep their order: both engines write the same rows, in the
+same order.
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ import pickle
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import from_numpy, values_of
+from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.runner import partitions_for, tasks_errors
 from viewlet.errors import FlowError
 from viewlet.flow.graph import Stage, StageState
-from viewlet.flow.groups import Grouped, Groups, look_up, read_all, route_all, with_state
+from viewlet.flow.groups import Grouped, Groups, count_rows, keys_of, look_up, route_all, with_state
 from viewlet.flow.names import GROUP
 from viewlet.flow.python_rows import types_of
 from viewlet.flow.translate import Translated, translate_groups
@@ -74,7 +77,7 @@ class Task:
         groups = _unpacked(self.stage, share)
         if self.stage.state is not None and self.opened is not None:
             groups = with_state(self.stage.state, groups, look_up(self.stage.state, groups.hashes(), self.opened))
-        done = translate_groups(self.where, self.stage, groups)
+        done = translate_groups(self.where, self.stage, groups).netted()
         old = None if done.old is None else pack(done.old)
         return {"written": {flow: pack(rows) for flow, rows in done.written.items()}, "old": old}
 
@@ -87,17 +90,20 @@ def can_share(stage: Stage) -> bool:
 
 def translate_on_spark(
     warehouse: Warehouse, where: str, stage: Stage, read: dict[str, Rows], snapshot: Snapshot
-) -> Translated:
-    """Run a stage on Spark."""
+) -> tuple[Translated, dict[str, int]]:
+    """Run a stage on Spark; how many rows were sent to tasks, and back."""
     from viewlet.spark.session.children import active
 
-    is_full = stage.state is not None and stage.state.grouping == "full outer"
-    groups = route_all(stage, read, read_all(stage.state, snapshot) if is_full and stage.state is not None else None)
-    opened = None if stage.state is None else OpenedState.of(warehouse.store.address, stage.state, snapshot)
+    state = stage.state
+    is_full = state is not None and state.grouping == "full outer"
+    groups = route_all(stage, read, keys_of(state, snapshot) if is_full and state is not None else None)
+    opened = None if state is None else OpenedState.of(warehouse.store.address, state, snapshot)
+    rows = groups.sizes() if state is None else groups.sizes() + count_rows(state, groups, snapshot)
     with active(warehouse.sessions.plain) as spark:
-        shares = list(_shares(groups, partitions_for(spark.sparkContext.defaultParallelism)))
-        done = _run(spark, where, Task(where, stage, opened), shares)
-    return _together(stage, done)
+        bounds = cut(rows, partitions_for(spark.sparkContext.defaultParallelism))
+        done = _run(spark, where, Task(where, stage, opened), [_packed(groups, *share) for share in bounds])
+    back = _together(stage, done)
+    return back, {"out": sum(len(grouped.rows) for grouped in groups.inputs.values()), "back": back.rows()}
 
 
 def _run(spark: SparkSession, where: str, task: Task, shares: list[bytes]) -> list[dict[str, Any]]:
@@ -116,26 +122,24 @@ def _run(spark: SparkSession, where: str, task: Task, shares: list[bytes]) -> li
     return [pickle.loads(data) for data in back["data"].to_pylist()]
 
 
-def _shares(groups: Groups, parts: int) -> Iterator[bytes]:
-    """Stretches of groups with about as many rows each."""
-    rows = np.ones(groups.count, dtype=np.int64)  # a group without rows costs a call, too
-    for grouped in groups.inputs.values():
-        rows += np.bincount(grouped.groups, minlength=groups.count)
-    ends = rows.cumsum()
-    cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, parts + 1)[1:-1])
-    bounds = np.unique(np.concatenate([[0], cuts, [groups.count]]))
-    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        yield pickle.dumps(_packed(groups, start, stop))
+def cut(rows: Positions, parts: int) -> list[tuple[int, int]]:
+    """Stretches of groups with about as many rows each, as near as whole groups come; a call counts as a row, too."""
+    ends = np.concatenate([[0], (rows + 1).cumsum()])
+    wanted = np.linspace(0, ends[-1], parts + 1)[1:-1]
+    above = np.searchsorted(ends, wanted)
+    nearest = np.where(wanted - ends[above - 1] < ends[above] - wanted, above - 1, above)
+    return list(pairwise(np.unique(np.concatenate([[0], nearest, [len(rows)]])).tolist()))
 
 
-def _packed(groups: Groups, start: int, stop: int) -> dict[str, Any]:
+def _packed(groups: Groups, start: int, stop: int) -> bytes:
     keys = {str(at): column.slice(start, stop - start) for at, column in enumerate(groups.keys)}
     inputs = {}
     for flow, grouped in groups.inputs.items():
         low, high = grouped.groups.searchsorted([start, stop])
         own = grouped.rows.take(np.arange(low, high))
         inputs[flow] = pack(own.with_columns({GROUP: from_numpy(grouped.groups[low:high] - start, pa.int64())}))
-    return {"count": stop - start, "keys": pack(Rows(keys, np.ones(stop - start, np.int64))), "inputs": inputs}
+    own_keys = pack(Rows(keys, np.ones(stop - start, np.int64)))
+    return pickle.dumps({"count": stop - start, "keys": own_keys, "inputs": inputs})
 
 
 def _unpacked(stage: Stage, share: dict[str, Any]) -> Groups:

@@ -19,8 +19,8 @@ from viewlet.flow.framing import Frame, split
 from viewlet.flow.graph import CHANGE_TYPE, Fields, Graph, Stage
 from viewlet.flow.python_rows import python_rows, types_of
 from viewlet.flow.runnable import Decision
-from viewlet.flow.translate import translate_rows
-from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.flow.translate import netted, translate_rows
+from viewlet.store import Contents, Layout, Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.tables import Table, TableChanges
@@ -28,6 +28,8 @@ from viewlet.warehouse.tables import Table, TableChanges
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
+Chunk = tuple[str, int]
+"""A flow, and the number of what one run wrote to it."""
 _GONE = pa.array(["delete", "update_preimage"])
 
 
@@ -36,8 +38,11 @@ class Effects:
 
     def __init__(self, graph: Graph, control: Control, snapshot: Snapshot) -> None:
         self._graph, self._control, self._snapshot = graph, control, snapshot
-        self._chunks: list[tuple[str, Rows, Layout]] = []
         self._tables: dict[str, TableChanges] = {}
+        self._fields: dict[str, Fields] = {}
+        """The columns of the flows that were written."""
+        self.chunks: dict[Chunk, Rows] = {}
+        """What was written for consumers to read."""
         self.rows: dict[str, int] = {}
         """How many rows were written to each flow."""
 
@@ -69,9 +74,8 @@ class Effects:
     def _enqueue(self, flow: str, rows: Rows, fields: Fields, key: int) -> None:
         control = self._control
         number = control.new_chunk(flow)
-        position, layout = _chunk_layout(fields)
-        placed = rows.select([f.name for f in fields]).with_columns({position: pa.array(np.arange(len(rows)))})
-        self._chunks.append((chunk_bag(self._graph.name, flow, number), placed, layout))
+        self._fields[flow] = fields
+        self.chunks[flow, number] = rows.select([f.name for f in fields])
         for stage in self._graph.consumers(flow):
             frames = [Frame(key, 0, len(rows), is_closed=True)]
             connector = control.stages[stage.name].connectors[flow]
@@ -80,20 +84,29 @@ class Effects:
                 connector.framing_state = as_json(f"the state of framing {flow} for stage {stage.name}", state)
             connector.add(number, frames)
 
-    def commit(self, warehouse: Warehouse, record: Mapping[str, Any], started: float) -> int:
+    def commit(
+        self, warehouse: Warehouse, record: Mapping[str, Any], written: Mapping[str, int], started: float
+    ) -> int:
         """Commit everything that the run wrote, with the flow's cursors and the views that read its tables."""
 
         def also(transaction: Transaction) -> dict[str, Any]:
-            for bag, rows, layout in self._chunks:
-                transaction.append(bag, rows, layout)
             self._control.forget_removed(self._graph.name, transaction)
+            self._append_held(transaction)
             self._control.save(self._graph.name, transaction)
             ms = round((time.perf_counter() - started) * 1e3, 3)
-            return {**record, "kind": "flow", "name": self._graph.name, "written": self.rows, "ms": ms}
+            return {**record, "kind": "flow", "name": self._graph.name, "written": written, "ms": ms}
 
         changed = deltas_of(list(self._tables.values()))
         with blaming_changes(warehouse, changed):
             return commit_epoch(warehouse, changed, also)
+
+    def _append_held(self, transaction: Transaction) -> None:
+        """Store the chunks that somebody has yet to read; what came and was read in this very run is never written."""
+        for (flow, number), rows in self.chunks.items():
+            if number in self._control.held.get(flow, ()):
+                position, layout = _chunk_layout(self._fields[flow])
+                placed = rows.with_columns({position: pa.array(np.arange(len(rows)))})
+                transaction.append(chunk_bag(self._graph.name, flow, number), placed, layout)
 
 
 def _chunk_layout(fields: Fields) -> tuple[str, Layout]:
@@ -108,18 +121,27 @@ def pieces_of(decision: Decision, control: StageControl) -> dict[str, list[Piece
     return {flow: control.connectors[flow].complete[decision.skip.get(flow, 0)].pieces for flow in decision.read}
 
 
-def read_pieces(graph: str, stage: Stage, pieces: Mapping[str, Sequence[Piece]], bags: Bags) -> dict[str, Rows]:
-    """The rows of increments, in the order in which they were written."""
+def read_pieces(
+    graph: str, stage: Stage, pieces: Mapping[str, Sequence[Piece]], bags: Bags, fresh: Mapping[Chunk, Rows]
+) -> dict[str, Rows]:
+    """The rows of increments, in the order in which they were written; `fresh` chunks are at hand."""
     read = {}
     for reading in (i for i in stage.inputs if i.flow in pieces):
-        position, _ = _chunk_layout(reading.fields)
-        parts = [Rows.empty(types_of(reading.fields))]
-        for chunk, start, stop in pieces[reading.flow]:
-            rows = bags.contents(chunk_bag(graph, reading.flow, chunk)).scan()
-            order = np.argsort(rows[position].to_numpy(), kind="stable")
-            parts.append(rows.take(order[start:stop]).select([f.name for f in reading.fields]))
-        read[reading.flow] = Rows.concat(parts)
+        parts = []
+        for number, start, stop in pieces[reading.flow]:
+            rows = fresh.get((reading.flow, number))
+            if rows is None:
+                rows = _stored_chunk(bags.contents(chunk_bag(graph, reading.flow, number)), reading.fields)
+            parts.append(rows if len(rows) == stop - start else rows.take(np.arange(start, stop)))
+        read[reading.flow] = Rows.concat(parts or [Rows.empty(types_of(reading.fields))])
     return read
+
+
+def _stored_chunk(found: Contents, fields: Fields) -> Rows:
+    """A chunk as it was written."""
+    position, _ = _chunk_layout(fields)
+    rows = found.scan()
+    return rows.take(np.argsort(rows[position].to_numpy(), kind="stable")).select([f.name for f in fields])
 
 
 def take_inputs(decision: Decision, control: StageControl) -> None:
@@ -144,7 +166,7 @@ def change_table(changes: TableChanges, rows: Rows) -> None:
         changes.discard_keys(kept.filter(gone).select(table.primary_key))
         changes.upsert(kept.filter(~gone))
         return
-    old, new = _netted(kept.filter(gone), kept.filter(~gone))
+    old, new = netted(kept.filter(gone), kept.filter(~gone))
     if len(old):
         changes.delete(old)
     if len(new):
@@ -158,15 +180,3 @@ def _last(rows: Rows, table: Table) -> Rows:
     backward = rows.take(np.arange(len(rows) - 1, -1, -1))
     first, _ = group([backward[name] for name in table.primary_key], len(rows))
     return backward.take(first)
-
-
-def replace_state(changes: TableChanges, old: Rows, new: Rows) -> None:
-    """Put the rows that a stage keeps in the place of those that it was given: what is the same stays."""
-    changes.exchange(*_netted(old, new))
-
-
-def _netted(old: Rows, new: Rows) -> tuple[Rows, Rows]:
-    """Two bags without what they have in common."""
-    net = Rows.concat([old.negated(), new]).consolidate()
-    gone, come = net.filter(net.weights < 0), net.filter(net.weights > 0)
-    return gone.negated().expanded(), come.expanded()

@@ -50,6 +50,11 @@ class Groups:
         ordered = np.sort(hash_rows(self.keys, self.count))
         return ordered if (ordered[1:] != ordered[:-1]).all() else np.unique(ordered)
 
+    def sizes(self) -> Positions:
+        """How many rows each group has of all inputs."""
+        counts = [np.bincount(grouped.groups, minlength=self.count) for grouped in self.inputs.values()]
+        return np.sum(counts, axis=0)
+
 
 def gather(stage: Stage, read: Mapping[str, Rows], bags: Bags) -> Groups:
     """Route the rows that a run reads, and find the state of their groups."""
@@ -71,6 +76,17 @@ def read_all(state: StageState, bags: Bags) -> Rows:
     """All rows of a state, in the order of their keys."""
     rows = _index(state, bags).consolidated().select(state.table.names).expanded()
     return rows.take(np.lexsort(_by_contents(rows, state.route_by, state.table.fields)))
+
+
+def keys_of(state: StageState, bags: Bags) -> Rows:
+    """The keys that have state, in order; of its rows nothing else is read."""
+    keys = _index(state, bags).projected(state.route_by)
+    return keys.take(np.lexsort(_keys(keys, state.route_by)))
+
+
+def count_rows(state: StageState, groups: Groups, bags: Bags) -> Positions:
+    """About how many rows of the state each group has: what was replaced counts until it is merged."""
+    return _index(state, bags).counts(state.route_by, hash_rows(groups.keys, groups.count))
 
 
 def look_up(state: StageState, hashes: Hashes, bags: Bags) -> Rows:

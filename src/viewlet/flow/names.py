@@ -1,6 +1,12 @@
-"""Names that users meet in what their functions are given, and give."""
+"""Names that users meet: in what their functions are given and give, and in the trace."""
 
 STATE = "state"
 """What outputs call the loopback flow of a stage."""
 GROUP = "_group"
 """The column of Arrow tables that says to which key a row belongs."""
+SOURCES = "sources"
+"""What the trace calls a reading of the sources."""
+NEWS = "read what is new"
+"""Why sources are read."""
+ARRIVED = "arrived"
+"""Where the record of a run says how many rows the sources brought that were committed with it."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from viewlet.flow.control import Control
+from viewlet.flow.names import ARRIVED, NEWS, SOURCES
 from viewlet.flow.stored import find_document
 from viewlet.formatting import aligned, duration
 
@@ -32,7 +33,15 @@ def status(warehouse: Warehouse, name: str) -> dict[str, Any]:
 def trace(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
     """The runs of a flow that are kept in the warehouse's history, oldest first."""
     known, _ = find_document(warehouse, name)
-    return [r for r in warehouse.store.history() if r.get("kind") == "flow" and r["name"] == known]
+    runs = [r for r in warehouse.store.history() if r.get("kind") == "flow" and r["name"] == known]
+    return [step for run in runs for step in _steps(run)]
+
+
+def _steps(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A commit as what happened in it: the sources may have been read, then a stage ran."""
+    if arrived := run.pop(ARRIVED, None):
+        yield {**run, "stage": SOURCES, "read": {}, "written": arrived, "why": NEWS, "ms": 0.0}
+    yield run
 
 
 def summary_text(flows: Sequence[dict[str, Any]]) -> str:

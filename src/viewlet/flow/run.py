@@ -1,7 +1,8 @@
 """Running a flow: sources are read, then stages run, one after the other; each run is one commit (§4.1, §4.3).
 
 A commit holds what the run wrote, the state of its stage, all cursors and the scheduler's own state. So a flow that is
-stopped anywhere goes on from its last whole run, and no row is read twice or lost.
+stopped anywhere goes on from its last whole run, and no row is read twice or lost. What the sources bring is committed
+with the run that follows, so that an increment which is read at once is never written to disk.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, FlowUnfinished, UnknownName
-from viewlet.flow.ahead import Ahead, Done, Pieces
+from viewlet.flow.ahead import Ahead, Done, Pieces, Place
 from viewlet.flow.cluster import can_share, translate_on_spark
 from viewlet.flow.control import Control, as_json
-from viewlet.flow.effects import Effects, pieces_of, read_pieces, replace_state, take_inputs
+from viewlet.flow.effects import Chunk, Effects, pieces_of, read_pieces, take_inputs
 from viewlet.flow.graph import Graph, Source, Stage
 from viewlet.flow.groups import gather
-from viewlet.flow.names import STATE
+from viewlet.flow.names import ARRIVED, NEWS, SOURCES, STATE
 from viewlet.flow.scheduler import Turn, next_turns
 from viewlet.flow.translate import translate_groups
 from viewlet.source.intake import to_arrow
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 log = logging.getLogger("viewlet")
-SOURCES = "sources"
-"""What the trace calls a reading of the sources."""
+Given = Mapping[str, pa.Table]
+"""The rows that a call brings for sources without a table."""
 ROUNDS = 10_000
 _ROW_BY_ROW = 10
 """How many times more a row costs where Python handles each, for the choice of an engine."""
@@ -52,6 +55,18 @@ class Bounds:
     """So many stages are translated at once, in threads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What the sources brought, and has yet to be committed: with the next run, or by itself."""
+
+    effects: Effects
+    rows: Mapping[str, int] = field(default_factory=dict)
+    started: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        return {ARRIVED: self.rows} if self.rows else {}
+
+
 @dataclass
 class Running:
     """A flow at work."""
@@ -65,23 +80,49 @@ class Running:
     """How often each stage ran."""
     readings: int = 0
     """How often sources had anything new."""
+    arrived: Arrived | None = None
+    """What the sources brought, until it is committed."""
+    fresh: Mapping[Chunk, Rows] = field(default_factory=dict)
+    """What was written last, as it is in memory."""
 
-    def go(self, given: Mapping[str, Any]) -> dict[str, int]:
+    def go(self, given: Given) -> dict[str, int]:
         """Read what is new and run until nothing is runnable; how often each stage ran."""
+        self._read_sources(given)
         ahead = Ahead(self.threads, self._translate)
         try:
-            self._read_sources(given)
-            while not self._is_enough():
-                turns = next_turns(self.graph, self.control)
-                if turns:
-                    self._refuse_endless(turns[0])
-                    ahead.begin(turns[1:], self._pieces)
-                    self._run(turns[0], ahead)
-                elif not self._read_sources({}):
-                    break
+            self._run_all(ahead)
+        except BaseException:
+            self._keep_given(given)
+            raise
         finally:
             ahead.close()
+        self._commit_arrived()
         return dict(self.counts)
+
+    def _run_all(self, ahead: Ahead) -> None:
+        while not self._is_enough():
+            turns = next_turns(self.graph, self.control)
+            if turns:
+                self._refuse_endless(turns[0])
+                ahead.begin(turns[1:], self._pieces)
+                self._run(turns[0], ahead)
+            elif not self._read_sources({}):
+                return
+
+    def _keep_given(self, given: Given) -> None:
+        """Take in what was given although the first run failed, as if it had been given before it."""
+        if self.arrived is not None:
+            self.readings = 0
+            self.control = Control.load(self.graph.name, self.warehouse.store.snapshot())
+            self._read_sources(given)
+            self._commit_arrived()
+
+    def _commit_arrived(self) -> None:
+        """Commit what the sources brought, where no run has."""
+        if self.arrived is not None:
+            arrived, self.arrived = self.arrived, None
+            record = {"stage": SOURCES, "read": {}, "why": NEWS}
+            arrived.effects.commit(self.warehouse, record, arrived.rows, arrived.started)
 
     @property
     def threads(self) -> int:
@@ -117,7 +158,7 @@ class Running:
                 hint="what it has done is committed; run it on with more rounds=…, or let the cycle end",
             )
 
-    def _read_sources(self, given: Mapping[str, Any]) -> bool:
+    def _read_sources(self, given: Given) -> bool:
         """Take in what has changed since the last time, and what is given; whether there was anything."""
         started = time.perf_counter()
         store = self.warehouse.store
@@ -125,17 +166,19 @@ class Running:
         for source in self.graph.sources.values():
             for epoch, rows in self._news(source, given.get(source.name)):
                 effects.write(source.name, rows, source.fields, epoch)
-        if effects.rows:
-            self._refuse_feeding_itself()
-            effects.commit(self.warehouse, {"stage": SOURCES, "read": {}, "why": "read what is new"}, started)
-        return bool(effects.rows)
+        if not effects.rows:
+            return False
+        self._refuse_feeding_itself()
+        self.arrived = Arrived(effects, dict(effects.rows), started)
+        self.fresh = effects.chunks
+        effects.rows.clear()
+        return True
 
-    def _news(self, source: Source, given: Any) -> list[tuple[int, Rows]]:
+    def _news(self, source: Source, given: pa.Table | None) -> list[tuple[int, Rows]]:
         """The increments that a source has for its readers, with their epochs."""
         store, control = self.warehouse.store, self.control
         if source.table is None:
-            rows = [] if given is None else given
-            return [(store.epoch + 1, Rows.of(to_arrow(f"{self.graph.name}.{source.name}", source.fields, rows)))]
+            return [] if given is None else [(store.epoch + 1, Rows.of(given))]
         cursor, control.cursors[source.name] = control.cursors[source.name], store.epoch
         relation = Relation(self.warehouse, self.warehouse.catalog.find(source.table))
         names = [f.name for f in source.fields]
@@ -156,26 +199,31 @@ class Running:
         started = time.perf_counter()
         stage, decision, control = turn.stage, turn.decision, self.control.stages[turn.stage.name]
         done = ahead.take(stage, self._pieces(turn))
-        old, written = done.translated.old, done.translated.written
-        effects = Effects(self.graph, self.control, self.warehouse.store.snapshot())
+        translated = done.translated.netted()
+        old, written = translated.old, translated.written
+        arrived = self.arrived or Arrived(Effects(self.graph, self.control, self.warehouse.store.snapshot()))
+        effects = arrived.effects
         if stage.state is not None and old is not None:
-            replace_state(effects.changes(stage.state.table), old, written[STATE])
+            effects.changes(stage.state.table).exchange(old, written[STATE])
         take_inputs(decision, control)
         control.runs, control.since = control.runs + 1, None
         control.runnable_state = as_json(f"the state of the runnable function of stage {stage.name}", decision.state)
         effects.write_all(stage, written, control.runs)
-        record = {"stage": stage.name, "read": done.read, "why": turn.why, "translated_on": done.engine}
-        effects.commit(self.warehouse, record, started)
+        record = {"stage": stage.name, "read": done.read, "why": turn.why, **done.place.record(), **arrived.record()}
+        effects.commit(self.warehouse, record, effects.rows, started)
+        self.arrived, self.fresh = None, effects.chunks
         self.counts[stage.name] += 1
 
     def _translate(self, stage: Stage, pieces: Pieces) -> Done:
         """Call a stage's function for all groups of some increments, in process or on Spark."""
-        where, snapshot = f"stage {stage.name} of flow {self.graph.name}", self.warehouse.store.snapshot()
-        read = read_pieces(self.graph.name, stage, pieces, snapshot)
+        where, fresh = f"stage {stage.name} of flow {self.graph.name}", self.fresh
+        snapshot = self.warehouse.store.snapshot()  # after `fresh`, so that whatever is no longer in there is in here
+        read = read_pieces(self.graph.name, stage, pieces, snapshot, fresh)
         counts = {flow: len(rows) for flow, rows in read.items()}
         if self._suits_spark(stage, sum(counts.values())):
-            return Done("spark", counts, translate_on_spark(self.warehouse, where, stage, read, snapshot))
-        return Done("inproc", counts, translate_groups(where, stage, gather(stage, read, snapshot)))
+            translated, moved = translate_on_spark(self.warehouse, where, stage, read, snapshot)
+            return Done(Place("spark", moved), counts, translated)
+        return Done(Place("inproc"), counts, translate_groups(where, stage, gather(stage, read, snapshot)))
 
     def _suits_spark(self, stage: Stage, rows: int) -> bool:
         if self.threads > 1 or not can_share(stage):
@@ -192,7 +240,8 @@ def run_flow(warehouse: Warehouse, graph: Graph, given: Mapping[str, Any], bound
                 f"flow {graph.name} takes no rows for {name}",
                 hint=f"it takes rows for: {', '.join(outside) or 'nothing'}",
             )
+    rows = {name: to_arrow(f"{graph.name}.{name}", graph.sources[name].fields, given[name]) for name in given}
     control = Control.load(graph.name, warehouse.store.snapshot())
-    counts = Running(warehouse, graph, control, bounds).go(given)
+    counts = Running(warehouse, graph, control, bounds).go(rows)
     log.info("flow %s: %s", graph.name, ", ".join(f"{name} ×{n}" for name, n in counts.items()) or "nothing to do")
     return counts

@@ -15,7 +15,7 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import FlowError, RejectedEpoch, shortened
 from viewlet.flow.graph import Stage
 from viewlet.flow.groups import Grouped, Groups
-from viewlet.flow.names import GROUP
+from viewlet.flow.names import GROUP, STATE
 from viewlet.flow.python_rows import Row, python_rows, types_of
 from viewlet.plan.types import Field
 from viewlet.source.intake import to_arrow
@@ -30,6 +30,24 @@ class Translated:
 
     written: Written
     old: Rows | None
+
+    def netted(self) -> Translated:
+        """The same change of the state, without the rows that stay as they are."""
+        if self.old is None:
+            return self
+        gone, come = netted(self.old, self.written[STATE])
+        return Translated({**self.written, STATE: come}, gone)
+
+    def rows(self) -> int:
+        """How many rows that is."""
+        return sum(map(len, self.written.values())) + len(self.old or ())
+
+
+def netted(old: Rows, new: Rows) -> tuple[Rows, Rows]:
+    """Two bags without what they have in common."""
+    net = Rows.concat([old.negated(), new]).consolidate()
+    gone, come = net.filter(net.weights < 0), net.filter(net.weights > 0)
+    return gone.negated().expanded(), come.expanded()
 
 
 class Collected:

@@ -91,6 +91,15 @@ class Contents:
         """How many rows `lookup` would give, without reading them."""
         return sum(len(pair[1]) for _, pair in self._pairs(columns, hashes) if pair is not None)
 
+    def counts(self, columns: Names, hashes: Hashes) -> Positions:
+        """The same for each hash."""
+        order = order_of(hashes)
+        result = np.zeros(len(hashes), dtype=np.int64)
+        for _, pair in self._pairs(columns, hashes[order]):
+            if pair is not None:
+                result[order] += np.bincount(pair[0], minlength=len(hashes))
+        return result
+
     def _pairs(self, columns: Names, probes: Hashes) -> _Pairs:
         """For each run, which probes match which rows. What was looked for last is known: the next view asks the same."""
         assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
@@ -289,6 +298,11 @@ class Contents:
             return rows
         return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
 
+    def projected(self, columns: Names) -> Rows:
+        """Some columns of all rows, each combination once, with how many rows have it; no other column is read."""
+        parts = [self._part_of_run(run, columns, *span) for run, span in zip(self.runs, self._spans, strict=True)]
+        return Rows.concat([self.nothing().select(columns), *parts]).consolidate()
+
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
         """All rows in pieces of about some size, with some of their columns; one row may come in several pieces.
 
@@ -302,11 +316,14 @@ class Contents:
 
     def _pieces_of_run(self, columns: Names, size: int) -> Iterator[Rows]:
         """The rows of the only run, which come as they are."""
-        ((begin, end),), stored = self._spans, self.runs[0].map.rows
-        places = [*map(self.layout.columns.index, columns), len(self.layout.columns)]
+        ((begin, end),) = self._spans
         for start in range(begin, end, size):
-            *found, weights = stored.slice(start, min(start + size, end), places).columns
-            yield Rows(dict(zip(columns, found, strict=True)), values_of(weights, "i8"))
+            yield self._part_of_run(self.runs[0], columns, start, min(start + size, end))
+
+    def _part_of_run(self, run: Run, columns: Names, start: int, stop: int) -> Rows:
+        places = [*map(self.layout.columns.index, columns), len(self.layout.columns)]
+        *found, weights = run.map.rows.slice(start, stop, places).columns
+        return Rows(dict(zip(columns, found, strict=True)), values_of(weights, "i8"))
 
     def nothing(self) -> Rows:
         """No rows, with the columns that rows would have."""

@@ -11,10 +11,12 @@ shares a label with either end begin again: labels only ever get less, so that i
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+import viewlet
 from viewlet import flow
 
 Row = dict[str, Any]
@@ -119,3 +121,22 @@ def members(key: int, inputs: dict[str, list[Row]], state: list[Row]) -> Iterato
     asking = {row["id"] for row in inputs["moves"] if row["what"] in ("begin again", "withdraw")}
     if asking:  # who was withdrawn is told as well: `label` waits for an answer
         yield from (("resets", (record,)) for record in records | asking)
+
+
+def main() -> None:
+    """Two people who share a telephone with a third are one, until that record is corrected."""
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
+        db.create_table("people", PEOPLE, primary_key="id")
+        db.create_flow(who_is_who())
+        db.insert(
+            "people", [(1, "Ann", "ann@x.org", None), (2, "A. Lee", None, "555"), (3, "Ann Lee", "ann@x.org", "555")]
+        )
+        db.run_flow("who")
+        print("one person:", sorted(db.table("persons").rows()))
+        db.upsert("people", [(3, "Bob Lee", "bob@x.org", "555")])
+        db.run_flow("who")
+        print("two people:", sorted(db.table("persons").rows()))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import viewlet
 from viewlet import flow
 
 Row = dict[str, Any]
@@ -112,3 +114,26 @@ def slide(key: tuple[()], inputs: dict[str, list[Row]], state: list[Row]) -> Ite
             total[customer] += amount
     for customer, amount in total.items():
         yield "sums", (today, customer, amount)
+
+
+def main() -> None:
+    """A join that follows its tables, and a window that slides by a day."""
+    day = dt.date(2026, 1, 1)
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
+        db.create_table("orders", ORDERS, primary_key="id")
+        db.create_table("payments", PAYMENTS, primary_key="id")
+        db.create_flow(join_view())
+        db.create_flow(recent())
+        db.insert("orders", [(1, "ann", day, 50), (2, "bob", day, 20)])
+        db.insert("payments", [(7, 1, day, 30), (8, 1, day, 20), (9, 2, day, 20)])
+        db.run_flow("join_view")
+        db.delete("payments", [(8,)])
+        db.run_flow("join_view")
+        print("joined:", sorted(db.table("joined").rows()))
+        for number in range(5):
+            db.run_flow("recent", {"orders": [(number, "ann", day + dt.timedelta(days=number), 10**number)]})
+        print("the last days of ann:", [amount for _, _, amount in sorted(db.table("recent_sums").rows())])
+
+
+if __name__ == "__main__":
+    main()

@@ -9,9 +9,11 @@ for the groups in a range of days and hours, and is taken apart into questions f
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import viewlet
 from viewlet import flow
 
 Row = dict[str, Any]
@@ -78,3 +80,19 @@ def update_and_answer(key: Any, inputs: dict[str, list[Row]], state: list[Row]) 
 def add_answers(query: int, inputs: dict[str, list[Row]], state: None) -> list[Any]:
     answers = inputs["answers"]
     return [(query, sum(row["n"] for row in answers), sum(row["total"] for row in answers))]
+
+
+def main() -> None:
+    """Two increments of rows, and a query before, between and after them."""
+    rows = [(day, hour, day * 10 + hour) for day in range(3) for hour in range(4)]
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
+        db.create_flow(data_cube())
+        for number, more in enumerate((rows[::2], rows[1::2], [])):
+            db.run_flow("cubes", {"queries": [(number, "day", [1, 2], [])]})
+            db.run_flow("cubes", {"rows": more})
+        for number, n, total in sorted(db.table("results").rows()):
+            print(f"query {number}: {n} rows on days 1 and 2, {total} in all")
+
+
+if __name__ == "__main__":
+    main()

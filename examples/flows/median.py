@@ -11,10 +11,12 @@ answered, since the location is that of the numbers so far.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
+import viewlet
 from viewlet import flow
 
 Row = dict[str, Any]
@@ -73,3 +75,16 @@ def locate(key: tuple[()], inputs: dict[str, list[Row]], state: list[Row]) -> It
         if 0 <= place < n:
             yield "location", (increment, bucket, place)
         place -= n
+
+
+def main() -> None:
+    """The median after each of some increments."""
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
+        db.create_flow(median_flow())
+        for numbers in ([7, 95, 42], [1, 2], [60, 61, 62, 63]):
+            runs = db.run_flow("median", {"numbers": [(n,) for n in numbers]})
+            print(f"with {numbers}: median {max(db.table('medians').rows())[1]}, runs {runs}")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import re
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import viewlet
 from viewlet import flow
 
 Row = dict[str, Any]
@@ -121,3 +123,18 @@ def _url(rng: random.Random, sites: int) -> str:
 
 def _text(rng: random.Random, sites: int, links: int) -> str:
     return " ".join(f'<a href="{_url(rng, sites)}">' for _ in range(rng.randrange(2 * links)))
+
+
+def main() -> None:
+    """Three crawls; after each, how long the queue is, and what comes first."""
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
+        db.create_flow(crawl_queue())
+        for number in range(3):
+            db.run_flow("crawl", {"pages": crawl(rng, pages=50, sites=8, links=5)})
+            queue = sorted(db.table("crawl_queue").rows(), key=lambda row: (-row[1], row[0]))
+            print(f"crawl {number}: {len(queue)} pages wait, {queue[0][0]} first")
+
+
+if __name__ == "__main__":
+    main()

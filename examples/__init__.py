@@ -1,0 +1,1 @@
+"""Programs to read and to run: `python examples/01_first_view.py`."""
