@@ -92,7 +92,8 @@ def quarter_figures(increments: list[Pages]) -> str:
     """The time of all increments, and of the same pages in increments of a quarter of the size."""
     quarters = [pages[at::4] for pages in increments for at in range(4)]
     rows = []
-    for name, grouping in (("reshuffled", "full outer"), ("incremental", "right outer")):
+    groupings: dict[str, flow.Grouping] = {"reshuffled": "full outer", "incremental": "right outer"}
+    for name, grouping in groupings.items():
         say(f"crawl queue by quarters: {name}")
         whole, small = (sum(keep(crawl_queue(grouping), parts)[0]) for parts in (increments, quarters))
         rows.append([name, f"{whole:,.0f}", f"{small:,.0f}", f"{small / whole:.1f}"])

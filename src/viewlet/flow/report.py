@@ -40,8 +40,12 @@ def trace(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
 def _steps(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A commit as what happened in it: the sources may have been read, then a stage ran."""
     if arrived := run.pop(ARRIVED, None):
-        yield {**run, "stage": SOURCES, "read": {}, "written": arrived, "why": NEWS, "ms": 0.0}
+        commit = {name: value for name, value in run.items() if name not in _OF_STAGES}
+        yield {**commit, "stage": SOURCES, "read": {}, "written": arrived, "why": NEWS, "ms": 0.0}
     yield run
+
+
+_OF_STAGES = ("translated_on", "moved")  # what the record of a commit says of its stage alone
 
 
 def summary_text(flows: Sequence[dict[str, Any]]) -> str:
