@@ -6,6 +6,7 @@ The crawl queue keeps counts, scores and fetched pages in DataFrames that are ca
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,7 @@ def _session(partitions: int) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.pyspark.python", sys.executable)
     return builder.config("spark.sql.shuffle.partitions", str(partitions)).getOrCreate()
 
 

@@ -141,6 +141,10 @@ class Rows:
             self._hashes[key] = columns, hash_rows(columns, len(self), seed)
         return self._hashes[key][1]
 
+    def _knows(self, names: Iterable[str]) -> bool:
+        """Whether the hashes over some columns are remembered."""
+        return (0, tuple(id(self.columns[n]) for n in names)) in self._hashes
+
     def learn(self, names: Iterable[str], hashes: Hashes, seed: int = 0) -> None:
         """Remember the hash of each row, over some columns."""
         columns = [self.columns[n] for n in names]
@@ -175,7 +179,8 @@ class Rows:
         if len(self) == 0 or (len(self) == 1 and self.weights[0]):
             return self
         keys = tuple(n for n in self.columns if n not in sums)
-        first, groups = group([self.columns[n] for n in keys], len(self), self.hashes(keys))
+        hashes = None if len(self) >= _ENCODED and not self._knows(keys) else self.hashes(keys)
+        first, groups = group([self.columns[n] for n in keys], len(self), hashes)
         totals = add_up(self.weights, groups, len(first))
         kept = totals != 0
         added = {name: add_up(values_of(self.columns[name], "i8"), groups, len(first)) for name in sums}
@@ -241,6 +246,7 @@ def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     return _first_of(from_numpy(hashes, pa.uint64()).dictionary_encode())
 
 
+_ENCODED = 1024  # so many are told apart sooner without their hashes, which fewer ones will be asked for again
 _FEW = 64  # so few are faster compared one by one, without copying
 
 
