@@ -6,6 +6,7 @@ The crawl queue keeps counts, scores and fetched pages in DataFrames that are ca
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from functools import partial
@@ -120,8 +121,8 @@ def _keep_site(key: Any, frames: Any, state: Any) -> Any:
 def _session(partitions: int) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what the workers run
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.pyspark.python", sys.executable)
     return builder.config("spark.sql.shuffle.partitions", str(partitions)).getOrCreate()
 
 
