@@ -119,6 +119,7 @@ bench-operators: $(READY) ## windows, min and max, distinct counts and other ope
 bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, batches of rows, durable epochs
 	$(BIN)/python -m benchmarks.matrix
 	$(BIN)/python -m benchmarks.matrix_tables
+	$(BIN)/python -m benchmarks.matrix_spark
 
 bench-loops: $(READY) ## loops over a graph that changes, beside SciPy, DuckDB and DataFrames from scratch
 	$(BIN)/python -m benchmarks.loops --out docs/loops-figures.md --images docs/images

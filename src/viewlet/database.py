@@ -336,21 +336,26 @@ class Database(
         tolerance: float | None = None,
         probes: int = 2,
         options: Mapping[str, Any] | None = None,
+        resident: int | None = None,
+        replace: bool = False,
         progress: Wanted = None,
         **inputs: Any,
     ) -> int:
         """Keep a matrix program fresh over tables and views; the number of the epoch that made it.
 
         Each input is a `matrix.Wide`, a `matrix.Long`, or an array that stays. The outputs, or some of them, are a
-        table of that name: long, or `wide`. The rest are those of `MatrixProgram.start`.
+        table of that name: long, or `wide`. Matrices of more than `resident` entries are kept in row blocks: on the
+        Spark engine from 1 << 24 on, unless it says otherwise. `replace` puts it in the place of a program of that name,
+        and fills the views again that read it. The rest are those of `MatrixProgram.start`.
         """
         from viewlet.matrix.tables.create import create_matrix
         from viewlet.matrix.tables.define import Wanted
         from viewlet.matrix.tables.settings import settings_of
 
-        wanted = Wanted(name, program, inputs, outputs, wide, settings_of(dtype, tolerance, probes, options))
+        settings = settings_of(dtype, tolerance, probes, options, resident, self._warehouse.engine)
+        wanted = Wanted(name, program, inputs, outputs, wide, settings)
         with self._warehouse.writing(progress):
-            return create_matrix(self._warehouse, wanted)
+            return create_matrix(self._warehouse, wanted, replace=replace)
 
     def rebuild(self, name: str, *, progress: Wanted = None) -> int:
         """Recompute a view from its inputs, from nothing; the number of the epoch that did it.

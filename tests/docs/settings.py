@@ -132,6 +132,7 @@ SETTINGS: dict[str, Setting] = {
             0: MATRICES,
             1: OPEN + SALES,
             2: "db.drop('fit')\nprogram = matrix.program(models.ols, X=('n', 'term'), y=('n', 1))\n",
+            4: "size = 4\ndb.create_table('rows', 'i INT, entries ARRAY<DOUBLE>', primary_key='i', rows=[(i, [0.1] * 4) for i in range(4)])\n",
         }
     ),
     "notebooks.md": Setting(replaced=COMMANDS),

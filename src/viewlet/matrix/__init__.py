@@ -13,7 +13,7 @@ from viewlet.matrix.changes import Dense, Factored
 from viewlet.matrix.compiled import Expected
 from viewlet.matrix.cost import Machine
 from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
-from viewlet.matrix.numpy_functions import diagonal
+from viewlet.matrix.numpy_functions import diagonal, leading
 from viewlet.matrix.program import MatrixProgram, program
 from viewlet.matrix.sources import Long, Wide
 from viewlet.matrix.state import Maintained, Record
@@ -41,5 +41,6 @@ __all__ = [
     "Wide",
     "diagonal",
     "iterate",
+    "leading",
     "program",
 ]

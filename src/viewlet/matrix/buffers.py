@@ -29,6 +29,9 @@ class Buffer:
         rows, columns = self._shape
         return self._data[:rows, :columns]
 
+    def copy(self) -> Buffer:
+        return Buffer(self.array)
+
     def extend(self, shape: tuple[int, int]) -> None:
         """Makes it larger; what is new is zero."""
         if any(wanted > there for wanted, there in zip(shape, self._data.shape, strict=True)):

@@ -26,6 +26,7 @@ from viewlet.matrix.ops import (
     Identity,
     Inner,
     Inverse,
+    Leading,
     Op,
     Product,
     Scale,
@@ -132,6 +133,8 @@ class Costs:
                 return 3 * self.product(rows, rows, rows)
             case Solve(a):
                 return 1.5 * self.product(rows, rows, rows) / 3 + self.product(rows, rows, columns)
+            case Leading(a):
+                return 10 * self.product(rows, rows, columns)
             case Sum(a) | Trace(a) | Diagonal(a) | Inner(a):
                 return self.moving(2 * self.extents[a][0] * self.extents[a][1])
             case Elementwise():
@@ -187,7 +190,7 @@ class Costs:
                 return self._inner(a, kind(a)) + self._inner(b, kind(b)), Whole()
             case Elementwise(_, parts):
                 return self._entrywise(rows, columns, [kind(p) for p in parts if isinstance(p, str)])
-            case Solve():
+            case Solve() | Leading():
                 return None
             case Identity() | Full() | Constant() | SizeOf():
                 return 0.0, None

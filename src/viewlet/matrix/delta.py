@@ -39,6 +39,7 @@ from viewlet.matrix.ops import (
     Identity,
     Inner,
     Inverse,
+    Leading,
     Op,
     Product,
     Scale,
@@ -75,6 +76,8 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             return woodbury(old(name), change(a), epoch.frame.resize(epoch.shape(a)[0]))
         case Solve():
             return NoRule("a solve keeps no inverse; under strategy 'incremental' it is a product with one")
+        case Leading():
+            return NoRule("directions turn with any change; the iteration goes on from the last ones")
         case Elementwise():  # ΔF(A) = E·(F(A') − F(A))[rows], where few rows or columns change
             return entrywise(name, op, epoch)
         case Slice(a, rows, columns):  # Δ(A[I, J]) = U[I]·(V[J])ᵀ

@@ -19,6 +19,7 @@ from viewlet.matrix.ops import (
     Identity,
     Inner,
     Inverse,
+    Leading,
     Op,
     Product,
     Scale,
@@ -32,13 +33,14 @@ from viewlet.matrix.ops import (
     Transpose,
 )
 from viewlet.matrix.sizes import measure, measured
+from viewlet.matrix.subspace import leading
 
 
 def evaluate(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str, int], dtype: Any) -> Array:
     """The result of a statement, or the reason why it has none."""
     with np.errstate(all="ignore"):
         result = _result(name, op, value, sizes, dtype)
-    if not is_view(op) and not np.isfinite(result).all():
+    if isinstance(result, np.ndarray) and not is_view(op) and not np.isfinite(result).all():
         row, column = np.argwhere(~np.isfinite(result))[0]
         raise EvaluationError(
             f"{name} is {result[row, column]} in row {row}, column {column}",
@@ -82,6 +84,8 @@ def _result(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str
             return value(a).sum(axis=axis, keepdims=True)
         case Trace(a):
             return np.trace(value(a)).reshape(1, 1)
+        case Leading(a, count):
+            return leading(value(a), count)
         case Diagonal(a):
             return np.diagonal(value(a))[:, None].copy()
         case Inner(a, b):
@@ -110,10 +114,10 @@ def inverse(name: str, matrix: Array) -> Array:
     try:
         found = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        raise _singular(name, len(matrix)) from None
+        raise singular(name, len(matrix)) from None
     condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1) if len(matrix) else 1.0
     if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
-        raise _singular(name, len(matrix))
+        raise singular(name, len(matrix))
     return found
 
 
@@ -123,14 +127,14 @@ def solve(name: str, matrix: Array, right: Array) -> Array:
     try:
         found = np.linalg.solve(matrix, np.hstack([right, signs]))
     except np.linalg.LinAlgError:
-        raise _singular(name, len(matrix)) from None
+        raise singular(name, len(matrix)) from None
     condition = np.linalg.norm(matrix, np.inf) * np.abs(found[:, -1]).max(initial=0) if len(matrix) else 1.0
     if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
-        raise _singular(name, len(matrix))
+        raise singular(name, len(matrix))
     return found[:, :-1]
 
 
-def _singular(name: str, size: int) -> SingularMatrix:
+def singular(name: str, size: int) -> SingularMatrix:
     return SingularMatrix(
         f"Singular matrix: what {name} inverts ({size} × {size}) has no inverse",
         hint="rows or columns that depend on each other, or fewer rows than columns; a ridge (A + λI) always has one",

@@ -67,14 +67,15 @@ def unit(size: int, at: Indices, dtype: Any) -> Factor:
 
 def multiply(matrix: Array, factor: Factor) -> Factor:
     """matrix · factor, reading only the columns of the matrix that meet a row of the factor."""
-    read = matrix if factor.at is None else matrix[:, factor.at]
-    return Factor(len(matrix), times(read, factor.values))
+    if factor.at is None or not isinstance(matrix, np.ndarray):
+        return Factor(len(matrix), times(matrix, factor.dense()))
+    return Factor(len(matrix), times(matrix[:, factor.at], factor.values))
 
 
 def times(matrix: Array, vectors: Array) -> Array:
     """matrix · vectors. A few vectors go one by one: for each, BLAS reads the matrix as fast as memory gives it."""
     count = vectors.shape[1]
-    if not 1 < count <= FEW or matrix.size < LARGE:
+    if not 1 < count <= FEW or matrix.size < LARGE or not isinstance(matrix, np.ndarray):
         return matrix @ vectors
     result = np.empty((len(matrix), count), dtype=matrix.dtype, order="F")
     for column in range(count):

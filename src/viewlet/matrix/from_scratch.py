@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.matrix.blocks.evaluate import Blocks, evaluating
 from viewlet.matrix.compiled import statements_of
 from viewlet.matrix.errors import ShapeError
-from viewlet.matrix.evaluate import evaluate
 from viewlet.matrix.factors import Array
 from viewlet.matrix.lower import Form, lower
 from viewlet.matrix.ops import Op, Program, shapes_in
@@ -22,9 +22,11 @@ def evaluate_all(
     sizes: Mapping[str, int],
     shapes: Mapping[str, Shape],
     dtype: Any,
+    blocks: Blocks | None = None,
 ) -> dict[str, Array]:
     """Every matrix of a program, from its inputs."""
     values = dict(inputs)
+    evaluate = evaluating(blocks)
     for name, op in statements.items():
         values[name] = evaluate(name, op, values.__getitem__, sizes, dtype)
         due = measured(shapes[name], sizes)
@@ -34,11 +36,12 @@ def evaluate_all(
 
 
 def evaluate_source(
-    source: Program, inputs: Mapping[str, Array], sizes: Mapping[str, int], dtype: Any
+    source: Program, inputs: Mapping[str, Array], sizes: Mapping[str, int], dtype: Any, blocks: Blocks | None = None
 ) -> dict[str, Array]:
     """The outputs of a program from scratch, as it is written; numbers are 1 × 1."""
-    program = lower(source, Form(skip=1, inverses=False))
-    values = evaluate_all(statements_of(program), inputs, sizes, shapes_in(program), dtype)
+    program = lower(source, Form(skip=1, inverses=blocks is not None))
+    within = None if blocks is None else blocks.over(shapes_in(program))
+    values = evaluate_all(statements_of(program), inputs, sizes, shapes_in(program), dtype, within)
     return {output: values[name] for output, name in program.outputs}
 
 

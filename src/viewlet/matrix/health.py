@@ -31,6 +31,9 @@ from viewlet.matrix.ops import (
 from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape, measured
 
+BLOCKS = 8
+"""Refreshes from one check of a matrix in blocks to the next: a check reads all blocks, and an update writes none."""
+
 
 class Tried(Protocol):
     """New matrices, as far as they can be multiplied with vectors."""
@@ -56,10 +59,11 @@ class Health:
         self._random = np.random.default_rng(seed)
         self._credit: dict[str, float] = {}
 
-    def is_due(self, name: str, op: Op, costs: Costs, kind: Kind) -> bool:
-        """Whether refreshes have cost as much as a check does since the last one."""
-        credit = self._credit.get(name, 0.0) + costs.credit(name, kind)
-        due = self.probes > 0 and credit >= costs.checking(name, op, self.probes)
+    def is_due(self, name: str, op: Op, costs: Costs, kind: Kind, in_blocks: bool = False) -> bool:
+        """Whether refreshes have cost as much as a check does since the last one; in blocks, every so many refreshes."""
+        due_at = costs.checking(name, op, self.probes)
+        credit = self._credit.get(name, 0.0) + (due_at / BLOCKS if in_blocks else costs.credit(name, kind))
+        due = self.probes > 0 and credit >= due_at
         self._credit[name] = 0.0 if due else credit
         return due
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from viewlet.matrix.changes import Change, Dense, Factored, is_finite, total, transposed
+from viewlet.matrix.changes import Change, Dense, Factored, is_finite, total, transposed, zero
 from viewlet.matrix.compress import compress
 from viewlet.matrix.errors import RejectedEpoch
 from viewlet.matrix.factors import Array, Factor, Indices, unit
@@ -93,7 +93,7 @@ def _rows(
 def _border(name: str, old: Array, rows: ArrayLike | None, columns: ArrayLike | None, resize: Resize | None) -> Change:
     """New rows, new columns above them, and minus what goes."""
     if resize is None:
-        return Dense(np.zeros_like(old))
+        return zero((len(old), len(old)), old.dtype)
     added, size = resize.added, resize.common
     bottom = np.zeros((added, size), dtype=old.dtype)
     side = np.zeros((size, added), dtype=old.dtype)
@@ -163,7 +163,7 @@ def _low_rank(name: str, old: Array, u: ArrayLike, v: ArrayLike) -> Change:
 
 def _replaced(old: Array, new: Array) -> Change:
     """The difference: by rows where few of them differ, else as one matrix."""
-    step = new - old
+    step = new - (old if isinstance(old, np.ndarray) else old.gathered())
     touched: Indices = np.flatnonzero(step.any(axis=1))
     if 2 * len(touched) > len(old):
         return Dense(step)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewlet.matrix.blocks.large import is_large
 from viewlet.matrix.errors import ShapeError, UnknownName
 from viewlet.matrix.factors import Array
 from viewlet.matrix.input_changes import checked
@@ -28,15 +29,21 @@ def intake(
         raise UnknownName(f"inputs missing: {missing}, not known: {unknown}", hint="one matrix for each input")
     sizes: dict[str, int] = {}
     arrays = {i.name: _bound(i, given[i.name], sizes) for i in inputs}
-    kind = np.dtype(dtype or np.result_type(*arrays.values(), np.float32))
+    kind = np.dtype(dtype or np.result_type(*(array.dtype for array in arrays.values()), np.float32))
     if kind not in TOLERANCE:
         raise ShapeError(f"matrices of {kind} are not maintained", hint="float64 or float32")
-    return {i.name: checked(i.name, arrays[i.name], measured(i.shape, sizes), kind) for i in inputs}, sizes
+    return {i.name: _checked(i, arrays[i.name], sizes, kind) for i in inputs}, sizes
+
+
+def _checked(declared: Declared, array: Any, sizes: Mapping[str, int], kind: np.dtype[Any]) -> Array:
+    if is_large(array):  # checked when its blocks were written
+        return cast("Array", array.astype(kind))
+    return checked(declared.name, array, measured(declared.shape, sizes), kind)
 
 
 def _bound(declared: Declared, value: ArrayLike, sizes: dict[str, int]) -> Array:
     """An input; its symbols take their sizes from the first matrix that has them."""
-    array = np.asarray(value)
+    array: Any = value if is_large(value) else np.asarray(value)
     if array.ndim == 1:
         array = array[:, None] if declared.shape[1] == 1 else array[None, :]
     if array.ndim != 2:

@@ -8,8 +8,22 @@ from typing import Any
 import numpy as np
 
 from viewlet.matrix.errors import ShapeError, UntraceableError
-from viewlet.matrix.ops import Broadcast, Diagonal, Full, Identity, Inner, Inverse, Power, Solve, Stack, Sum, Trace
+from viewlet.matrix.ops import (
+    Broadcast,
+    Diagonal,
+    Full,
+    Identity,
+    Inner,
+    Inverse,
+    Leading,
+    Power,
+    Solve,
+    Stack,
+    Sum,
+    Trace,
+)
 from viewlet.matrix.sizes import Dim, Shape, dim_of
+from viewlet.matrix.subspace import leading as leading_of
 from viewlet.matrix.trace import Traced, Tracer
 
 
@@ -140,6 +154,16 @@ def diagonal(matrix: Any) -> Any:
     if isinstance(matrix, Traced):
         return matrix._emit(Diagonal(matrix._name))
     return np.diagonal(matrix)[:, None].copy()
+
+
+def leading(matrix: Any, count: int) -> Any:
+    """The leading directions of a symmetric matrix, as columns, the widest first; the largest entry of each is positive.
+
+    Maintained ones are found by subspace iteration that goes on from the last.
+    """
+    if isinstance(matrix, Traced):
+        return matrix._emit(Leading(matrix._name, count))
+    return leading_of(np.asarray(matrix), count)
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {

@@ -126,6 +126,14 @@ class Diagonal:
 
 
 @dataclass(frozen=True, slots=True)
+class Leading:
+    """The leading directions of a symmetric matrix, as columns."""
+
+    of: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Inner:
     """Σ left ∘ right, the inner product of Frobenius."""
 
@@ -177,6 +185,7 @@ Op = (
     | Sum
     | Trace
     | Diagonal
+    | Leading
     | Inner
     | Identity
     | Full
@@ -255,6 +264,7 @@ def operands(op: Source) -> tuple[str, ...]:
             | Sum(a)
             | Trace(a)
             | Diagonal(a)
+            | Leading(a)
             | Power(a)
         ):
             return (a,)

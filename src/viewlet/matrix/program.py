@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.codec import dumps, loads
 from viewlet.matrix.compiled import Compiled, Expected, compile_program
 from viewlet.matrix.cost import Machine
@@ -65,10 +66,10 @@ class MatrixProgram:
         """How the program would be kept fresh with matrices of some sizes, with the estimate of each alternative."""
         return explain(self.compile(sizes, **options), sizes or {}, {})
 
-    def evaluate(self, *, dtype: Any = None, **inputs: ArrayLike) -> dict[str, Array]:
+    def evaluate(self, *, dtype: Any = None, blocks: Blocks | None = None, **inputs: ArrayLike) -> dict[str, Array]:
         """The outputs for some matrices, from scratch, as the program is written; numbers are 1 × 1."""
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
-        return evaluate_source(self.source, arrays, sizes, next(iter(arrays.values())).dtype)
+        return evaluate_source(self.source, arrays, sizes, next(iter(arrays.values())).dtype, blocks)
 
     def start(
         self,
@@ -77,19 +78,25 @@ class MatrixProgram:
         tolerance: float | None = None,
         probes: int = 2,
         options: Mapping[str, Any] | None = None,
+        blocks: Blocks | None = None,
         **inputs: ArrayLike,
     ) -> Maintained:
         """Evaluates the program and keeps every intermediate, so that updates can follow.
 
         `options` are those of `compile`: model, strategy, expected, machine. A residual beyond `tolerance`, tried on
-        as many random vectors as `probes` says, has a statement evaluated anew.
+        as many random vectors as `probes` says, has a statement evaluated anew. With `blocks`, large matrices are kept
+        there.
         """
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
         compiled = self.compile(sizes, **(options or {}))
         kind = next(iter(arrays.values())).dtype
         health = Health(TOLERANCE[kind] if tolerance is None else tolerance, probes)
-        values = evaluate_all(compiled.statements, arrays, sizes, shapes_in(compiled.program), kind)
-        return Maintained(self.source, compiled, values, sizes, health)
+        shapes = shapes_in(compiled.program)
+        within = None if blocks is None else blocks.over(shapes)
+        if within is not None:
+            arrays = {name: within.kept(name, array) for name, array in arrays.items()}
+        values = evaluate_all(compiled.statements, arrays, sizes, shapes, kind, within)
+        return Maintained(self.source, compiled, values, sizes, health, within)
 
 
 def program(function: Callable[..., Any], **shapes: tuple[int | str | Size, int | str | Size]) -> MatrixProgram:

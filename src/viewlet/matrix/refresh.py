@@ -13,19 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.matrix.blocks.buffer import LargeBuffer
+from viewlet.matrix.blocks.evaluate import Evaluate
+from viewlet.matrix.blocks.large import is_large
 from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of
 from viewlet.matrix.compiled import Compiled
 from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
 from viewlet.matrix.delta_rules import NoRule
-from viewlet.matrix.evaluate import evaluate, is_view
+from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.factors import Array, times
 from viewlet.matrix.health import Health
-from viewlet.matrix.ops import Broadcast, Full, Identity, Op, SizeOf, Slice, operands, shapes_in
+from viewlet.matrix.ops import Broadcast, Full, Identity, Leading, Op, SizeOf, Slice, operands, shapes_in
 from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape
 from viewlet.matrix.strategy import Plan, Strategy, is_thin
+from viewlet.matrix.subspace import leading
 from viewlet.matrix.updates import Update, apply
 
 REASONS: dict[Strategy, str] = {"hybrid": "it is less work", "reevaluate": "by strategy"}
@@ -61,7 +65,7 @@ class Refresh:
     def __init__(
         self,
         compiled: Compiled,
-        buffers: Mapping[str, Buffer],
+        buffers: Mapping[str, Buffer | LargeBuffer],
         frame: Frame,
         updates: Mapping[str, Update],
         changes: Mapping[str, Change],
@@ -69,6 +73,7 @@ class Refresh:
         plan: Plan,
         health: Health,
         dtype: np.dtype[np.floating[Any]],
+        evaluate: Evaluate,
     ) -> None:
         self.compiled = compiled
         self.updates = updates
@@ -82,6 +87,7 @@ class Refresh:
         self._costs = costs
         self._plan = plan
         self._health = health
+        self._result = evaluate
         self._shapes = shapes_in(compiled.program)
         self._affected: set[str] = set(changes)
         self._evaluated: set[str] = set()
@@ -104,10 +110,10 @@ class Refresh:
             return self._buffers[name].array
         op, frame = self.compiled.statements[name], self.frame
         if isinstance(op, SizeOf):
-            return evaluate(name, op, self.old, frame.before, self.dtype)
+            return self._result(name, op, self.old, frame.before, self.dtype)
         if isinstance(op, Slice):
-            return evaluate(name, op, lambda of: self._uncut(of, op), frame.common, self.dtype)
-        made = evaluate(name, op, self.old, frame.common, self.dtype)
+            return self._result(name, op, lambda of: self._uncut(of, op), frame.common, self.dtype)
+        made = self._result(name, op, self.old, frame.common, self.dtype)
         return frame.hide_coming(made, self.shape(name)) if isinstance(op, Broadcast | Identity | Full) else made
 
     def _uncut(self, name: str, op: Slice) -> Array:
@@ -136,8 +142,8 @@ class Refresh:
     def _make(self, name: str) -> Array:
         op = self.compiled.statements.get(name)
         if op is not None and is_view(op):
-            return evaluate(name, op, self.new, self.frame.after, self.dtype)
-        staged = Buffer(self.old(name))
+            return self._result(name, op, self.new, self.frame.after, self.dtype)
+        staged = self._buffers[name].copy()
         apply(self.updates.get(name), self.changes[name], staged)
         return self.frame.contract(staged.array, self.shape(name))
 
@@ -166,6 +172,8 @@ class Refresh:
         reshaped = [n for n in (name, *operands(op)) if self.frame.is_reshaped(self.shape(n))]
         if reshaped:
             return self._evaluate(name, op, f"the size of {reshaped[0]} is no single symbol, and it changed")
+        if whole := [n for n in operands(op) if n in self._evaluated and self._is_in_blocks(n)]:
+            return self._evaluate(name, op, f"{whole[0]}, which is in blocks, was evaluated anew")
         if name in self._plan.evaluated:
             return self._evaluate(name, op, REASONS[self.compiled.chosen.strategy])
         match delta(name, op, self):
@@ -178,14 +186,19 @@ class Refresh:
 
     def _form(self, name: str, change: Change) -> Change:
         thin = is_thin(kind_of(change), self._costs.extents[name])
-        return Dense(matrix_of(change)) if thin and self.compiled.chosen.strategy == "hybrid" else change
+        dense = thin and self.compiled.chosen.strategy == "hybrid" and not self._is_in_blocks(name)
+        return Dense(matrix_of(change)) if dense else change
+
+    def _is_in_blocks(self, name: str) -> bool:
+        """Whether a matrix was or is in blocks, so that there is no array to subtract."""
+        return is_large(self.old(name)) or is_large(self.fresh.get(name))
 
     def _accept(self, name: str, op: Op, change: Change) -> None:
         if not is_finite(change):
             return self._evaluate(name, op, "its change is not finite")
         self.changes[name] = change
         self._affected.add(name)
-        due = not is_view(op) and self._health.is_due(name, op, self._costs, kind_of(change))
+        due = not is_view(op) and self._health.is_due(name, op, self._costs, kind_of(change), self._is_in_blocks(name))
         residual = self._health.residual(name, op, self) if due else None
         if residual is not None and not residual <= self._health.tolerance:
             del self.changes[name]
@@ -198,6 +211,9 @@ class Refresh:
     def _evaluate(self, name: str, op: Op, reason: str) -> None:
         self._affected.add(name)
         self._evaluated.add(name)
-        self.fresh[name] = evaluate(name, op, self.new, self.frame.after, self.dtype)
+        if isinstance(op, Leading) and not self.frame.touches(self.shape(name)):
+            self.fresh[name] = leading(self.new(op.of), op.count, self.old(name))
+        else:
+            self.fresh[name] = self._result(name, op, self.new, self.frame.after, self.dtype)
         if not is_view(op):
             self.steps.append(Step(name, "evaluated", reason=reason))

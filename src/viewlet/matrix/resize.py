@@ -108,8 +108,9 @@ class Frame:
         """A matrix that is made for the common frame, as it was before: zero in what comes."""
         for axis, dim in enumerate(shape):
             if (resize := self.resize(dim)) is not None and resize.added:
-                array = array.copy()
-                array[(slice(None),) * axis + (resize.coming,)] = 0
+                there = np.ones(array.shape[axis], dtype=array.dtype)
+                there[resize.coming] = 0
+                array = array * (there[:, None] if axis == 0 else there[None, :])
         return array
 
     def ones(self, dim: Dim, dtype: Any) -> tuple[Factor, Factor | None]:

@@ -17,6 +17,7 @@ from viewlet.matrix.ops import (
     Inner,
     Inverse,
     Iterate,
+    Leading,
     Power,
     Product,
     Scale,
@@ -72,6 +73,9 @@ def shape_of(op: Source, shapes: Shapes) -> Shape:
         case Trace(a):
             _square(op, shapes, a)
             return ()
+        case Leading(a, count):
+            size, _ = _square(op, shapes, a)
+            return size, count
         case Diagonal(a):
             size, _ = _square(op, shapes, a)
             return size, 1

@@ -16,6 +16,7 @@ from viewlet.matrix.ops import (
     Inner,
     Inverse,
     Iterate,
+    Leading,
     Power,
     Product,
     Program,
@@ -86,6 +87,8 @@ def show_op(op: Source) -> str:
             return f"sum({a})" if axis is None else f"sum({a}, axis={axis})"
         case Trace(a):
             return f"trace({a})"
+        case Leading(a, count):
+            return f"leading({a}, {count})"
         case Diagonal(a):
             return f"diagonal({a})"
         case Inner(a, b):

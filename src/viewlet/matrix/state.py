@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.matrix.blocks.buffer import LargeBuffer, buffer_of, factors_of
+from viewlet.matrix.blocks.evaluate import Blocks, Evaluate, evaluating
+from viewlet.matrix.blocks.large import is_large
+from viewlet.matrix.blocks.nodes import Stored
 from viewlet.matrix.buffers import Buffer
-from viewlet.matrix.changes import Change, Factored
+from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.codec import dumps, loads
 from viewlet.matrix.compiled import Compiled, extents_of
 from viewlet.matrix.cost import Costs, Kind, Spread, kind_of
 from viewlet.matrix.errors import RejectedEpoch, ShapeError, UnknownName
-from viewlet.matrix.evaluate import evaluate, is_view
+from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.explain import explain
-from viewlet.matrix.factors import Array
+from viewlet.matrix.factors import Array, Factor, Indices
 from viewlet.matrix.from_scratch import evaluate_source, relative_error
 from viewlet.matrix.health import Health
 from viewlet.matrix.input_changes import change_of
@@ -29,7 +33,10 @@ from viewlet.matrix.resize import Frame
 from viewlet.matrix.saved import Saved
 from viewlet.matrix.sizes import measured, show_shape
 from viewlet.matrix.strategy import Plan, plan
-from viewlet.matrix.updates import Update, apply, frame_of
+from viewlet.matrix.updates import Entries, Update, apply, frame_of
+
+Put = dict[str, tuple[Indices, Array]]
+"""Rows of matrices in blocks, as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +71,26 @@ class Maintained:
     """The matrices of a program, and how they follow its inputs."""
 
     def __init__(
-        self, source: Program, compiled: Compiled, values: Mapping[str, Array], sizes: Mapping[str, int], health: Health
+        self,
+        source: Program,
+        compiled: Compiled,
+        values: Mapping[str, Array | Buffer | LargeBuffer],
+        sizes: Mapping[str, int],
+        health: Health,
+        blocks: Blocks | None = None,
     ) -> None:
         self.source = source
         self.compiled = compiled
         self.sizes = dict(sizes)
         self.last: Record | None = None
+        self.blocks = blocks
         self._health = health
+        self._evaluate = evaluating(blocks)
         self._plans: dict[tuple[Any, ...], tuple[Costs, Plan]] = {}
-        self._dtype = values[source.inputs[0].name].dtype
         self._shapes = shapes_in(compiled.program)
         self._outputs = dict(compiled.program.outputs)
-        self._buffers = {n: Buffer(v) for n, v in values.items() if not self._is_view(n)}
+        self._buffers = {n: buffer_of(v) for n, v in values.items() if not self._is_view(n)}
+        self._dtype = self._buffers[source.inputs[0].name].array.dtype
 
     def __getitem__(self, name: str) -> Any:
         """An output, or an input, as it is now: an array of your own, or a number."""
@@ -83,6 +98,8 @@ class Maintained:
         if name not in self._outputs and name not in {i.name for i in self.source.inputs}:
             raise UnknownName(f"the program has no output {name}", hint=f"its outputs are {', '.join(self._outputs)}")
         value = self._value(found)
+        if is_large(value):
+            return value.gathered()
         return np.array(value) if self._shapes[found] else float(value[0, 0])
 
     @property
@@ -92,7 +109,7 @@ class Maintained:
     @property
     def nbytes(self) -> int:
         """What the matrices take in memory, inputs included."""
-        return sum(b.array.nbytes for b in self._buffers.values())
+        return sum(b.array.nbytes for b in self._buffers.values() if isinstance(b, Buffer))
 
     def update(self, **updates: Update) -> Record:
         """Changes inputs, all in one step, and everything that follows from them; or nothing, if any of it fails."""
@@ -104,33 +121,61 @@ class Maintained:
             changes = {n: change_of(n, u, self._buffers[n].array, frame, inputs[n]) for n, u in updates.items()}
             costs, plan = self._planned(frame, changes)
             refresh = Refresh(
-                self.compiled, self._buffers, frame, updates, changes, costs, plan, self._health, self._dtype
+                self.compiled,
+                self._buffers,
+                frame,
+                updates,
+                changes,
+                costs,
+                plan,
+                self._health,
+                self._dtype,
+                self._evaluate,
             )
             refresh.run()
-        self._commit(refresh)
-        self.last = self._record(refresh, time.perf_counter() - started)
+        put = self._commit(refresh)
+        self.last = self._record(refresh, put, time.perf_counter() - started)
         return self.last
 
-    def _record(self, refresh: Refresh, seconds: float) -> Record:
+    def _record(self, refresh: Refresh, put: Put, seconds: float) -> Record:
         changed = {output: name for output, name in self._outputs.items() if refresh.is_changed(name)}
         changes = {o: refresh.changes[n] for o, n in changed.items() if n in refresh.changes}
         kept = (n for n in self._buffers if n in self.compiled.statements and refresh.is_changed(n))
-        entry = Entry(refresh.frame.resizes, {n: _in_factors(refresh.changes.get(n)) for n in kept})
+        fresh = {n: found for n, found in refresh.fresh.items() if n in self._buffers and not _is_recipe(found)}
+        written = {n: found for n, found in fresh.items() if is_large(found)}
+        derived = {n: self._in_factors(n, refresh.changes.get(n)) for n in kept if n not in written}
+        entry = Entry(refresh.frame.resizes, derived, put, written)
         return Record(tuple(refresh.steps), seconds, tuple(changed), changes, refresh.frame, entry)
 
     def check(self) -> dict[str, float]:
         """The relative error of each output beside the program evaluated from scratch, as it is written."""
         inputs = {i.name: self._buffers[i.name].array for i in self.source.inputs}
-        scratch = evaluate_source(self.source, inputs, self.sizes, self._dtype)
+        scratch = evaluate_source(self.source, inputs, self.sizes, self._dtype, self.blocks)
         return {o: relative_error(self._value(self._outputs[o]), value) for o, value in scratch.items()}
+
+    def rewrite(self) -> None:
+        """Writes all matrices in blocks anew, as they are: every task updates its own block."""
+        for name, buffer in self.large.items():
+            assert self.blocks is not None
+            buffer.replace(self.blocks.written(name, buffer.array.node))
+
+    def is_in_blocks(self, name: str) -> bool:
+        """Whether a matrix is in blocks, or a view of one that is."""
+        return is_large(self._value(name))
+
+    @property
+    def large(self) -> dict[str, LargeBuffer]:
+        """The matrices that are in blocks."""
+        return {name: buffer for name, buffer in self._buffers.items() if isinstance(buffer, LargeBuffer)}
 
     def save(self) -> tuple[str, dict[str, Array]]:
         """The state as text and arrays, for `restore`; the arrays are copies."""
         return self.describe(), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
 
     def statements(self) -> dict[str, Array]:
-        """The statements that are kept, as they are: not copies."""
-        return {name: self._buffers[name].array for name in self.compiled.statements if name in self._buffers}
+        """The statements that are kept in memory, as they are: not copies."""
+        names = (name for name in self.compiled.statements if name in self._buffers)
+        return {name: found for name in names if not is_large(found := self._buffers[name].array)}
 
     def describe(self) -> str:
         """The text of `save`: all but the arrays."""
@@ -148,7 +193,9 @@ class Maintained:
         return dumps(saved)
 
     @staticmethod
-    def restore(text: str, arrays: Mapping[str, Array], since: Iterable[Entry] = ()) -> Maintained:
+    def restore(
+        text: str, arrays: Mapping[str, Array], since: Iterable[Entry] = (), blocks: Blocks | None = None
+    ) -> Maintained:
         """The state that `save` gave, and what updates have done to it since; the inputs are those after all of them.
 
         Nothing is computed but what an update evaluated anew.
@@ -157,13 +204,16 @@ class Maintained:
         compiled = saved.compiled
         _refuse_missing(compiled, arrays)
         inputs = {i.name: arrays[i.name] for i in saved.source.inputs}
-        kept = {name: arrays[name] for name in compiled.statements if name in arrays}
-        values, sizes = replay(compiled, kept, dict(saved.sizes), since)
-        values = _completed(compiled, {**inputs, **values}, sizes)
+        kept = {n: array for n, array in arrays.items() if n in compiled.statements or is_large(array)}
+        within = None if blocks is None else blocks.over(shapes_in(compiled.program))
+        buffers, sizes = replay(compiled, kept, dict(saved.sizes), since)
+        values = {**inputs, **{name: buffer.array for name, buffer in buffers.items()}}
+        values = _completed(compiled, values, sizes, evaluating(within))
         for name, shape in shapes_in(saved.program).items():
             if name in values and values[name].shape != measured(shape, sizes):
                 raise ShapeError(f"{name} is {values[name].shape}, not {measured(shape, sizes)}")
-        return Maintained(saved.source, compiled, values, sizes, Health(saved.tolerance, saved.probes))
+        health = Health(saved.tolerance, saved.probes)
+        return Maintained(saved.source, compiled, {**values, **buffers}, sizes, health, within)
 
     def explain(self) -> str:
         """The statements, how each was refreshed last, and what was weighed."""
@@ -186,7 +236,7 @@ class Maintained:
     def _value(self, name: str) -> Array:
         if name in self._buffers:
             return self._buffers[name].array
-        return evaluate(name, self.compiled.statements[name], self._value, self.sizes, self._dtype)
+        return self._evaluate(name, self.compiled.statements[name], self._value, self.sizes, self._dtype)
 
     def _can_be(self, frame: Frame) -> None:
         """Every matrix of the program must still have a size that is not negative."""
@@ -208,22 +258,42 @@ class Maintained:
                 self._buffers[name].truncate((rows, columns))
             raise
 
-    def _commit(self, refresh: Refresh) -> None:
-        """Applies what was worked out; nothing here can fail but for want of memory."""
+    def _commit(self, refresh: Refresh) -> Put:
+        """Applies what was worked out; nothing here can fail but for want of memory. Rows that were put into blocks."""
+        put: Put = {}
         for name, buffer in self._buffers.items():
-            if name in refresh.fresh:
-                buffer.replace(refresh.fresh[name])
+            if name in refresh.fresh and not _is_recipe(refresh.fresh[name]):
+                self._buffers[name] = _replaced(buffer, refresh.fresh[name])
                 continue
             if (change := refresh.changes.get(name)) is not None:
-                apply(refresh.updates.get(name), change, buffer)
+                update = refresh.updates.get(name)
+                apply(update, change, buffer)
+                if isinstance(buffer, LargeBuffer) and isinstance(update, Entries):
+                    put[name] = (at := np.unique(update.rows)), buffer.array[at]
             for axis, dim in enumerate(self._shapes[name]):
                 if (resize := refresh.frame.resize(dim)) is not None and len(resize.gone):
                     buffer.contract(axis, resize)
         self.sizes = refresh.frame.after
+        return put
+
+    def _in_factors(self, name: str, change: Change | None) -> Factored | None:
+        if isinstance(change, Dense) and name in self.large:
+            left, right = factors_of(change)
+            return Factored(Factor(len(left), left), Factor(len(right), right))
+        return change if isinstance(change, Factored) else None
 
 
-def _in_factors(change: Change | None) -> Factored | None:
-    return change if isinstance(change, Factored) else None
+def _is_recipe(fresh: Any) -> bool:
+    """Whether a new matrix in blocks was only looked at: it is not written, and its change will do."""
+    return is_large(fresh) and not isinstance(fresh.node, Stored)
+
+
+def _replaced(buffer: Buffer | LargeBuffer, fresh: Array) -> Buffer | LargeBuffer:
+    """The place of a matrix that was evaluated anew; it may have outgrown memory, or fit again."""
+    if isinstance(buffer, Buffer) and isinstance(fresh, np.ndarray):
+        buffer.replace(fresh)
+        return buffer
+    return buffer_of(fresh)
 
 
 def _refuse_missing(compiled: Compiled, arrays: Mapping[str, Array]) -> None:
@@ -233,7 +303,9 @@ def _refuse_missing(compiled: Compiled, arrays: Mapping[str, Array]) -> None:
             raise UnknownName(f"{name} is missing among the saved arrays")
 
 
-def _completed(compiled: Compiled, values: dict[str, Array], sizes: Mapping[str, int]) -> dict[str, Array]:
+def _completed(
+    compiled: Compiled, values: dict[str, Array], sizes: Mapping[str, int], evaluate: Evaluate
+) -> dict[str, Array]:
     """With the statements that are not there, evaluated; views are looked at, not kept."""
     dtype = values[compiled.program.inputs[0].name].dtype
 

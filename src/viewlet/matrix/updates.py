@@ -17,6 +17,7 @@ from typing import NamedTuple, assert_never
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewlet.matrix.blocks.buffer import LargeBuffer
 from viewlet.matrix.buffers import Buffer
 from viewlet.matrix.changes import Change
 from viewlet.matrix.errors import RejectedEpoch, UnknownName
@@ -167,11 +168,17 @@ def _resize(name: str, size: int, wanted: Wanted) -> Resize:
     return Resize(size, added, np.asarray(gone, dtype=np.intp), fills)
 
 
-def apply(update: Update | None, change: Change, buffer: Buffer) -> None:
+def apply(update: Update | None, change: Change, buffer: Buffer | LargeBuffer) -> None:
     """A += Δ; entries that a user gave are kept to the last digit, where old + (new − old) would be rounded."""
     if not isinstance(update, Entries):  # which say all there is to say
         buffer.add(change)
-    array = buffer.array
+    if isinstance(buffer, Buffer):
+        _put(update, buffer.array)
+    elif isinstance(update, Entries):
+        buffer.put(update.rows, update.columns, update.values)
+
+
+def _put(update: Update | None, array: Array) -> None:
     match update:
         case RowChange(changed):
             for row, entries in changed.items():

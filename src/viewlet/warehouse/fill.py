@@ -6,6 +6,7 @@ Whatever reads what is replaced is filled again, in the order of dependencies.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
@@ -23,22 +24,44 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
-def create(warehouse: Warehouse, view: Maintained, *, replace: bool = False) -> int:
-    """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it."""
+def create(
+    warehouse: Warehouse,
+    view: Maintained,
+    *,
+    replace: bool = False,
+    first: Sequence[Maintained] = (),
+) -> int:
+    """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it.
+
+    `first` are views that it reads and that are made with it.
+    """
     catalog = warehouse.catalog
     old = catalog.views.get(catalog.known(view.name) or "") if replace else None
-    if old is None:
-        catalog.refuse_taken(view.name)
     readers = [] if old is None else _readers_after(catalog, old, view)
-    catalog.refuse_followed([v.name for v in (*readers, *([old] if old else []))])
+    gone = [*readers, *([old] if old else [])]
+    gone += [_replaced_with(catalog, made, gone) for made in first if replace and catalog.known(made.name)]
+    for made in (*first, view):
+        if catalog.known(made.name) not in {v.name for v in gone}:
+            catalog.refuse_taken(made.name)
+    catalog.refuse_followed([v.name for v in gone])
     remembered: dict[str, Any] = {}
 
     def fill(transaction: Transaction, **trial: Any) -> dict[str, Any]:
-        drop_views(catalog, transaction, [*readers, *([old] if old else [])])
-        return fill_views(warehouse, transaction, [view, *readers], {}, remembered, **trial)
+        drop_views(catalog, transaction, gone)
+        record = fill_views(warehouse, transaction, [*first, view, *readers], {}, remembered, **trial)
+        return {**record, "kind": f"create {view.kind}", "name": view.name}
 
-    with blaming_contents(warehouse, view, fill):
+    with nullcontext() if first else blaming_contents(warehouse, view, fill):
         return _committed(warehouse, fill, remembered)
+
+
+def _replaced_with(catalog: Catalog, made: Maintained, gone: Sequence[Maintained]) -> Maintained:
+    """What is in the place of a view that is made with another one; nothing else may read it."""
+    there = catalog.view(made.name)
+    names = {view.name for view in gone}
+    if others := [name for name in catalog.readers(there.name) if name not in names]:
+        raise InUse(f"{', '.join(others)} read {there.name}, which would be another view", hint="drop them first")
+    return there
 
 
 def rebuild(warehouse: Warehouse, view: Maintained) -> int:

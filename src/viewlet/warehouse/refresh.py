@@ -51,24 +51,24 @@ class Refresh:
     def delta(self, name: str) -> Rows | None:
         """What the epoch changes in something that is read, under the names of its columns; None for nothing."""
         rows = self.deltas.changes.get(name)
-        return None if rows is None else visible(self._find(name), rows)
+        return None if rows is None else visible(self.find(name), rows)
 
     def rows(self, name: str) -> Rows:
         """All rows of something that is read, as the epoch leaves it, under the names of its columns."""
         if self._inputs is None:
-            return visible(self._find(name), self.after(name).consolidated())
-        return visible(self._find(name), self._inputs[name] if name in self._inputs else self.after(name).nothing())
+            return visible(self.find(name), self.after(name).consolidated())
+        return visible(self.find(name), self._inputs[name] if name in self._inputs else self.after(name).nothing())
 
     def sources(self) -> dict[str, Source]:
         """All that is read, as the epoch leaves it, to be read piece by piece; a trial has what it is given instead."""
         if self._inputs is not None:
             self.deltas.changes.update(self._inputs)
             return {}
-        return {name: Source(self.after(name), self._find(name).stored) for name in self.thing.reads}
+        return {name: Source(self.after(name), self.find(name).stored) for name in self.thing.reads}
 
     def rows_before(self, name: str) -> Rows:
         """The same as the epoch found it."""
-        return visible(self._find(name), self.transaction.before(name).consolidated())
+        return visible(self.find(name), self.transaction.before(name).consolidated())
 
     def before(self, bag: str) -> Contents:
         """A bag as it was before the epoch."""
@@ -98,7 +98,8 @@ class Refresh:
         spent = (time.perf_counter() - self.started) * 1e3
         return {"rows_in": rows_in, **changes.counts(self.thing.name), **more, "ms": round(spent, 3)}
 
-    def _find(self, name: str) -> Table | Maintained:
+    def find(self, name: str) -> Table | Maintained:
+        """A table or something maintained, as the transaction leaves it."""
         return self._replaced.get(name) or self.warehouse.catalog.find(name)
 
 

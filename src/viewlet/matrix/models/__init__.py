@@ -1,6 +1,6 @@
 """Ready programs. Functions of matrices, which run on plain arrays too, and two models with a state of their own."""
 
-from viewlet.matrix.models.components import PrincipalComponents, covariance
+from viewlet.matrix.models.components import PrincipalComponents, covariance, principal_components
 from viewlet.matrix.models.iterations import general, gradient_descent, pagerank, power, sum_of_powers
 from viewlet.matrix.models.ranking import PageRank
 from viewlet.matrix.models.regression import ols, predicting, ridge
@@ -15,6 +15,7 @@ __all__ = [
     "pagerank",
     "power",
     "predicting",
+    "principal_components",
     "ridge",
     "sum_of_powers",
 ]

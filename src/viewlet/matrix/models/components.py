@@ -1,13 +1,12 @@
-"""Principal components that follow their rows: subspace iteration, continued from the last basis.
+"""Principal components that follow their rows: subspace iteration, continued from the last basis (`subspace.py`).
 
 The covariance is kept from sums over rows, so a changed row costs O(m²) for m columns. Entries are kept relative to
-the first mean, so that the sums do not lose digits to it. After a small change the last basis is almost right, and few
-steps of V ← orth(C·V) bring it to within the tolerance; a spectrum without a gap is decomposed instead.
+the first mean, so that the sums do not lose digits to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,11 @@ from numpy.typing import ArrayLike
 
 from viewlet.matrix.errors import ShapeError
 from viewlet.matrix.factors import Array
+from viewlet.matrix.numpy_functions import diagonal, leading
 from viewlet.matrix.program import program
 from viewlet.matrix.state import Record
+from viewlet.matrix.subspace import follow, guarded, upright
 from viewlet.matrix.updates import RowChange
-
-GUARD = 4
-"""Directions that are iterated beside those asked for, so that these settle sooner."""
-MOST = 100
-"""Steps after which the covariance is decomposed instead."""
 
 
 def covariance(X: Any) -> dict[str, Any]:
@@ -30,6 +26,18 @@ def covariance(X: Any) -> dict[str, Any]:
     count = X.shape[0]
     mean = np.mean(X, axis=0, keepdims=True)
     return {"covariance": (X.T @ X - count * (mean.T @ mean)) / (count - 1), "mean": mean}
+
+
+def principal_components(count: int) -> Callable[..., dict[str, Any]]:
+    """The directions in which the rows of X vary most, as columns; the variance along each, the covariance, the means."""
+
+    def components(X: Any) -> dict[str, Any]:
+        found = covariance(X)
+        directions = leading(found["covariance"], count)
+        spread = diagonal(directions.T @ found["covariance"] @ directions)
+        return {"components": directions, "variances": spread, **found}
+
+    return components
 
 
 class PrincipalComponents:
@@ -45,7 +53,7 @@ class PrincipalComponents:
         self._shift = rows.mean(axis=0)
         self._count, self._tolerance = count, tolerance
         self.state = program(covariance, X=("n", width)).start(X=rows - self._shift, options=options)
-        self._basis = np.linalg.qr(np.random.default_rng(0).normal(size=(width, min(width, count + GUARD))))[0]
+        self._basis = guarded(np.zeros((width, 0)), count)
         self.steps = 0
         """How many steps the last change took; `MOST` if the covariance was decomposed."""
         self._follow()
@@ -63,9 +71,7 @@ class PrincipalComponents:
     @property
     def components(self) -> Array:
         """One direction in each row, the widest first; its largest entry is positive."""
-        directions = self._basis[:, : self._count].T
-        largest = np.abs(directions).argmax(axis=1)
-        return directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
+        return upright(self._basis[:, : self._count]).T
 
     @property
     def variances(self) -> Array:
@@ -82,20 +88,5 @@ class PrincipalComponents:
         return (np.asarray(Z) - self.mean) @ self.components.T
 
     def _follow(self) -> None:
-        matrix = self.state["covariance"]
-        for self.steps in range(MOST + 1):
-            image = matrix @ self._basis
-            values, turn = np.linalg.eigh(self._basis.T @ image)
-            self._variances, turn = values[::-1], turn[:, ::-1]
-            self._basis, image = self._basis @ turn, image @ turn
-            if self._is_settled(image):
-                return
-            self._basis = np.linalg.qr(image)[0]
-        values, vectors = np.linalg.eigh(matrix)
-        size = self._basis.shape[1]
-        self._variances, self._basis = values[::-1][:size], vectors[:, ::-1][:, :size]
-
-    def _is_settled(self, image: Array) -> bool:
-        """‖C·v − λ·v‖ for each component, beside the largest λ."""
-        off = image - self._basis * self._variances
-        return bool(np.linalg.norm(off[:, : self._count]) <= self._tolerance * abs(self._variances[0]))
+        found = follow(self.state["covariance"], self._count, self._basis, self._tolerance)
+        self._basis, self._variances, self.steps = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import replace as with_values
 from typing import TYPE_CHECKING
 
 from viewlet.errors import WrongArgument, shortened
@@ -14,31 +14,28 @@ from viewlet.matrix.tables.sums import Summed, summed
 from viewlet.plan.types import Field
 from viewlet.views.define import define
 from viewlet.views.view import View
-from viewlet.warehouse.fill import create, fill_views
+from viewlet.warehouse.fill import create
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
-def create_matrix(warehouse: Warehouse, wanted: Wanted) -> int:
-    """Make it; the number of the epoch that did it."""
+def create_matrix(warehouse: Warehouse, wanted: Wanted, *, replace: bool = False) -> int:
+    """Make it, in the place of one of its name if that is wanted; the number of the epoch that did it."""
     if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(
             f"the program of {wanted.name} is {shortened(wanted.program)}, a {type(wanted.program).__name__}",
             hint='viewlet.matrix.program(function, X=("n", 3), …)',
         )
     catalog = warehouse.catalog
-    catalog.refuse_taken(wanted.name)
     refuse_names([i.name for i in wanted.program.source.inputs], wanted.given)
     sums = summed(wanted.name, wanted.program.source, wanted.given)
+    if not replace:
+        catalog.refuse_taken(wanted.name)
     views = _moments(warehouse, sums)
     schemas = {**catalog.schemas(), **{view.name: view.fields for view in views}}
     made = define_matrix(wanted, sums, schemas, warehouse.next_position() + len(views))
-    if not views:
-        return create(warehouse, made)
-    with warehouse.store.begin() as transaction:
-        record = fill_views(warehouse, transaction, [*views, made], {})
-        return transaction.commit({**record, "kind": "create matrix", "name": made.name})
+    return create(warehouse, made, replace=replace, first=views)
 
 
 def _moments(warehouse: Warehouse, sums: Summed) -> list[View]:
@@ -48,10 +45,9 @@ def _moments(warehouse: Warehouse, sums: Summed) -> list[View]:
         query = moments_query(table, _fields(warehouse, table, columns))
         there = warehouse.catalog.views.get(name)
         if isinstance(there, View) and there.definition == query:
-            continue  # a program that was dropped has left it
-        warehouse.catalog.refuse_taken(name)
+            continue  # a program that was dropped or is replaced has left it
         view = define(warehouse, name, query)
-        views.append(replace(view, position=view.position + len(views), created=warehouse.store.epoch + 1))
+        views.append(with_values(view, position=view.position + len(views), created=warehouse.store.epoch + 1))
     return views
 
 

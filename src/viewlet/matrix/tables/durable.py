@@ -8,6 +8,7 @@ hold them, and the axes say at which places.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,13 @@ import pyarrow as pa
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
+from viewlet.matrix.blocks.evaluate import Blocks
+from viewlet.matrix.blocks.large import Large
+from viewlet.matrix.blocks.nodes import Node, Stored
 from viewlet.matrix.changes import Factored
 from viewlet.matrix.codec import loads
 from viewlet.matrix.evaluate import is_view
-from viewlet.matrix.factors import Array, Factor
+from viewlet.matrix.factors import Array, Factor, Indices
 from viewlet.matrix.journal import Entry
 from viewlet.matrix.ops import shapes_in
 from viewlet.matrix.resize import Resize
@@ -28,6 +32,7 @@ from viewlet.matrix.saved import Saved
 from viewlet.matrix.sizes import measured
 from viewlet.matrix.state import Maintained
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label
+from viewlet.matrix.tables.shelf import BLOCKS, StoreShelf, block_rows
 from viewlet.store import Contents, Layout
 
 Contained = Callable[[str], Contents]
@@ -35,7 +40,7 @@ Contained = Callable[[str], Contents]
 Keep = Callable[[str, Rows, Layout], None]
 """Adds rows to a bag."""
 
-MATRICES = Layout(columns=("matrix", "block", "entries"), key=("matrix", "block"))
+MATRICES = BLOCKS
 SINCE = Layout(columns=("number", "name", "entry"), key=("number", "name"))
 LABELS = Layout(columns=("place", "label"), key=("place",))
 BLOCK = 1 << 20
@@ -55,6 +60,7 @@ class Bags:
     name: str
     axes: tuple[str, ...]
     """Those whose labels come and go."""
+    has_blocks: bool = False
 
     @property
     def matrices(self) -> str:
@@ -69,7 +75,12 @@ class Bags:
 
     @property
     def all(self) -> tuple[str, ...]:
-        return (self.matrices, self.since, *map(self.labels, self.axes))
+        blocks = (self.blocks,) if self.has_blocks else ()
+        return (self.matrices, self.since, *blocks, *map(self.labels, self.axes))
+
+    @property
+    def blocks(self) -> str:
+        return f"{self.name}.state_blocks"
 
 
 def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
@@ -78,15 +89,16 @@ def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
     for block in _all_blocks(state):
         gathered.append(block)
         if sum(len(part) for _, _, part in gathered) > RUN:
-            keep(bags.matrices, _block_rows(gathered), MATRICES)
+            keep(bags.matrices, block_rows(gathered), MATRICES)
             gathered = []
-    keep(bags.matrices, _block_rows(gathered), MATRICES)
-    keep(bags.since, _entries(0, {}), SINCE)
+    keep(bags.matrices, block_rows(gathered), MATRICES)
+    keep(bags.since, no_entries(), SINCE)
 
 
 def _all_blocks(state: Maintained) -> Iterator[Block]:
     """How the program is kept, and each statement in blocks of rows."""
     yield "", 0, state.describe().encode()
+    yield "", 1, json.dumps({name: _base(buffer.base) for name, buffer in state.large.items()}).encode()
     for name, array in state.statements().items():
         step = _rows_of_a_block(array.shape[1])
         for block, start in enumerate(range(0, len(array), step)):
@@ -97,8 +109,10 @@ def write_entry(keep: Keep, bags: Bags, number: int, entry: Entry) -> None:
     """What one epoch did."""
     axes = {f"axis {axis}": _pack(np.array([r.old, r.added]), r.gone) for axis, r in entry.resizes.items()}
     changes = {name: b"" if change is None else _pack_factors(change) for name, change in entry.changes.items()}
-    if axes or changes:
-        keep(bags.since, _entries(number, {**axes, **changes}), SINCE)
+    rows = {f"rows {name}": _pack(*found) for name, found in entry.rows.items()}
+    bases = {f"base {name}": json.dumps(_base(large.node)).encode() for name, large in entry.written.items()}
+    if parts := {**axes, **changes, **rows, **bases}:
+        keep(bags.since, _entries(number, parts), SINCE)
 
 
 def write_labels(
@@ -115,8 +129,9 @@ def write_labels(
 
 def is_full(contained: Contained, bags: Bags) -> bool:
     """Whether the matrices had better be written anew."""
-    since = contained(bags.since).bytes
-    return since > min(max(contained(bags.matrices).bytes, LEAST), MOST)
+    since, kept = contained(bags.since).bytes, contained(bags.matrices).bytes
+    kept += contained(bags.blocks).bytes if bags.has_blocks else 0
+    return since > min(max(kept, LEAST), MOST)
 
 
 def read_axes(contained: Contained, bags: Bags) -> dict[str, Axis]:
@@ -134,31 +149,43 @@ def read_saved(contained: Contained, bags: Bags) -> Saved:
     return loads(_text(contained, bags), Saved)
 
 
-def read_journal(contained: Contained, bags: Bags) -> list[Entry]:
+def read_journal(contained: Contained, bags: Bags, blocks: Blocks | None) -> list[Entry]:
     """What epochs did since all statements were written, in their order."""
-    return list(_journal(contained(bags.since)))
+    return list(_journal(contained(bags.since), blocks))
 
 
-def read_state(contained: Contained, bags: Bags, inputs: Mapping[str, Array], journal: Sequence[Entry]) -> Maintained:
-    """The state, with the inputs as they are now."""
+def read_large(contained: Contained, bags: Bags, blocks: Blocks) -> dict[str, Large]:
+    """The matrices in blocks, as they were when all were written."""
+    found = json.loads(b"".join(_read_blocks(contained(bags.matrices), "", range(1, 2))))
+    return {name: _large(document, blocks) for name, document in found.items()}
+
+
+def read_state(
+    contained: Contained,
+    bags: Bags,
+    there: Mapping[str, Any],
+    journal: Sequence[Entry],
+    blocks: Blocks | None,
+) -> Maintained:
+    """The state; inputs, as they are now, and matrices in blocks are there already."""
     text = _text(contained, bags)
     saved = loads(text, Saved)
-    sizes, dtype = dict(saved.sizes), next(iter(inputs.values())).dtype
-    kept = [name for name, op in saved.compiled.statements.items() if not is_view(op)]
+    sizes, dtype = dict(saved.sizes), next(iter(there.values())).dtype
+    kept = [name for name, op in saved.compiled.statements.items() if not is_view(op) and name not in there]
     shapes = shapes_in(saved.program)
     arrays = {name: _matrix(contained(bags.matrices), name, measured(shapes[name], sizes), dtype) for name in kept}
-    return Maintained.restore(text, {**arrays, **inputs}, journal)
+    return Maintained.restore(text, {**arrays, **there}, journal, blocks)
 
 
 def _text(contained: Contained, bags: Bags) -> str:
-    return b"".join(_read_blocks(contained(bags.matrices), "", 1)).decode()
+    return b"".join(_read_blocks(contained(bags.matrices), "", range(1))).decode()
 
 
 def _matrix(contents: Contents, name: str, extent: tuple[int, int], dtype: Any) -> Array:
     rows, columns = extent
     found = np.empty(extent, dtype=dtype)
     step = _rows_of_a_block(columns)
-    for block, part in enumerate(_read_blocks(contents, name, -(-rows // step))):
+    for block, part in enumerate(_read_blocks(contents, name, range(-(-rows // step)))):
         found[block * step : (block + 1) * step] = np.frombuffer(part, dtype=dtype).reshape(-1, columns)
     return found
 
@@ -167,10 +194,10 @@ def _rows_of_a_block(width: int) -> int:
     return max(1, BLOCK // max(1, width))
 
 
-def _read_blocks(contents: Contents, name: str, count: int) -> Iterator[bytes]:
-    """The blocks of a matrix, in order, some at a time."""
-    for first in range(0, count, 16):
-        wanted = range(first, min(count, first + 16))
+def _read_blocks(contents: Contents, name: str, numbers: range) -> Iterator[bytes]:
+    """Blocks of a matrix, in order, some at a time."""
+    for first in range(0, len(numbers), 16):
+        wanted = numbers[first : first + 16]
         probes = Rows(
             {"matrix": pa.array([name] * len(wanted)), "block": pa.array(wanted, pa.int64())},
             np.ones(len(wanted), dtype=np.int64),
@@ -180,13 +207,8 @@ def _read_blocks(contents: Contents, name: str, count: int) -> Iterator[bytes]:
         yield from (found[block].as_py() for block in wanted)
 
 
-def _block_rows(blocks: Sequence[Block]) -> Rows:
-    columns = {
-        "matrix": pa.array([name for name, _, _ in blocks], pa.string()),
-        "block": pa.array([block for _, block, _ in blocks], pa.int64()),
-        "entries": pa.array([part for _, _, part in blocks], pa.binary()),
-    }
-    return Rows(columns, np.ones(len(blocks), dtype=np.int64))
+def no_entries() -> Rows:
+    return _entries(0, {})
 
 
 def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:
@@ -198,16 +220,42 @@ def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:
     return Rows(columns, np.ones(len(parts), dtype=np.int64))
 
 
-def _journal(contents: Contents) -> Iterator[Entry]:
+def _base(node: Node) -> list[Any]:
+    """What is written of a matrix in blocks: its name among the blocks, and its shape."""
+    assert isinstance(node, Stored)
+    return [node.name, node.shape, node.dtype.name, node.starts]
+
+
+def _large(document: Sequence[Any], blocks: Blocks) -> Large:
+    name, (rows, columns), dtype, starts = document
+    assert isinstance(blocks.shelf, StoreShelf)
+    return Large(Stored(blocks.shelf.reader, name, (rows, columns), np.dtype(dtype), tuple(starts)), blocks.run)
+
+
+def _journal(contents: Contents, blocks: Blocks | None) -> Iterator[Entry]:
     rows = contents.consolidated()
     epochs: dict[int, dict[str, bytes]] = {}
     for number, name, entry in zip(*(rows[c].to_pylist() for c in SINCE.columns), strict=True):
         epochs.setdefault(number, {})[name] = entry
     for number in sorted(epochs):
         parts = epochs[number]
-        resizes = {name.removeprefix("axis "): _resize(part) for name, part in parts.items() if " " in name}
+        resizes = {name: _resize(part) for name, part in _called("axis", parts)}
         changes = {n: _unpack_factors(part) if part else None for n, part in parts.items() if " " not in n}
-        yield Entry(resizes, changes)
+        put = {name: _rows(part) for name, part in _called("rows", parts)}
+        written = {n: _large(json.loads(part), blocks) for n, part in _called("base", parts) if blocks is not None}
+        yield Entry(resizes, changes, put, written)
+
+
+def _called(kind: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The parts of an entry whose names begin with what they are."""
+    for name, part in parts.items():
+        if name.startswith(f"{kind} "):
+            yield name.removeprefix(f"{kind} "), part
+
+
+def _rows(part: bytes) -> tuple[Indices, Array]:
+    at, values = _unpack(part)
+    return at, values
 
 
 def _resize(part: bytes) -> Resize:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.formatting import duration, plural, size
 from viewlet.matrix.explain import explain as explain_program
 from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.matrix.tables.durable import read_saved
+from viewlet.matrix.tables.waiting import is_waiting
 
 if TYPE_CHECKING:
     from viewlet.matrix.tables.view import MatrixView
@@ -17,14 +19,15 @@ if TYPE_CHECKING:
 def explain(warehouse: Warehouse, view: MatrixView) -> str:
     """The inputs, the statements with the last refresh of each, the estimate of each alternative, and the state."""
     snapshot = warehouse.store.snapshot()
+    if is_waiting(snapshot.contents, view.state):
+        return "\n".join(
+            [_headline(view, 0), *_origins(view), _last(warehouse, view, ("epoch", "create matrix"))["technique"]]
+        )
     saved = read_saved(snapshot.contents, view.state)
     sizes = {axis: len(kind.fixed or ()) for axis, kind in view.axes.items()}
     sizes |= {axis: snapshot.contents(view.state.labels(axis)).total() for axis in view.state.axes}
     last = _last(warehouse, view)
-    lines = [
-        f"matrix {view.name} → {', '.join(f.name for f in view.fields)}: {_rows(snapshot.contents(view.name).total())}"
-    ]
-    lines += [f"  {i.name}: {' × '.join(i.axes)}, {_origin(i.source)}" for i in view.inputs]
+    lines = [_headline(view, snapshot.contents(view.name).total()), *_origins(view)]
     lines.append(explain_program(saved.compiled, sizes, last.get("steps", {})))
     since = snapshot.contents(view.state.since)
     kept = size(snapshot.contents(view.state.matrices).bytes)
@@ -34,8 +37,12 @@ def explain(warehouse: Warehouse, view: MatrixView) -> str:
     return "\n".join(lines)
 
 
-def _rows(count: int) -> str:
-    return plural(count, "row")
+def _headline(view: MatrixView, rows: int) -> str:
+    return f"matrix {view.name} → {', '.join(f.name for f in view.fields)}: {plural(rows, 'row')}"
+
+
+def _origins(view: MatrixView) -> list[str]:
+    return [f"  {i.name}: {' × '.join(i.axes)}, {_origin(i.source)}" for i in view.inputs]
 
 
 def _origin(source: Source) -> str:
@@ -50,13 +57,8 @@ def _origin(source: Source) -> str:
             return f"an array of {array.shape[0]} × {array.shape[1]} that stays"
 
 
-def _last(warehouse: Warehouse, view: MatrixView) -> dict[str, Any]:
+def _last(warehouse: Warehouse, view: MatrixView, kinds: Collection[str] = ("epoch",)) -> dict[str, Any]:
     """What the record of the last epoch says that reached the program."""
-    done: list[dict[str, Any]] = [
-        r["views"][view.name] for r in warehouse.history(view.name) if _is_epoch(r, view.name)
-    ]
+    reached = (r for r in warehouse.history(view.name) if r["kind"] in kinds and view.name in r["views"])
+    done: list[dict[str, Any]] = [record["views"][view.name] for record in reached]
     return done[-1] if done else {}
-
-
-def _is_epoch(record: dict[str, Any], name: str) -> bool:
-    return record["kind"] == "epoch" and name in record["views"]

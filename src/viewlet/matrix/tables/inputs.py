@@ -8,7 +8,7 @@ a wide matrix has a row for each of these, too. A long matrix is zero where it s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,10 +83,12 @@ class Inputs:
             name: axis.apply(step.moves[name]) for name, axis in self.axes.items() if not step.moves[name].is_nothing
         }
 
-    def arrays(self, step: InputStep) -> dict[str, Array]:
-        """The matrices that a first step makes out of nothing."""
+    def arrays(self, step: InputStep, large: Collection[str] = ()) -> dict[str, Array]:
+        """The matrices that a first step makes out of nothing, but for those that are in blocks."""
         found: dict[str, Array] = {}
         for name, given in self.inputs.items():
+            if name in large:
+                continue
             if isinstance(given.source, Fixed):
                 found[name] = given.source.array
             elif not isinstance(given.source, Moments):
@@ -94,6 +96,10 @@ class Inputs:
                 if (update := step.updates.get(name)) is not None:
                     found[name][update.rows, update.columns] = update.values
         return found
+
+    def places(self, name: str, step: InputStep, labels: Sequence[Label]) -> Array:
+        """Where the rows of a matrix will be, by their labels."""
+        return self._places(self.inputs[name].axes[0], labels, step.moves)
 
     def _of(self, kind: type[Wide | Long]) -> list[Input]:
         return [i for i in self.inputs.values() if isinstance(i.source, kind)]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from viewlet.columns.rows import Rows
+from viewlet.errors import UnsupportedQuery
+from viewlet.matrix.blocks.evaluate import Blocks
+from viewlet.matrix.blocks.large import Large
 from viewlet.matrix.factors import Array
 from viewlet.matrix.journal import Entry
 from viewlet.matrix.sources import Fixed, Long, Moments, Wide
 from viewlet.matrix.state import Maintained, Record
-from viewlet.matrix.tables.axes import Label
-from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_state
+from viewlet.matrix.tables.axes import Axis, Label
+from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_large, read_state
 from viewlet.matrix.tables.entries import Difference, difference
-from viewlet.matrix.tables.inputs import Inputs, InputStep
+from viewlet.matrix.tables.inputs import Input, Inputs, InputStep
+from viewlet.matrix.tables.load import Loaded, Tables, load
 from viewlet.matrix.tables.moments import moments_of
 from viewlet.matrix.tables.results import Showing
 from viewlet.matrix.updates import Replace, Update
@@ -44,7 +50,7 @@ class Live:
         """What of an update is to be written down."""
         changes = {name: change for name, change in entry.changes.items() if name not in self.stale}
         self.stale.update(name for name, change in changes.items() if change is None)
-        return Entry(entry.resizes, changes)
+        return replace(entry, changes=changes)
 
 
 @dataclass(frozen=True)
@@ -56,11 +62,12 @@ class Followed:
     moved: Moved
 
 
-def started(view: MatrixView, read: Read) -> tuple[Live, Rows, Moved]:
+def started(view: MatrixView, tables: Tables, blocks: Blocks | None) -> tuple[Live, Rows, Moved]:
     """A program begun with what its tables hold, the rows of its table, and its labels."""
-    inputs, step, arrays = _begun(view, read)
+    inputs, step, arrays = _loaded(view, tables, blocks)
     given: dict[str, Any] = {**view.settings.start(), **arrays}
-    matrices = view.program.start(**given)
+    matrices = view.program.start(blocks=blocks, **given)
+    refuse_large(view, matrices)
     live = Live(inputs, matrices, _showing(view, inputs), outputs_of(view, matrices))
     rows = live.showing.first(step.moves, live.shown)
     return live, rows, inputs.apply(step)
@@ -75,23 +82,26 @@ class Recomputed:
     rows: Rows
 
 
-def from_scratch(view: MatrixView, read: Read) -> Recomputed:
+def from_scratch(view: MatrixView, tables: Tables, blocks: Blocks | None) -> Recomputed:
     """The results of a program, without any of its state."""
-    inputs, step, arrays = _begun(view, read)
-    showing, values = _showing(view, inputs), view.program.evaluate(dtype=view.settings.dtype, **arrays)
+    inputs, step, arrays = _loaded(view, tables, blocks)
+    given: dict[str, Any] = {"dtype": view.settings.dtype, **arrays}
+    showing, values = _showing(view, inputs), view.program.evaluate(blocks=blocks, **given)
     rows = showing.first(step.moves, values)
     inputs.apply(step)
     return Recomputed(showing, values, rows)
 
 
-def resumed(view: MatrixView, read: Read, contained: Contained) -> Live:
+def resumed(view: MatrixView, read: Read, contained: Contained, blocks: Blocks | None) -> Live:
     """A program as its bags and tables have it."""
     axes = read_axes(contained, view.state)
-    inputs, step, arrays = _begun(view, read, axes)
+    large = {} if blocks is None else read_large(contained, view.state, blocks)
+    there = {i.name: _labels(view, i, axes) for i in view.inputs if i.name in large}
+    inputs, step, arrays = _begun(view, read, there, axes)
     inputs.apply(step)
-    journal = read_journal(contained, view.state)
+    journal = read_journal(contained, view.state, blocks)
     arrays = {name: array.astype(view.settings.dtype) for name, array in arrays.items()}
-    matrices = read_state(contained, view.state, arrays, journal)
+    matrices = read_state(contained, view.state, {**arrays, **large}, journal, blocks)
     showing = _showing(view, inputs)
     stale = {name for entry in journal for name, change in entry.changes.items() if change is None}
     return Live(inputs, matrices, showing, showing.values(contained(view.name).consolidated()), stale)
@@ -99,7 +109,7 @@ def resumed(view: MatrixView, read: Read, contained: Contained) -> Live:
 
 def follow(view: MatrixView, live: Live, deltas: Mapping[str, Rows | None]) -> Followed | None:
     """Bring a program up to date with changes of its tables; None where they make no difference to it."""
-    step = live.inputs.plan(_differences(view, deltas))
+    step = live.inputs.plan(_differences(view, live.inputs.inputs, deltas))
     updates: dict[str, Update] = {**step.updates, **_replaced(view, deltas)}
     if not updates:
         return None
@@ -114,23 +124,75 @@ def outputs_of(view: MatrixView, matrices: Maintained) -> dict[str, Any]:
     return {name: matrices[name] for name in view.results.outputs}
 
 
-def _begun(view: MatrixView, read: Read, order: Any = None) -> tuple[Inputs, InputStep, dict[str, Array]]:
-    """Inputs and matrices out of nothing; the step is not applied yet."""
+def refuse_large(view: MatrixView, matrices: Maintained) -> None:
+    """A table shows what fits into memory."""
+    outputs = dict(matrices.compiled.program.outputs)
+    for name in view.results.outputs:
+        if matrices.is_in_blocks(outputs[name]):
+            raise UnsupportedQuery(
+                f"{name} has more than {view.settings.resident:,} entries, and a table would show each in a row",
+                hint="show a sum, a column or a product with a thin matrix: outputs=[…]",
+            )
+
+
+def _loaded(
+    view: MatrixView, tables: Tables, blocks: Blocks | None
+) -> tuple[Inputs, InputStep, dict[str, Array | Large]]:
+    """Inputs and matrices out of what tables hold; the step is not applied yet."""
+    loaded: dict[str, Loaded] = {}
+    for given in view.inputs if blocks is not None else ():
+        if isinstance(given.source, Wide):
+            width = _width(view, given)
+            if blocks is not None and blocks.is_large((tables.contents(given.source.table).total(), width)):
+                loaded[given.name] = load(given, width, tables, blocks, view.settings.dtype)
+    inputs, step, arrays = _begun(view, tables.rows, {name: found.labels for name, found in loaded.items()})
+    assert blocks is not None or not loaded
+    placed = {
+        name: found.placed(name, inputs.places(name, step, found.labels), blocks)
+        for name, found in loaded.items()
+        if blocks
+    }
+    return inputs, step, {**arrays, **placed}
+
+
+def _width(view: MatrixView, given: Input) -> int:
+    return len(view.axes[given.axes[1]].fixed or ())
+
+
+def _labels(view: MatrixView, given: Input, axes: Mapping[str, Axis]) -> list[Label]:
+    axis = given.axes[0]
+    return axes[axis].labels if axis in axes else list(view.axes[axis].fixed or ())
+
+
+def _begun(
+    view: MatrixView, read: Read, large: Mapping[str, list[Label]], order: Mapping[str, Axis] | None = None
+) -> tuple[Inputs, InputStep, dict[str, Array]]:
+    """Inputs and matrices out of nothing; of those in blocks just the labels. The step is not applied yet."""
     inputs = Inputs(view.inputs, view.axes)
-    tables = {i.source.table: read(i.source.table) for i in view.inputs if not isinstance(i.source, Fixed)}
-    step = inputs.plan(_differences(view, tables), order)
-    arrays = inputs.arrays(step)
+    here = [i for i in view.inputs if not isinstance(i.source, Fixed) and i.name not in large]
+    tables = {i.source.table: read(i.source.table) for i in here if not isinstance(i.source, Fixed)}
+    differences = _differences(view, {i.name for i in here}, tables)
+    elsewhere = {name: _only_labels(labels) for name, labels in large.items()}
+    step = inputs.plan({**differences, **elsewhere}, order)
+    arrays = inputs.arrays(step, large)
     for given in view.inputs:
         if isinstance(given.source, Moments):
             arrays[given.name] = moments_of(given.source, tables[given.source.table])
     return inputs, step, arrays
 
 
-def _differences(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[str, Difference]:
+def _only_labels(labels: Sequence[Label]) -> Difference:
+    """Rows that are new, and whose entries are elsewhere."""
+    return Difference({label: at for at, label in enumerate(labels)}, {}, [], np.zeros((len(labels), 0)))
+
+
+def _differences(view: MatrixView, names: Collection[str], deltas: Mapping[str, Rows | None]) -> dict[str, Difference]:
     found = {}
     for given in view.inputs:
-        if isinstance(given.source, Wide | Long) and (delta := deltas.get(given.source.table)) is not None:
-            width = len(view.axes[given.axes[1]].fixed or ()) if isinstance(given.source, Wide) else 1
+        if given.name not in names or not isinstance(given.source, Wide | Long):
+            continue
+        if (delta := deltas.get(given.source.table)) is not None:
+            width = _width(view, given) if isinstance(given.source, Wide) else 1
             found[given.name] = difference(given.name, given.source, delta, width)
     return found
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from viewlet.errors import UnknownName
+from viewlet.errors import EvaluationError, UnknownName
 from viewlet.matrix.tables.axes import Label
 from viewlet.matrix.tables.live import Live, resumed
-from viewlet.matrix.tables.view import MatrixView, reader
+from viewlet.matrix.tables.shelf import blocks_of, scratch
+from viewlet.matrix.tables.view import MatrixView, tables_of
+from viewlet.matrix.tables.waiting import is_waiting
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -22,8 +24,14 @@ class MatrixReading:
         if not isinstance(found, MatrixView):
             raise UnknownName(f"{found.name} is a {found.kind}, not a matrix program")
         snapshot = warehouse.store.snapshot()
+        if is_waiting(snapshot.contents, found.state):
+            raise EvaluationError(
+                f"{found.name} is not determined yet", hint=f"explain({found.name!r}) says what its tables lack"
+            )
         self.name, self.epoch = found.name, snapshot.epoch
-        self._view, self._read, self._contained = found, reader(warehouse, snapshot), snapshot.contents
+        self._view, self._tables, self._contained = found, tables_of(warehouse, snapshot), snapshot.contents
+        bag = snapshot.contents(found.state.blocks) if found.state.has_blocks else None
+        self._blocks = blocks_of(warehouse, found.settings.resident, bag)
 
     def __repr__(self) -> str:
         return f"<matrix {self.name} → {', '.join(self.outputs)} at epoch {self.epoch}>"
@@ -44,8 +52,9 @@ class MatrixReading:
 
     def check(self) -> dict[str, float]:
         """The relative error of each output beside the program from scratch, as it is written."""
-        return self._live.matrices.check()
+        with scratch(self._live.matrices.blocks):
+            return self._live.matrices.check()
 
     @cached_property
     def _live(self) -> Live:
-        return resumed(self._view, self._read, self._contained)
+        return resumed(self._view, self._tables.rows, self._contained, self._blocks)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.engine.choose import EngineName
 from viewlet.errors import WrongArgument
+from viewlet.matrix.blocks.evaluate import RESIDENT
 from viewlet.matrix.compiled import Expected
 from viewlet.matrix.cost import Machine
 from viewlet.matrix.intake import TOLERANCE
@@ -24,26 +26,39 @@ class Settings:
     tolerance: float = TOLERANCE[np.dtype(np.float64)]
     probes: int = 2
     options: Mapping[str, Any] = field(default_factory=dict)
+    resident: int | None = None
+    """Entries up to which a matrix is in memory; larger ones are in blocks. None: all are in memory."""
 
     def start(self) -> dict[str, Any]:
         return {"dtype": self.dtype, "tolerance": self.tolerance, "probes": self.probes, "options": self.options}
 
     def to_json(self) -> dict[str, Any]:
         plain = {k: v if isinstance(v, str) else asdict(v) for k, v in self.options.items()}
-        return {**self.start(), "options": plain}
+        return {**self.start(), "options": plain, "resident": self.resident}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
         made: dict[str, type[Expected | Machine]] = {"expected": Expected, "machine": Machine}
         options = {k: made[k](**v) if k in made else v for k, v in document["options"].items()}
-        return Settings(document["dtype"], document["tolerance"], document["probes"], options)
+        resident = document.get("resident")
+        return Settings(document["dtype"], document["tolerance"], document["probes"], options, resident)
 
 
-def settings_of(dtype: Any, tolerance: float | None, probes: int, options: Mapping[str, Any] | None) -> Settings:
+def settings_of(
+    dtype: Any,
+    tolerance: float | None,
+    probes: int,
+    options: Mapping[str, Any] | None,
+    resident: int | None,
+    engine: EngineName,
+) -> Settings:
     """What a user asks for."""
+    limit = RESIDENT if resident is None and engine == "spark" else resident
+    if resident is not None and resident < 1:
+        raise WrongArgument(f"resident is {resident}", hint="a number of entries, such as 1 << 24")
     kind = np.dtype(np.float64 if dtype is None else dtype)
     if kind not in TOLERANCE:
         raise WrongArgument(f"matrices of {kind} are not maintained", hint="float64 or float32")
     if unknown := sorted((options or {}).keys() - set(OPTIONS)):
         raise WrongArgument(f"there is no option {unknown[0]}", hint=f"there are {', '.join(OPTIONS)}")
-    return Settings(kind.name, TOLERANCE[kind] if tolerance is None else tolerance, probes, dict(options or {}))
+    return Settings(kind.name, TOLERANCE[kind] if tolerance is None else tolerance, probes, dict(options or {}), limit)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from viewlet.columns.arrow_types import arrow_type
+from viewlet.columns.differences import differences as by_rows
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
 from viewlet.matrix.program import MatrixProgram
@@ -17,10 +19,13 @@ from viewlet.matrix.tables.document import from_document, to_document
 from viewlet.matrix.tables.durable import Bags, is_full, write_entry, write_labels, write_matrices
 from viewlet.matrix.tables.explain import explain
 from viewlet.matrix.tables.inputs import Input
-from viewlet.matrix.tables.live import Live, Moved, follow, from_scratch, resumed, started
+from viewlet.matrix.tables.live import Live, Moved, Recomputed, follow, from_scratch, resumed, started
+from viewlet.matrix.tables.load import Tables
 from viewlet.matrix.tables.resolve import reads_only_what_is_there
 from viewlet.matrix.tables.results import Results
 from viewlet.matrix.tables.settings import Settings
+from viewlet.matrix.tables.shelf import blocks_of, follow_store, keep_blocks, scratch
+from viewlet.matrix.tables.waiting import is_waiting, lacks_rows, waiting, write_nothing
 from viewlet.plan.types import Field
 from viewlet.store import Snapshot
 from viewlet.warehouse.catalog import Catalog
@@ -58,21 +63,43 @@ class MatrixView(Maintained):
     @property
     def state(self) -> Bags:
         """Where its state is kept."""
-        return Bags(self.name, tuple(name for name, kind in self.axes.items() if kind.fixed is None))
+        moving = tuple(name for name, kind in self.axes.items() if kind.fixed is None)
+        return Bags(self.name, moving, has_blocks=self.settings.resident is not None)
 
     @property
     def bags(self) -> tuple[str, ...]:
         return (self.name, *self.state.all)
 
     def fill(self, run: Refresh) -> dict[str, Any]:
-        live, rows, moved = self._blamed(lambda: started(self, run.rows))
+        try:
+            return self._begin(run)
+        except EvaluationError as error:
+            if not lacks_rows(self, _tables(run)):
+                raise
+            run.emit(self._nothing)
+            write_nothing(run.keep, self.state, self.axes)
+            return waiting(error)
+
+    @property
+    def _nothing(self) -> Rows:
+        return Rows.empty({f.name: arrow_type(f.type) for f in self.fields})
+
+    def _begin(self, run: Refresh) -> dict[str, Any]:
+        """Evaluate the program, which then has results to follow."""
+        tables = _tables(run)
+        blocks = blocks_of(run.warehouse, self.settings.resident, None)
+        live, rows, moved = self._blamed(lambda: started(self, tables, blocks))
         run.emit(rows)
         self._write_labels(run, {axis: moved.get(axis, []) for axis in self.state.axes})
         write_matrices(run.keep, self.state, live.matrices)
+        self._keep_blocks(run, live)
+        run.remember(live)
         return {"technique": technique(live)}
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        live: Live = run.memory or resumed(self, run.rows_before, run.before)
+        if is_waiting(run.before, self.state):
+            return self._try(run)
+        live = self._live(run)
         followed = self._blamed(lambda: follow(self, live, {name: run.delta(name) for name in self.reads}))
         run.remember(live)
         if followed is None:
@@ -82,17 +109,58 @@ class MatrixView(Maintained):
         if is_full(run.before, self.state):
             run.transaction.drop(self.state.matrices)
             run.transaction.drop(self.state.since)
+            live.matrices.rewrite()
+            if self.state.has_blocks:
+                run.transaction.drop(self.state.blocks)
             write_matrices(run.keep, self.state, live.matrices)
             live.stale.clear()
         else:
             write_entry(run.keep, self.state, run.warehouse.store.epoch + 1, live.unwritten(followed.record.entry))
+        self._keep_blocks(run, live)
         return {"technique": technique(live), "steps": followed.record.outcomes}
 
+    def _try(self, run: Refresh) -> dict[str, Any]:
+        """Begin, if there is enough by now; of a program that never had a result, none is missed."""
+        try:
+            return {**self._begin(run), "steps": {}}
+        except EvaluationError as error:
+            return {**waiting(error), "steps": {}}
+
+    def _live(self, run: Refresh) -> Live:
+        """The program as the last epoch left it; its blocks are where the store has them now."""
+        contents = run.before(self.state.blocks) if self.state.has_blocks else None
+        if run.memory is None:
+            blocks = blocks_of(run.warehouse, self.settings.resident, contents)
+            return resumed(self, run.rows_before, run.before, blocks)
+        live: Live = run.memory
+        if contents is not None and live.matrices.blocks is not None:
+            follow_store(live.matrices.blocks, run.warehouse, contents)
+        return live
+
+    def _keep_blocks(self, run: Refresh, live: Live) -> None:
+        if live.matrices.blocks is not None:
+            used = [buffer.base.name for buffer in live.matrices.large.values()]
+            keep_blocks(live.matrices.blocks, run.transaction, self.state.blocks, used)
+
     def recompute(self, warehouse: Warehouse) -> Rows:
-        return from_scratch(self, reader(warehouse)).rows
+        found = self._from_scratch(warehouse)
+        return self._nothing if found is None else found.rows
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
-        return differences(from_scratch(self, reader(warehouse)), found, self.settings.tolerance)
+        wanted = self._from_scratch(warehouse)
+        if wanted is None:
+            return by_rows(self.recompute(warehouse), found, self.fields)
+        return differences(wanted, found, self.settings.tolerance)
+
+    def _from_scratch(self, warehouse: Warehouse) -> Recomputed | None:
+        """What the program gives for its tables; None where it waits for rows, and they still do not suffice."""
+        with scratch(blocks_of(warehouse, self.settings.resident, None)) as blocks:
+            try:
+                return from_scratch(self, tables_of(warehouse), blocks)
+            except EvaluationError:
+                if is_waiting(warehouse.store.snapshot().contents, self.state):
+                    return None
+                raise
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(warehouse, self)
@@ -122,15 +190,25 @@ class MatrixView(Maintained):
             raise
 
 
+def _tables(run: Refresh) -> Tables:
+    """What an epoch leaves in the tables."""
+    return Tables(run.rows, run.after, run.find, run.warehouse.store.address)
+
+
 def technique(live: Live) -> str:
     chosen = live.matrices.compiled.chosen
     return f"{chosen.strategy}, {chosen.model} model"
 
 
-def reader(warehouse: Warehouse, snapshot: Snapshot | None = None) -> Callable[[str], Rows]:
-    """All rows of tables and views, at the last committed epoch or another."""
-    snapshot = snapshot or warehouse.store.snapshot()
-    return lambda name: visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())
+def tables_of(warehouse: Warehouse, snapshot: Snapshot | None = None) -> Tables:
+    """Tables and views at the last committed epoch or another."""
+    snapshot, find = snapshot or warehouse.store.snapshot(), warehouse.catalog.find
+    return Tables(
+        lambda name: visible(find(name), snapshot.contents(name).consolidated()),
+        snapshot.contents,
+        find,
+        warehouse.store.address,
+    )
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> MatrixView:

@@ -73,12 +73,17 @@ def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = N
     smallest = smallest or 2 * limits.fan
     if len(runs) < limits.fan:
         return ()
-    open_ones = sorted((run for run in runs if run.ref.size < limits.largest_run), key=lambda run: run.ref.rows)
+    open_ones = sorted((run for run in runs if _is_open(run, limits)), key=lambda run: run.ref.rows)
     levels = [_level(run.ref.rows, base, limits.fan) for run in open_ones]
     for level in sorted(set(levels)):
         if levels.count(level) >= (limits.fan if level else smallest):
             return _at_most(open_ones[: len(levels) - levels[::-1].index(level)], 3 * limits.largest_run)
     return ()
+
+
+def _is_open(run: Run, limits: Limits) -> bool:
+    """Whether a run may grow. Rows that are megabytes each, as blocks of matrices are, cost more to copy than to find."""
+    return run.ref.size < min(limits.largest_run, limits.largest_row * run.ref.rows)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,117 @@
+"""Reading a large wide matrix out of its table: each task goes through the table, and writes one block of its rows.
+
+Which rows are in which block is up to the hashes of their labels; where that is not the order that the matrix is to
+have, its blocks are written once more, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from viewlet.columns.rows import Rows
+from viewlet.matrix.blocks.evaluate import Blocks, Shelf
+from viewlet.matrix.blocks.large import Large
+from viewlet.matrix.blocks.nodes import BLOCK, Moved, Stored
+from viewlet.matrix.factors import Indices
+from viewlet.matrix.sources import Wide
+from viewlet.matrix.tables.axes import Label
+from viewlet.matrix.tables.entries import difference
+from viewlet.matrix.tables.inputs import Input
+from viewlet.store import Contents, Layout, RunRef, open_contents
+from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.tables import Table
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a program reads: all rows of a table or view, or where they are."""
+
+    rows: Callable[[str], Rows]
+    contents: Callable[[str], Contents]
+    find: Callable[[str], Table | Maintained]
+    address: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A matrix in blocks, and the label of each of its rows."""
+
+    labels: list[Label]
+    matrix: Large
+
+    def placed(self, name: str, places: Indices, blocks: Blocks) -> Large:
+        """The rows at the places that they are to have."""
+        if (places == np.arange(len(places))).all():
+            return self.matrix
+        order = np.empty(len(places), dtype=np.intp)
+        order[places] = np.arange(len(places))
+        return blocks.written(name, Moved(self.matrix.node, order, None))
+
+
+@dataclass(frozen=True)
+class _Loading:
+    """What a task does: one part of a table's rows, as a block."""
+
+    address: str
+    refs: tuple[RunRef, ...]
+    layout: Layout
+    types: dict[str, Any]
+    stored: tuple[str, ...]
+    names: tuple[str, ...]
+    given: Input
+    width: int
+    dtype: str
+    parts: int
+    shelf: Shelf
+    label: str
+
+    def __call__(self, part: int) -> tuple[list[Label], Any]:
+        source = self.given.source
+        assert isinstance(source, Wide) and source.row is not None
+        found = difference(self.given.name, source, self._own(source.row, part), self.width)
+        block = np.ascontiguousarray(found.values[list(found.new.values())], dtype=self.dtype)
+        return list(found.new), self.shelf.write(self.label, part, block)
+
+    def _own(self, key: str, part: int) -> Rows:
+        """The rows of a part; no more than a batch of others is in memory at a time."""
+        contents = open_contents(self.address, self.refs, self.layout, self.types)
+        size = max(1, BLOCK // self.width)
+        found = [contents.nothing().select(self.stored).rename(self.names)]
+        for batch in contents.batches(self.stored, size):
+            rows = batch.rename(self.names)
+            found.append(rows.filter(rows.hashes((key,)) % np.uint64(self.parts) == part))
+        return Rows.concat(found)
+
+
+def load(given: Input, width: int, tables: Tables, blocks: Blocks, dtype: str) -> Loaded:
+    """A large matrix, without having it here."""
+    assert isinstance(given.source, Wide)
+    contents, table = tables.contents(given.source.table), tables.find(given.source.table)
+    parts = max(1, -(-contents.total() * width // BLOCK))
+    label = f"{given.name}@{uuid4().hex}"
+    names = tuple(f.name for f in table.fields)
+    loading = _Loading(
+        tables.address,
+        contents.refs(),
+        contents.layout,
+        dict(contents.types),
+        tuple(table.stored),
+        names,
+        given,
+        width,
+        dtype,
+        parts,
+        blocks.shelf,
+        label,
+    )
+    done = blocks.run(loading, range(parts))
+    reader = blocks.shelf.hold(label, [written for _, written in done])
+    labels = [key for own, _ in done for key in own]
+    starts = np.cumsum([0, *(len(own) for own, _ in done)])[:-1]
+    node = Stored(reader, label, (len(labels), width), np.dtype(dtype), tuple(starts.tolist()))
+    return Loaded(labels, Large(node, blocks.run))

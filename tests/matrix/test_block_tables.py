@@ -1,0 +1,163 @@
+"""Matrices in row blocks of a warehouse: loaded, followed, resumed, written anew; in process and on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import viewlet
+from viewlet import matrix
+from viewlet.errors import UnsupportedQuery
+from viewlet.matrix import Wide, models
+from viewlet.matrix.blocks import nodes
+from viewlet.matrix.tables import durable, load
+
+N, FEW = 16, 64
+"""Rows of a square matrix; entries of one that stays in memory."""
+RANDOM = np.random.default_rng(3)
+
+
+def powers(A: Any) -> dict[str, Any]:
+    power = np.linalg.matrix_power(A, 4)
+    return {"power": power, "sums": np.sum(power, axis=1, keepdims=True)}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "BLOCK", 128)
+    monkeypatch.setattr(load, "BLOCK", 128)
+
+
+def create(db: viewlet.Database, A: np.ndarray, **settings: Any) -> None:
+    db.create_table("a", "id INT, entries ARRAY<DOUBLE>", primary_key="id", rows=rows_of(A, range(N)))
+    program = matrix.program(powers, A=A.shape)
+    options = {"strategy": "incremental"}
+    db.create_matrix(
+        "p", program, A=Wide("a", "entries", row="id"), outputs=["sums"], resident=FEW, options=options, **settings
+    )
+
+
+def rows_of(A: np.ndarray, places: Any) -> list[tuple[int, list[float]]]:
+    return [(i, A[i].tolist()) for i in places]
+
+
+def assert_equal(db: viewlet.Database, A: np.ndarray) -> None:
+    wanted = np.linalg.matrix_power(A, 4)
+    np.testing.assert_allclose([sums for _, sums in sorted(db.table("p").rows())], wanted.sum(axis=1), atol=1e-13)
+    found = db.matrix("p")
+    assert (found["A"] == A).all()
+    np.testing.assert_allclose(found["power"], wanted, atol=1e-13)
+
+
+@pytest.fixture
+def A() -> np.ndarray:
+    return RANDOM.normal(size=(N, N)) / 6
+
+
+def test_rows_are_followed_and_resumed(tmp_path: Path, A: np.ndarray) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        create(db, A)
+        assert_equal(db, A)
+        A[2], A[11] = RANDOM.normal(size=(2, N)) / 6
+        db.upsert("a", rows_of(A, (2, 11)))
+        assert_equal(db, A)
+        assert "factored, rank" in db.history("p")[-1]["views"]["p"]["steps"]["power"]
+    with viewlet.connect(tmp_path / "w") as db:
+        assert_equal(db, A)
+        A[5] = RANDOM.normal(size=N) / 6
+        db.upsert("a", rows_of(A, [5]))
+        assert_equal(db, A)
+        assert db.check("p").num_rows == 0
+        assert max(db.matrix("p").check().values()) < 1e-12
+
+
+def test_blocks_are_written_anew_once_factors_outgrow_them(
+    tmp_path: Path, A: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable, "LEAST", 0)
+    with viewlet.connect(tmp_path / "w") as db:
+        create(db, A)
+        files = len(list((tmp_path / "w").rglob("*.arrows")))
+        for row in range(8):
+            A[row] = RANDOM.normal(size=N) / 6
+            db.upsert("a", rows_of(A, [row]))
+        assert_equal(db, A)
+        assert (
+            "0 B of what changed since" in db.explain("p")
+            or len(db._warehouse.store.snapshot().contents("p.state_since").refs()) < 8
+        )
+        assert len(db._warehouse.store.snapshot().contents("p.state_blocks").refs()) <= files
+    with viewlet.connect(tmp_path / "w") as db:
+        assert_equal(db, A)
+
+
+def test_rows_come_and_go(tmp_path: Path) -> None:
+    """A tall matrix, whose rows have labels of their own: regressions over more rows than memory is to hold."""
+    X = {f"r{i}": [1.0, *RANDOM.normal(size=3).tolist()] for i in range(60)}
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("x", "id STRING, a DOUBLE, b DOUBLE, c DOUBLE, y DOUBLE", primary_key="id")
+        db.insert("x", [(label, *row) for label, row in X.items()])
+        program = matrix.program(models.ols, X=("n", 3), y=("n", 1))
+        wide: dict[str, Any] = {"X": Wide("x", ["a", "b", "c"], row="id"), "y": Wide("x", ["y"], row="id")}
+        db.create_matrix("fit", program, **wide, resident=FEW)
+        for step in range(3):
+            gone = list(X)[step]
+            del X[gone]
+            X[f"new{step}"] = [1.0, *RANDOM.normal(size=3).tolist()]
+            with db.epoch() as epoch:
+                epoch.delete("x", [(gone,)])
+                epoch.insert("x", [(f"new{step}", *X[f"new{step}"])])
+            data = np.array(list(X.values()))
+            wanted = np.linalg.lstsq(data[:, :3], data[:, 3], rcond=None)[0]
+            found = [row[1] for row in sorted(db.table("fit").rows())]
+            np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        assert "X" in db.matrix("fit")._live.matrices.large
+
+
+def test_a_table_of_a_matrix_in_blocks_is_refused(tmp_path: Path, A: np.ndarray) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("a", "id INT, entries ARRAY<DOUBLE>", primary_key="id", rows=rows_of(A, range(N)))
+        program = matrix.program(models.power(2), A=A.shape)
+        with pytest.raises(UnsupportedQuery, match="more than 64 entries"):
+            db.create_matrix("p", program, A=Wide("a", "entries", row="id"), resident=FEW)
+
+
+@pytest.mark.spark
+def test_tasks_of_spark_give_the_same(tmp_path: Path, A: np.ndarray, spark: Any) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        create(db, A)
+        assert_equal(db, A)
+        A[7] = RANDOM.normal(size=N) / 6
+        db.upsert("a", rows_of(A, [7]))
+        assert_equal(db, A)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_follows_many_rows_and_nothing_large_is_in_the_driver(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """128 × 128 in blocks of eight rows: the driver makes no array of a matrix's size."""
+    n = 128
+    A = RANDOM.normal(size=(n, n)) / 14
+    monkeypatch.setattr(nodes, "BLOCK", 8 * n)
+    monkeypatch.setattr(load, "BLOCK", 8 * n)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.create_table("a", "id INT, entries ARRAY<DOUBLE>", primary_key="id")
+        db.insert("a", [(i, A[i].tolist()) for i in range(n)])
+        program = matrix.program(
+            lambda A: {"sums": np.sum(np.linalg.matrix_power(A, 16), axis=1, keepdims=True)}, A=(n, n)
+        )
+        wide = Wide("a", "entries", row="id")
+        db.create_matrix("p", program, A=wide, resident=1000, options={"strategy": "incremental"})
+        for row in range(3):
+            A[row] = RANDOM.normal(size=n) / 14
+            db.upsert("a", [(row, A[row].tolist())])
+            wanted = np.linalg.matrix_power(A, 16).sum(axis=1)
+            np.testing.assert_allclose([s for _, s in sorted(db.table("p").rows())], wanted, rtol=1e-9, atol=1e-12)
+        live = db._warehouse.memory["p"]
+        assert len(live.matrices.large) >= 5
+        assert live.matrices.nbytes < 8 * n * n
