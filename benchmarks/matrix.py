@@ -62,7 +62,8 @@ def largest(n: int, tall: int) -> Iterator[Case]:
     """The same programs at a size that leaves time only for what the cost model chooses."""
     for case in cases(n, tall):
         case.ways = CHOSEN
-        yield case
+        if not case.name.startswith("sum of powers"):
+            yield case
 
 
 def cases(n: int, tall: int) -> Iterator[Case]:
@@ -93,8 +94,8 @@ def run(case: Case, machine: Machine, times: int) -> Iterator[list[str]]:
         refresh = statistics.median(measured(partial(update_one_row, case, state), times))
         chosen = state.compiled.chosen
         told = f"{chosen.model} {chosen.strategy}{'' if way else ' (chosen)'}"
-        error = max(state.check().values())
-        yield [case.name, told, f"{scratch:,.2f}", f"{refresh:,.2f}", f"{scratch / refresh:,.1f}", f"{error:.0e}"]
+        error = f"{max(state.check().values()):.0e}" if scratch < SLOW else "not evaluated"
+        yield [case.name, told, f"{scratch:,.2f}", f"{refresh:,.2f}", f"{scratch / refresh:,.1f}", error]
 
 
 def evaluations(work: Callable[[], Any]) -> list[float]:

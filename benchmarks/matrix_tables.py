@@ -112,7 +112,9 @@ def read_matrix(db: viewlet.Database) -> Any:
 
 
 def vectors(at: Any, rows: Any) -> pa.Table:
-    arrays = pa.array(rows.tolist(), pa.list_(pa.field("element", pa.float64())))
+    kind = pa.list_(pa.field("element", pa.float64()))
+    ends = pa.array(np.arange(0, rows.size + 1, rows.shape[1]), pa.int32())
+    arrays = pa.ListArray.from_arrays(ends, pa.array(rows.ravel()), type=kind)
     return pa.table({"i": pa.array(at.astype(np.int32)), "entries": arrays})
 
 

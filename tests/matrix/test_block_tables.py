@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 import viewlet
+from tests.matrix.recipes import INPUTS, Recipe, fitting
+from tests.matrix.streams import STEPS
+from tests.matrix.test_blocks import follow
 from viewlet import matrix
 from viewlet.errors import UnsupportedQuery
 from viewlet.matrix import Wide, models
 from viewlet.matrix.blocks import nodes
 from viewlet.matrix.tables import durable, load
+from viewlet.matrix.tables.shelf import blocks_of
 
 N, FEW = 16, 64
 """Rows of a square matrix; entries of one that stays in memory."""
@@ -133,6 +137,25 @@ def test_tasks_of_spark_give_the_same(tmp_path: Path, A: np.ndarray, spark: Any)
         A[7] = RANDOM.normal(size=N) / 6
         db.upsert("a", rows_of(A, [7]))
         assert_equal(db, A)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "rule", ["matmul", "inverse", "tanh", "power", "diagonal", "norm", "iterate", "below", "sum rows"]
+)
+def test_operators_on_spark(tmp_path: Path, spark: Any, rule: str) -> None:
+    """An operator over matrices in blocks of the store, by tasks of Spark, under changes of every kind."""
+    places = next(at for name, at in fitting(list(INPUTS.values())) if name == rule and set(at) & {0, 2, 4})
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        blocks = blocks_of(db._warehouse, FEW // 8, None)
+        follow(
+            Recipe(((rule, places), ("norm", (len(INPUTS),)))[: 1 if rule in ("norm",) else 2]),
+            1,
+            "incremental",
+            STEPS,
+            blocks,
+        )
 
 
 @pytest.mark.slow

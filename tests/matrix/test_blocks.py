@@ -54,17 +54,17 @@ def in_blocks(few: int = FEW) -> Blocks:
     return Blocks(Memory(), one_by_one, {}, few)
 
 
-def follow(recipe: Recipe, seed: int, strategy: str, steps: list[Any]) -> matrix.Maintained:
+def follow(recipe: Recipe, seed: int, strategy: str, steps: list[Any], blocks: Blocks | None = None) -> None:
     random = np.random.default_rng(seed)
     arrays = first(random)
-    state = matrix.program(recipe, **INPUTS).start(**arrays, options={"strategy": strategy}, blocks=in_blocks())
+    options = {"strategy": strategy}
+    state = matrix.program(recipe, **INPUTS).start(**arrays, options=options, blocks=blocks or in_blocks())
     assert {"X", "S"} <= state.large.keys()
     compare(state, recipe, arrays, "start")
     for change in steps:
         updates, arrays = change(random, arrays)
         state.update(**updates)
         compare(state, recipe, arrays, str(updates))
-    return state
 
 
 SEEDS, STRATEGIES = st.integers(0, 2**32 - 1), st.sampled_from(["incremental", "hybrid"])

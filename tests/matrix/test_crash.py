@@ -19,15 +19,20 @@ PROGRAM = matrix.program(lambda X: {"inverse": np.linalg.inv(X.T @ X)}, X=("item
 WRITER = "tests.matrix.crash_writer"
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
-def test_kill_at_random_moments(tmp_path: Path, rounds: int) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "resident"),
+    [(4, None), pytest.param(40, None, marks=pytest.mark.slow), pytest.param(20, 9, marks=pytest.mark.slow)],
+)
+def test_kill_at_random_moments(tmp_path: Path, rounds: int, resident: int | None) -> None:
+    """With matrices in memory, and with those of more than nine entries in blocks."""
     path, rng = tmp_path / "w", random.Random(3)
     start: Rows = {i: tuple(np.random.default_rng(i).normal(size=3).tolist()) for i in range(6)}
     with viewlet.connect(path) as db:
         rows = [(k, *v) for k, v in start.items()]
         db.create_table("items", "k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE", primary_key="k", rows=rows)
         options = {"strategy": "incremental"}
-        db.create_matrix("inverse", PROGRAM, X=Wide("items", COLUMNS, row="k"), wide=True, options=options)
+        items = Wide("items", COLUMNS, row="k")
+        db.create_matrix("inverse", PROGRAM, X=items, wide=True, options=options, resident=resident)
         first = db.status()["epoch"] + 1
     last = first - 1
     for _ in range(rounds):
