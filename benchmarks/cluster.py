@@ -1,6 +1,7 @@
-"""Epochs on the Spark engine beside the smallest Spark job that has a shuffle and a Python stage.
+"""Epochs on the Spark engine beside the smallest Spark job that has a shuffle and a Python stage, as the data grow.
 
-Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away.
+Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away. Bytes that
+are shuffled and read are those of the median epoch.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Warehouse:
                         getattr(epoch, kind)(table, rows.select(self.columns[table]))
 
 
-def compare(spark: Any, data: dict[str, pa.Table], name: str, orders: int, times: int) -> list[str]:
+def compare(spark: Any, data: dict[str, pa.Table], name: str, scale: float, orders: int, times: int) -> list[str]:
     """A line for a query: what an epoch took, what Spark ran, how that compares with the smallest job."""
     with tempfile.TemporaryDirectory() as path:
         warehouse = Warehouse(Path(path) / "w", spark, name, data)
@@ -72,11 +73,12 @@ def compare(spark: Any, data: dict[str, pa.Table], name: str, orders: int, times
             say(f"{name} is filled")
             epochs: Times = measured(lambda: warehouse.epoch(orders), times, warm_up=2)
             smallest = measured(lambda: smallest_job(spark), times, warm_up=2)
-            job = warehouse.db.history()[-1]["jobs"][0]
+            jobs = [record["jobs"][0] for record in warehouse.db.history()[-times:]]
             assert warehouse.db.check(name).num_rows == 0, name
     ratio = statistics.median(epochs) / statistics.median(smallest)
-    shape = f"{job['jobs']}/{job['stages']}"
-    line = [name, shape, spread(epochs), spread(smallest), f"{ratio:.2f}", f"{job['shuffled_bytes']:,}"]
+    shape = f"{jobs[-1]['jobs']}/{jobs[-1]['stages']}"
+    moved = [f"{statistics.median(job[what] for job in jobs):,.0f}" for what in ("shuffled_bytes", "read_bytes")]
+    line = [name, f"{scale:g}", shape, spread(epochs), spread(smallest), f"{ratio:.2f}", *moved]
     say(" ".join(line))
     return line
 
@@ -84,7 +86,7 @@ def compare(spark: Any, data: dict[str, pa.Table], name: str, orders: int, times
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("queries", nargs="*", default=QUERIES)
-    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--scales", type=float, nargs="+", default=[0.01, 0.1])
     parser.add_argument(
         "--orders", type=int, default=100, help="orders that come, and that go; each with about four lines"
     )
@@ -92,9 +94,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"))
     given = parser.parse_args(argv)
     spark = start_spark()
-    data = tables(given.scale, given.folder)
-    lines = [compare(spark, data, name, given.orders, given.times) for name in given.queries]
-    print(grid(["query", "jobs/stages", "epoch, ms", "smallest job, ms", "ratio", "bytes shuffled"], lines))
+    lines = [
+        compare(spark, tables(scale, given.folder), name, scale, given.orders, given.times)
+        for name in given.queries
+        for scale in given.scales
+    ]
+    figures = ["epoch, ms", "smallest job, ms", "ratio", "bytes shuffled", "bytes read"]
+    print(grid(["query", "scale", "jobs/stages", *figures], lines))
     spark.stop()
 
 

@@ -12,6 +12,7 @@ from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
 
 if TYPE_CHECKING:
+    from viewlet.engine.cluster.driver_site import Anew
     from viewlet.engine.cluster.epoch_job import PreparedEpoch
 
 
@@ -35,5 +36,7 @@ class Cluster(Protocol):
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
         """Programs ready to run together, made once for whatever else that depends on."""
 
-    def run_together(self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str]) -> None:
-        """Bring the maps of some views up to date with the epoch's changes."""
+    def run_together(
+        self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None
+    ) -> None:
+        """Bring the maps of some views up to date with the epoch's changes, or make them anew."""

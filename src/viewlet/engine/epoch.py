@@ -19,6 +19,8 @@ class WrittenChange:
     contents: Contents
     inserted: int
     deleted: int
+    is_net: bool = True
+    """Whether no run takes away what another one puts in; all that a bag holds is not."""
 
     @property
     def rows(self) -> int:
@@ -105,8 +107,15 @@ class EpochDeltas:
 
     def adopt_written(self, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> None:
         """The same for a bag that is there, without reading what changes in it."""
-        before = self.transaction.before(bag)
-        self.transaction.adopt(bag, refs, before.layout, before.types)
-        runs = self.transaction.contents(bag).runs[-len(refs) :]
-        contents = make_contents(before.layout, runs, before.types)
-        self.changes.written[bag] = WrittenChange(contents, inserted, deleted)
+        self.changes.written[bag] = adopt_runs(self.transaction, bag, refs, inserted, deleted)
+
+
+def adopt_runs(
+    transaction: Transaction, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int
+) -> WrittenChange:
+    """Add runs that tasks have written to a bag that is there; the change that they are."""
+    before = transaction.before(bag)
+    transaction.adopt(bag, refs, before.layout, before.types)
+    runs = transaction.contents(bag).runs
+    contents = make_contents(before.layout, runs[len(runs) - len(refs) :], before.types)
+    return WrittenChange(contents, inserted, deleted)

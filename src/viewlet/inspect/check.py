@@ -43,4 +43,4 @@ def _checked(warehouse: Warehouse, names: list[str]) -> Iterator[tuple[str, Rows
 
 def _differences(warehouse: Warehouse, name: str) -> Rows:
     view = warehouse.catalog.view(name)
-    return view.differences(warehouse, Relation(warehouse, view).bag())
+    return view.check(warehouse, Relation(warehouse, view))

@@ -14,7 +14,7 @@ from viewlet.source.intake import is_table, package_of, refuse_streaming
 
 PIECE = 1 << 18
 """Rows of a piece: enough for its overhead not to matter, few enough for memory."""
-_COLLECTED = 64 << 20
+COLLECTED = 64 << 20
 """Bytes of a DataFrame, as Spark estimates them, up to which its partitions are fetched together."""
 
 
@@ -108,7 +108,7 @@ def _from_spark(table: str, data: Any) -> Iterator[pa.Table] | None:
     from viewlet.spark.session.handles import estimated_bytes, has_plan
 
     refuse_streaming(table, data)
-    is_large = has_plan(data) and estimated_bytes(data) > _COLLECTED
+    is_large = has_plan(data) and estimated_bytes(data) > COLLECTED
     return _regrouped(streamed(without_months(data))) if is_large else None
 
 

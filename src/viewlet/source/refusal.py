@@ -16,13 +16,20 @@ class Wrong(Exception):
 class RejectedRow(RejectedEpoch):
     """A row that is refused; rows count from 1."""
 
-    def __init__(self, table: str, row: int, reason: str, hint: str | None = None) -> None:
+    def __init__(self, table: str, row: int, reason: str, hint: str | None = None, count: int = 1) -> None:
         super().__init__(f"table {table}, row {row}{reason}", hint=hint)
         self._table, self._row, self._reason = table, row, reason
+        self.count = count
+        """How many rows are known to be refused for the same reason."""
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with the row, wherever among others it is."""
+        return self._reason.removeprefix(",").strip()
 
     def after(self, rows: int) -> RejectedRow:
         """The same row of a piece that comes after so many."""
-        return RejectedRow(self._table, self._row + rows, self._reason, self.hint)
+        return RejectedRow(self._table, self._row + rows, self._reason, self.hint, self.count)
 
 
 def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedRow:

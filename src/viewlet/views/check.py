@@ -14,6 +14,7 @@ that have room (spark/rewrite/reorder_sums.py), and a view that is equal to that
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,14 +41,31 @@ from viewlet.spark.session.arrow_frames import to_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from viewlet.store import Snapshot
     from viewlet.views.view import View
     from viewlet.warehouse.warehouse import Warehouse
 
 SEEDS = (1, 2)
 
 
+Narrow = Callable[["DataFrame"], tuple[Rows, Rows]]
+"""What a query returns and what a view has, as far as they may differ."""
+
+
 def differences_to_spark(warehouse: Warehouse, view: View, found: Rows) -> Rows:
     """The rows in which a view differs from what Spark SQL returns for its definition."""
+    return _differences(warehouse, view, lambda frame: (Rows.of(to_arrow(frame, view.fields)), found))
+
+
+def differences_by_tasks(warehouse: Warehouse, view: View, snapshot: Snapshot) -> Rows:
+    """The same for a view that is not small, compared by tasks."""
+    from viewlet.views.check_by_tasks import narrowed
+
+    there, size = warehouse.reading.frame(view.name, snapshot), snapshot.contents(view.name).bytes
+    return _differences(warehouse, view, lambda frame: narrowed(frame, there, size, view.fields))
+
+
+def _differences(warehouse: Warehouse, view: View, narrow: Narrow) -> Rows:
     from pyspark.errors import PySparkException
 
     from viewlet.spark.rewrite.guard_failures import careful
@@ -57,9 +75,9 @@ def differences_to_spark(warehouse: Warehouse, view: View, found: Rows) -> Rows:
         frame = recomputed(warehouse, view)
         with active(frame.sparkSession):
             try:
-                return _compared(frame, found, view.fields)
+                return _compared(frame, narrow, view.fields)
             except PySparkException:  # which may depend on the order in which Spark asks conditions
-                return _compared(careful(frame), found, view.fields)
+                return _compared(careful(frame), narrow, view.fields)
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
 
@@ -69,29 +87,29 @@ def recompute(warehouse: Warehouse, view: View) -> Rows:
     return Rows.of(to_arrow(recomputed(warehouse, view), view.fields))
 
 
-def _compared(frame: DataFrame, found: Rows, fields: tuple[Field, ...]) -> Rows:
+def _compared(frame: DataFrame, narrow: Narrow, fields: tuple[Field, ...]) -> Rows:
     """The rows in which a view differs from a query."""
-    rest = _beyond_rounding(frame, found, fields, close)
-    return rest if not len(rest) else _beyond_overflow(frame, found, rest, fields)
+    rest = _beyond_rounding(frame, narrow, fields, close)
+    return rest if not len(rest) else _beyond_overflow(frame, narrow, rest, fields)
 
 
-def _beyond_rounding(frame: DataFrame, found: Rows, fields: tuple[Field, ...], alike: Close) -> Rows:
+def _beyond_rounding(frame: DataFrame, narrow: Narrow, fields: tuple[Field, ...], alike: Close) -> Rows:
     """The rows in which a view differs from a query by more than rounding."""
-    expected = Rows.of(to_arrow(frame, fields))
+    expected, found = narrow(frame)
     rest = differences(expected, found, fields, alike)
     if not len(rest) or not any(map(has_double, fields)):
         return rest
     return without_close_pairs(rest, fields, alike, _slack(frame, expected, rest, fields))
 
 
-def _beyond_overflow(frame: DataFrame, found: Rows, rest: Rows, fields: tuple[Field, ...]) -> Rows:
+def _beyond_overflow(frame: DataFrame, narrow: Narrow, rest: Rows, fields: tuple[Field, ...]) -> Rows:
     """Those rows that differ also where sums have room on the way, told by the columns that are no doubles."""
     from viewlet.spark.rewrite.reorder_sums import steady
 
     roomy = steady(frame) if any(map(has_double, fields)) else None
     if roomy is None:
         return rest
-    wrong = {exact_key(row, fields) for row in values_of_rows(_beyond_rounding(roomy, found, fields, close_or_open))}
+    wrong = {exact_key(row, fields) for row in values_of_rows(_beyond_rounding(roomy, narrow, fields, close_or_open))}
     return rest.filter(np.array([exact_key(row, fields) in wrong for row in values_of_rows(rest)], dtype=np.bool_))
 
 

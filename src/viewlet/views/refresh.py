@@ -14,6 +14,7 @@ from viewlet.program.program import Program, costliest_tier
 from viewlet.progress import report
 from viewlet.spark.fragments.spark_operators import OnSparkSession
 from viewlet.spark.session.versions import changed_between
+from viewlet.views.anew_by_tasks import can_run_as_job, fill_by_tasks, recompute_by_tasks
 
 if TYPE_CHECKING:
     from viewlet.views.view import View
@@ -36,7 +37,11 @@ def fill_program(view: View, run: Refresh) -> dict[str, Any]:
     rows_in = {bag: source.contents.total() for bag, source in sources.items()}
     reading = ", ".join(f"{count:,} rows of {bag}" for bag, count in rows_in.items())
     report(f"view {view.name}", f"computing from {reading or 'nothing'}")
-    _run(view, run, ProgramRun(run.deltas, view.ready, _on_spark(view, run), initial=True, sources=sources))
+    program = ProgramRun(run.deltas, view.ready, _on_spark(view, run), initial=True, sources=sources)
+    if sources and not run.deltas.done and can_run_as_job(view, run):
+        fill_by_tasks(view, run, sources)
+    else:
+        _run(view, run, program)
     return {"technique": technique(view.program), "rows_in": rows_in}
 
 
@@ -93,7 +98,9 @@ def _increment(view: View, run: Refresh) -> str:
 
 def _recompute(view: View, run: Refresh) -> str:
     """Compute a view from nothing; the difference is what is passed on."""
-    if len(delta := made_anew(view, run)):
+    if can_run_as_job(view, run):
+        recompute_by_tasks(view, run)
+    elif len(delta := made_anew(view, run)):
         run.deltas.add(view.name, delta, view.layout)
     return "recompute: the epoch changes most of what it reads"
 

@@ -17,7 +17,7 @@ from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Note, Program, Step, has_users_code, meanings
 from viewlet.store import Layout, Transaction
-from viewlet.views.check import differences_to_spark, recompute
+from viewlet.views.check import differences_by_tasks, differences_to_spark, recompute
 from viewlet.views.explain import explain, explain_program
 from viewlet.views.explain_distributed import explain_distributed
 from viewlet.views.follow_data import Weighed, follow_data
@@ -26,6 +26,8 @@ from viewlet.views.refresh import fill_program, refresh_program
 from viewlet.views.refresh_together import refresh_views
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.maintained import Begin, Maintained, Placement
+from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.spark_frames import is_for_tasks
 from viewlet.warehouse.watermarks import closed_rows
 
 if TYPE_CHECKING:
@@ -122,6 +124,11 @@ class View(Maintained):
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         return differences_to_spark(warehouse, self, found)
+
+    def check(self, warehouse: Warehouse, relation: Relation) -> Rows:
+        if is_for_tasks(self, relation.snapshot):
+            return differences_by_tasks(warehouse, self, relation.snapshot)
+        return super().check(warehouse, relation)
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(warehouse, self, verbose=verbose)

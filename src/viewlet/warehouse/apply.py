@@ -95,7 +95,8 @@ def apply_epoch(
     readers = _readers(warehouse.catalog, deltas.changes)
     if readers:
         deltas.transaction.write_ahead()
-    runner, choice = warehouse.choose(sum(len(d) for _, d in changed), sum(v.steps for v in readers), engine)
+    rows = sum(deltas.changes.rows(c.table.name) for c, _ in changed if c.table.name in deltas.changes)
+    runner, choice = warehouse.choose(rows, sum(v.steps for v in readers), engine)
 
     def begin(view: Maintained) -> Refresh | None:
         reached = any(bag in deltas.changes for bag in view.reads)
@@ -138,11 +139,11 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[Maintained]:
 
 def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> None:
     """Add a change to a table and its index, unless it was written as it came."""
-    table = changes.table
-    if not len(delta):
+    table, load = changes.table, changes.load
+    if load is not None and load.transaction is deltas.transaction:
+        load.hand_on(deltas, delta)
         return
-    if changes.load is not None and changes.load.transaction is deltas.transaction:
-        deltas.changes[table.name] = delta
+    if not len(delta):
         return
     deltas.add(table.name, delta, table.layout)
     if table.index is not None:
@@ -151,9 +152,8 @@ def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> No
 
 def _table_record(changes: TableChanges, delta: Rows) -> dict[str, Any]:
     """What the epoch's record says of a table."""
-    loaded = {} if changes.load is None else {"inserted": changes.load.rows}
     dropped = {"dropped": dict(changes.dropped)} if changes.dropped else {}
-    return {**counts(delta), **loaded, **dropped}
+    return {**(counts(delta) if changes.load is None else changes.load.counts), **dropped}
 
 
 def append_dropped(transaction: Transaction, changes: TableChanges) -> None:

@@ -111,8 +111,8 @@ def _over_row(plan: Any, fields: tuple[Field, ...]) -> Expr | None:
     return None
 
 
-def evaluator(sessions: Sessions, fields: tuple[Field, ...]) -> Evaluate:
-    """Which rows of a table break a constraint, here or on Spark."""
+def evaluator(sessions: Sessions | None, fields: tuple[Field, ...]) -> Evaluate:
+    """Which rows of a table break a constraint, here or, given sessions, on Spark."""
 
     def broken(constraint: Constraint, rows: Rows) -> Mask:
         try:
@@ -129,6 +129,7 @@ def evaluator(sessions: Sessions, fields: tuple[Field, ...]) -> Evaluate:
         from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
         from viewlet.spark.session.children import active
 
+        assert sessions is not None, f"only Spark evaluates CHECK ({constraint.text})"
         at = Field(free_name("_at", rows.names), BIGINT, False)
         numbered = rows.select([f.name for f in fields]).arrow().append_column(at.name, pa.array(range(len(rows))))
         met = Field("met", BOOLEAN)

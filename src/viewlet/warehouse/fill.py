@@ -167,4 +167,5 @@ def _fill(
         "weighed": choice.record(),
         "tables": {},
         "views": {view.name: run.record(done)},
+        **({"jobs": deltas.jobs} if deltas.jobs else {}),
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows, add_up, group
+from viewlet.engine.epoch import EpochDeltas
 from viewlet.errors import RejectedEpoch
 from viewlet.progress import report
 from viewlet.store import Transaction, make_contents
@@ -13,11 +15,49 @@ from viewlet.store.load import MapLoad
 from viewlet.warehouse.tables import TableChanges, show_row
 
 
-class TableLoading:
-    """Rows on their way into a table, with its index: nothing of them is there before the commit."""
+class Loading(ABC):
+    """A change of a table that is in files already, with that of its index: nothing of it is there before the commit."""
+
+    def __init__(self, changes: TableChanges, transaction: Transaction) -> None:
+        self._changes, self.transaction = changes, transaction
+
+    @property
+    @abstractmethod
+    def counts(self) -> dict[str, int]:
+        """How many rows are put in, and how many are taken away."""
+
+    @abstractmethod
+    def delta(self, *, is_read: bool) -> Rows:
+        """The change in memory, if it has to be there where something follows from it."""
+
+    @abstractmethod
+    def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
+        """Tell an epoch of the change."""
+
+    @abstractmethod
+    def read(self) -> Rows:
+        """All rows of the change."""
+
+    def take_back(self) -> None:
+        """Hold the rows in memory after all, with the changes that are netted with them."""
+        rows = self.read()
+        self.withdraw()
+        self._changes.take(rows)
+
+    def withdraw(self) -> None:
+        """Take nothing in after all."""
+        for bag in (self._changes.table.name, self._changes.table.index):
+            if bag is not None:
+                self.transaction.withdraw(bag)
+        self._changes.load, self._changes.before = None, 0
+
+
+class TableLoading(Loading):
+    """Rows that are checked and written as they come."""
 
     def __init__(self, changes: TableChanges, transaction: Transaction, total: int | None) -> None:
-        self._changes, self.transaction, self._total = changes, transaction, total
+        super().__init__(changes, transaction)
+        self._total = total
         table = changes.table
         self._rows = transaction.load(table.name, table.layout, table.types)
         self._index = (
@@ -25,9 +65,15 @@ class TableLoading:
         )
 
     @property
-    def rows(self) -> int:
-        """How many were taken in so far."""
-        return self._rows.rows
+    def counts(self) -> dict[str, int]:
+        return {"inserted": self._rows.rows, "deleted": 0}
+
+    def delta(self, *, is_read: bool) -> Rows:
+        return self.read() if is_read else self._changes.table.empty()
+
+    def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
+        if len(delta):
+            deltas.changes[self._changes.table.name] = delta
 
     def add_all(self, pieces: Iterable[Rows]) -> None:
         """Take rows in, those that the table admits; a key that came twice refuses all of them."""
@@ -47,7 +93,7 @@ class TableLoading:
             self._index.add(given)
         of = "" if self._total is None else f" of {self._total:,}"
         done = self._changes.before / self._total if self._total else None
-        report(f"table {self._changes.table.name}", f"{self.rows:,}{of} rows taken in", done)
+        report(f"table {self._changes.table.name}", f"{self._rows.rows:,}{of} rows taken in", done)
 
     def _refuse_repeated(self, index: MapLoad, shared: Hashes) -> None:
         """Raise if rows that share the hash of a key share the key."""
@@ -62,19 +108,5 @@ class TableLoading:
             )
 
     def read(self) -> Rows:
-        """All rows that were taken in."""
         table = self._changes.table
         return make_contents(table.layout, self._rows.finish(), table.types).scan()
-
-    def take_back(self) -> None:
-        """Hold the rows in memory after all, with the changes that are netted with them."""
-        rows = self.read()
-        self.withdraw()
-        self._changes.take(rows)
-
-    def withdraw(self) -> None:
-        """Take nothing in after all."""
-        for bag in (self._changes.table.name, self._changes.table.index):
-            if bag is not None:
-                self.transaction.withdraw(bag)
-        self._changes.load, self._changes.before = None, 0

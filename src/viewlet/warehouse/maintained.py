@@ -22,6 +22,7 @@ from viewlet.store import Layout, Transaction
 if TYPE_CHECKING:
     from viewlet.warehouse.catalog import Catalog
     from viewlet.warehouse.refresh import Refresh
+    from viewlet.warehouse.relation import Relation
     from viewlet.warehouse.warehouse import Warehouse
 
 Placement = Mapping[str, str | Sequence[str]]
@@ -150,6 +151,10 @@ class Maintained(ABC):
     def properties(self) -> Mapping[str, str]:
         """What DESCRIBE EXTENDED says of it beside what it says of everything."""
         return {}
+
+    def check(self, warehouse: Warehouse, relation: Relation) -> Rows:
+        """The rows in which what is there, as some epoch left it, differs from the definition."""
+        return self.differences(warehouse, relation.bag())
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         """In which rows it is wrong: what is expected but not found, less what is found but not expected."""

@@ -21,6 +21,7 @@ from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.load import TableLoading
 from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.task_intake import Action, can_take_by_tasks, take_by_tasks
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -86,6 +87,8 @@ class Epoch:
         Many rows, and those of streams, are written as they come.
         """
         changes = self._of(table, gathered=False)
+        if self._by_tasks(changes, "insert", rows):
+            return
         pieces = in_pieces(changes.table.name, rows)
         if pieces is None:
             self._of(table).insert(take_in(changes.table, rows))
@@ -96,6 +99,14 @@ class Epoch:
             self._of(table).insert(Rows.concat([*first, *taken] or [changes.table.empty()]))
         else:
             self._load(changes, chain(_emptied(first), taken), count_rows(rows))
+
+    def _by_tasks(self, changes: TableChanges, action: Action, rows: Any) -> bool:
+        """Let tasks take in a DataFrame of Spark's, if that is how it is done; whether it was."""
+        if not can_take_by_tasks(self._warehouse.engine, changes, rows):
+            return False
+        self._transaction = self._transaction or self._warehouse.store.begin()
+        changes.load = take_by_tasks(self._warehouse, self._transaction, changes, action, rows)
+        return True
 
     def _load(self, changes: TableChanges, rows: Iterator[Rows], total: int | None) -> None:
         """Write rows as they come; those of them that were written are forgotten if one is refused."""
@@ -109,16 +120,21 @@ class Epoch:
 
     def delete(self, table: str, rows: Any) -> None:
         """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
+        changes = self._of(table, gathered=False)
+        by_key = bool(changes.table.primary_key) and _has_keys_only(rows, changes.table)
+        if self._by_tasks(changes, "delete_keys" if by_key else "delete", rows):
+            return
         changes = self._of(table)
-        if changes.table.primary_key and _has_keys_only(rows, changes.table):
+        if by_key:
             changes.delete_keys(take_in(changes.table, rows, changes.table.primary_key))
         else:
             changes.delete(take_in(changes.table, rows))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Put rows in, each instead of the one with its key."""
-        changes = self._of(table)
-        changes.upsert(take_in(changes.table, rows))
+        if not self._by_tasks(self._of(table, gathered=False), "upsert", rows):
+            changes = self._of(table)
+            changes.upsert(take_in(changes.table, rows))
 
     def replace(self, table: str, old: Any, new: Any) -> None:
         """Put rows in, each instead of the old one in its place, which stays where the new one is not taken in."""
@@ -135,9 +151,9 @@ class Epoch:
 
     def _delta(self, changes: TableChanges, delta: Rows) -> Rows:
         """A table's change; rows that were written are read again only where something follows from them."""
-        if changes.load is None or not self._catalog.readers(changes.table.name):
+        if changes.load is None:
             return delta
-        return changes.load.read()
+        return changes.load.delta(is_read=bool(self._catalog.readers(changes.table.name)))
 
     def commit(self) -> None:
         """Apply what was changed, with all that follows from it."""

@@ -79,6 +79,11 @@ class Relation:
         return self._found.name
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The warehouse after that epoch."""
+        return self._snapshot
+
+    @property
     def definition(self) -> Table | Maintained:
         """The table, or what is kept fresh under its name."""
         return self._found

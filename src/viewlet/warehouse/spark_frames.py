@@ -1,23 +1,38 @@
-"""Tables and views as Spark DataFrames.
+"""Tables and views as Spark DataFrames; what is not small is read by tasks.
 
-A table's Parquet files are read by Spark as they are. Rows that were taken away are few: only the rows that
-share a hash with one of them are netted, here; all others Spark reads without looking.
+A table's Parquet files are read by Spark as they are. Only rows that share a hash with one that was taken away are
+netted, by tasks, where those of a hash meet; all others Spark reads without looking. The runs of a view are read and
+netted by partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from viewlet.columns.arrays import combine, values_of
+from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
-from viewlet.plan.types import BIGINT, Field
+from viewlet.engine.cluster.maps import StoredMap
+from viewlet.engine.cluster.runner import partitions_for
+from viewlet.plan.types import BIGINT, MONTHS, Field
 from viewlet.plan.words import quoted
-from viewlet.spark.session.arrow_frames import arrow_schema, from_arrow, spark_schema, to_arrow
+from viewlet.program.distributed import Anywhere
+from viewlet.spark.session.arrow_frames import (
+    arrow_schema,
+    can_come_from_tasks,
+    from_arrow,
+    from_partitions,
+    spark_schema,
+    to_arrow,
+)
 from viewlet.store import Contents, Snapshot, TableContents
+from viewlet.store.location import split_url
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import Table
@@ -40,27 +55,56 @@ AS_WRITTEN = {
 should a file be altered until then, its pages are not what they say."""
 
 
-def frame_of(spark: SparkSession, found: Table | Maintained, snapshot: Snapshot) -> DataFrame:
+def frame_of(spark: SparkSession, address: str, found: Table | Maintained, snapshot: Snapshot) -> DataFrame:
     """The rows of a table or view at a snapshot."""
     contents = snapshot.contents(found.name)
     if isinstance(found, Table):
         assert isinstance(contents, TableContents)
-        return _table_frame(spark, contents, found.fields)
-    return _frame(spark, visible(found, contents.consolidated()), found.fields)
+        return _table_frame(spark, address, contents, found.fields)
+    if not is_for_tasks(found, snapshot):
+        return _frame(spark, visible(found, contents.consolidated()), found.fields)
+    parts = partitions_for(max(spark.sparkContext.defaultParallelism, contents.bytes // _SHARE))
+    read = ReadShare(address, StoredMap.of(contents, Anywhere()), found.stored, parts)
+    return from_partitions(spark, parts, read, found.fields)
+
+
+def is_for_tasks(found: Maintained, snapshot: Snapshot) -> bool:
+    """Whether a view is read by tasks: it is not small, and Spark takes its types from them."""
+    return snapshot.contents(found.name).bytes > _SMALL and all(can_come_from_tasks(f.type) for f in found.fields)
+
+
+_SMALL, _SHARE = 4 << 20, 64 << 20
+"""Bytes of a view up to which it is read here, and bytes that one task reads."""
+
+
+@dataclass(frozen=True)
+class ReadShare:
+    """Reads the rows of one partition of a map where its runs are, each as often as it is there."""
+
+    address: str
+    stored: StoredMap
+    columns: tuple[str, ...]
+    parts: int
+
+    def __call__(self, part: int) -> pa.Table:
+        own = self.stored.open(self.address).partition(part, self.parts).consolidated()
+        return own.select(self.columns).expanded().arrow()
 
 
 def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFrame:
     return from_arrow(spark, rows.expanded().arrow(), fields)
 
 
-def _table_frame(spark: SparkSession, contents: TableContents, fields: tuple[Field, ...]) -> DataFrame:
-    files, names = contents.positive_files(), [quoted(f.name) for f in fields]
+def _table_frame(spark: SparkSession, address: str, contents: TableContents, fields: tuple[Field, ...]) -> DataFrame:
+    names = [quoted(f.name) for f in fields]
+    has_files = any(run.ref.kind == "parquet" and run.ref.sign > 0 for run in contents.runs)
+    if has_files and _many_are_gone(contents, fields):
+        return _netted_by_tasks(spark, address, contents, fields)
     recent, gone = contents.recent(), _gone(contents, fields)
-    if not files:
+    if not has_files:
         return _frame(spark, Rows.concat([recent, gone]).consolidate(), fields)
     hashed = contents.layout.row_hash
-    schema = spark_schema([*fields, Field(hashed, BIGINT, False)])
-    stored = spark.read.schema(schema).options(**AS_WRITTEN).parquet(*files)
+    stored = _stored(spark, address, contents, fields, 1)
     gone_hashes = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
     if not len(gone_hashes):
         return _plus(spark, stored.select(*names), recent, fields)
@@ -69,6 +113,84 @@ def _table_frame(spark: SparkSession, contents: TableContents, fields: tuple[Fie
     touched = to_arrow(stored.join(hashes, hashed, "left_semi").select(*names), fields)
     netted = Rows.concat([Rows.of(touched), recent, gone]).consolidate()
     return _plus(spark, untouched, netted, fields)
+
+
+def _stored(
+    spark: SparkSession, address: str, contents: TableContents, fields: tuple[Field, ...], sign: int
+) -> DataFrame:
+    """The rows of the files of those put in, or of those taken away, as they are, each with its hash.
+
+    Spark reads files in a folder by itself. Those of an object store are read by tasks, each through the cache of its
+    executor: the session may know neither the store nor its credentials.
+    """
+    hashed = (*fields, Field(contents.layout.row_hash, BIGINT, False))
+    if split_url(address) is None or not all(can_come_from_tasks(f.type) for f in fields):
+        files = contents.positive_files() if sign > 0 else contents.negative_files()
+        return spark.read.schema(spark_schema(hashed)).options(**AS_WRITTEN).parquet(*files)
+    own = [run.ref for run in contents.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
+    read = ReadFiles(address, replace(StoredMap.of(contents, Anywhere()), refs=tuple(own)), [f.name for f in hashed])
+    return from_partitions(spark, len(own), read, hashed)
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """Reads one of some files of a table, with the hashes of its rows."""
+
+    address: str
+    stored: StoredMap
+    columns: list[str]
+
+    def __call__(self, number: int) -> pa.Table:
+        (run,) = replace(self.stored, refs=self.stored.refs[number : number + 1]).open(self.address).runs
+        return pq.read_table(pa.BufferReader(run.body), columns=self.columns)
+
+
+def _many_are_gone(contents: TableContents, fields: tuple[Field, ...]) -> bool:
+    """Whether more was taken away from a table than is netted here."""
+    gone = sum(run.ref.size for run in contents.runs if run.ref.kind == "parquet" and run.ref.sign < 0)
+    return gone > _SMALL and all(can_come_from_tasks(f.type) and f.type.name not in MONTHS for f in fields)
+
+
+def _netted_by_tasks(
+    spark: SparkSession, address: str, contents: TableContents, fields: tuple[Field, ...]
+) -> DataFrame:
+    """All rows; those that share a hash with one that was taken away meet in a task."""
+    from pyspark.sql import functions as F
+
+    hashed, weight = (
+        contents.layout.row_hash,
+        free_name("_weight", (*contents.layout.columns, contents.layout.row_hash)),
+    )
+    stored = _stored(spark, address, contents, fields, 1)
+    gone, recent = _stored(spark, address, contents, fields, -1), contents.recent()
+    few = {**recent.select([f.name for f in fields]).columns, hashed: recent.hashes().view(np.int64)}
+    signed = (*fields, Field(hashed, BIGINT, False), Field(weight, BIGINT, False))
+    changes = gone.withColumn(weight, F.lit(-1).cast("bigint")).unionAll(
+        from_arrow(spark, pa.table({**few, weight: recent.weights}), signed)
+    )
+    hashes = changes.where(F.col(quoted(weight)) < 0).select(quoted(hashed)).distinct()
+    touched = stored.join(hashes, hashed, "left_semi").select(*map(quoted, stored.columns))
+    together = touched.withColumn(weight, F.lit(1).cast("bigint")).unionAll(changes)
+    netted = together.repartition(F.col(quoted(hashed))).mapInArrow(NetTask(hashed, weight), spark_schema(fields))
+    untouched = stored.join(hashes, hashed, "left_anti").select(*(quoted(f.name) for f in fields))
+    return untouched.unionAll(netted)
+
+
+@dataclass(frozen=True)
+class NetTask:
+    """A function for `mapInArrow`: rows with their hashes and weights in, what they come to out."""
+
+    hashed: str
+    weight: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        given = list(batches)
+        if not given:
+            return
+        table = pa.Table.from_batches(given)
+        weights = values_of(combine(table.column(self.weight)), "i8")
+        rows = Rows.of(table.drop_columns([self.hashed, self.weight]), weights)
+        yield from rows.consolidate().expanded().arrow().to_batches()
 
 
 def _plus(spark: SparkSession, frame: DataFrame, rows: Rows, fields: tuple[Field, ...]) -> DataFrame:
@@ -119,11 +241,12 @@ class Reading:
         from viewlet.spark.session.children import active
 
         plain, contents = self._warehouse.sessions.plain, snapshot.contents(name)
-        if isinstance(contents, TableContents):
+        if isinstance(contents, TableContents) and split_url(self._warehouse.store.address) is None:
             contents.check_files()
         epoch, there, frame = self._frames.get(name, (-1, contents, None))
         if frame is None or epoch != snapshot.epoch or there.runs != contents.runs or frame.sparkSession is not plain:
             with active(plain):
-                frame = frame_of(plain, self._warehouse.catalog.find(name), snapshot)
+                found = self._warehouse.catalog.find(name)
+                frame = frame_of(plain, self._warehouse.store.address, found, snapshot)
             self._frames[name] = snapshot.epoch, contents, frame  # files stay as long as their contents are held
         return frame

@@ -20,12 +20,13 @@ from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.fresh_names import free_name
-from viewlet.columns.hash import order_of
+from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.kernels.collate import folding
 from viewlet.columns.rows import Rows, Weights, add_up, alike, group
 from viewlet.errors import RejectedEpoch
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
+from viewlet.source.refusal import RejectedRow
 from viewlet.store import Contents, Layout
 from viewlet.store.access.probe import Pairs, Sorted
 from viewlet.store.runs.add_rows import add_together, has_equal_neighbour
@@ -43,7 +44,7 @@ from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
 
 if TYPE_CHECKING:
     from viewlet.source.sources import Source
-    from viewlet.warehouse.load import TableLoading
+    from viewlet.warehouse.load import Loading
 
 HASHES = ("_h1", "_h2")
 
@@ -135,6 +136,16 @@ class Table:
         folds = {name: folding(self.field(name).type.args[0]) for name in self.folded}
         return rows.with_columns({self.folded[n]: fold(rows[n]) for n, fold in folds.items() if fold is not None})
 
+    def normalized(self, rows: Rows) -> Rows:
+        """Keys as Spark compares them: −0.0 is 0.0."""
+        floats = [f for f in self.fields if f.name in self.primary_key and f.type.name in FRACTIONAL]
+        fixed = {f.name: compile_expr(Call("normalize_float", (Column(f.name, f.type),), f.type))(rows) for f in floats}
+        return rows.with_columns(fixed) if fixed else rows
+
+    def key_hashes(self, rows: Rows) -> Hashes:
+        """A hash of each row: rows of which one may be instead of another, or be the same, have the same."""
+        return self.with_key(self.normalized(rows)).hashes(self.key or None)
+
     @cached_property
     def clock(self) -> str | None:
         """The bag that tells how far the table's time has come."""
@@ -214,10 +225,12 @@ class TableChanges:
     """Rows that broke a constraint and are kept aside."""
     dropped: Counter[str] = field(default_factory=Counter)
     """How many rows each constraint dropped."""
-    load: TableLoading | None = None
+    load: Loading | None = None
     """Rows that are written as they come, not held here."""
     before: int = 0
     """How many rows came in pieces before the one at hand."""
+    is_share: bool = False
+    """Whether the rows are some of those given, in an order of their own, so that their numbers say nothing."""
 
     def insert(self, rows: Rows) -> None:
         """Put rows in."""
@@ -367,9 +380,9 @@ class TableChanges:
     def _sorted(self, rows: Rows) -> Sorted:
         """Rows by the key of the index, beside what it keeps of them; without one, as they come."""
         if self.index is None:
-            return Sorted.as_given(self._normalized(rows))
+            return Sorted.as_given(self.table.normalized(rows))
         if self.table.primary_key:
-            return Sorted.by(self.table.key, self.table.with_key(self._normalized(rows)))
+            return Sorted.by(self.table.key, self.table.with_key(self.table.normalized(rows)))
         return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
@@ -383,12 +396,6 @@ class TableChanges:
         self.taken += 1
         while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
             self.pending[-2:] = [Sorted.concat(self.pending[-2:])]
-
-    def _normalized(self, rows: Rows) -> Rows:
-        """Keys as Spark compares them: −0.0 is 0.0."""
-        floats = [f for f in self.table.fields if f.name in self.table.primary_key and f.type.name in FRACTIONAL]
-        fixed = {f.name: compile_expr(Call("normalize_float", (Column(f.name, f.type),), f.type))(rows) for f in floats}
-        return rows.with_columns(fixed) if fixed else rows
 
     def _candidates(self, given: Sorted, wanted: Names) -> Iterator[Pairs]:
         """Rows of the index, as changed so far, that share the hash of the key with given ones, and with which."""
@@ -441,8 +448,8 @@ class TableChanges:
         if len(first) < len(rows):
             again = np.ones(len(rows), dtype=np.bool_)
             again[first] = False
-            original = self.before + int(first[groups[np.flatnonzero(again)[0]]]) + 1
-            self._reject_row(rows, again, f"the same key as row {original}")
+            original = f"row {self.before + int(first[groups[np.flatnonzero(again)[0]]]) + 1}"
+            self._reject_row(rows, again, f"the same key as {'another row' if self.is_share else original}")
 
     def _refuse_missing(self, given: Sorted) -> None:
         """Every row that is to go must be there, as often as it is given."""
@@ -454,10 +461,8 @@ class TableChanges:
 
     def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
         at = int(np.flatnonzero(bad)[0])
-        raise RejectedEpoch(
-            f"table {self.table.name}, row {self.before + at + 1} ({show_row(rows, at, self.table)}): {reason}",
-            hint=hint,
-        )
+        shown = f" ({show_row(rows, at, self.table)}): {reason}"
+        raise RejectedRow(self.table.name, self.before + at + 1, shown, hint, int(bad.sum()))
 
 
 def net(rows: Rows, key: Names) -> Rows:

@@ -11,7 +11,25 @@ from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.terms.compile_term import CompiledTerm
 from viewlet.program.distributed import Arrival, Compute, Move, Statement, Update
 from viewlet.program.terms import Regroup, SparkRowwise
-from viewlet.store import Contents
+from viewlet.store import Contents, Transaction, make_contents
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """A run of programs from nothing, over all that tables hold."""
+
+    emptied: frozenset[str] = frozenset()
+    """Maps that begin empty, whatever they held."""
+    superseded: frozenset[str] = frozenset()
+    """Those of them that keep what they held, less what is not so any more: the difference is passed on."""
+
+
+def before(transaction: Transaction, bag: str, anew: Anew | None) -> Contents:
+    """A map as the run finds it."""
+    contents = transaction.before(bag)
+    if anew is None or bag not in anew.emptied:
+        return contents
+    return make_contents(contents.layout, (), contents.types)
 
 
 @dataclass
@@ -23,6 +41,7 @@ class DriverSite:
     instead: Mapping[str, str] = field(default_factory=dict)
     """Results that stand for the deltas of maps, for the statement that runs."""
     initial: bool = False
+    anew: Anew | None = None
 
     def run(self, statement: Statement, terms: Mapping[str, CompiledTerm]) -> None:
         """Run a statement of the driver's."""
@@ -41,7 +60,8 @@ class DriverSite:
             self.results[name] = rows
 
     def _update(self, statement: Update) -> None:
-        rows = together([self.change(name) for name in statement.sources], statement.map.columns)
+        sources = [*(self.change(name) for name in statement.sources), self._superseded(statement.name)]
+        rows = together(sources, statement.map.columns)
         if rows is None:
             return
         if not statement.map.stored:
@@ -51,12 +71,17 @@ class DriverSite:
         assert layout is not None, f"{statement.name} is kept, and not there"
         self.deltas.add_unnetted(statement.name, rows, layout)
 
+    def _superseded(self, name: str) -> Rows | None:
+        """What a map that is made anew loses."""
+        is_anew = self.anew is not None and name in self.anew.superseded
+        return self.deltas.transaction.before(name).consolidated().negated() if is_anew else None
+
     def change(self, bag: str) -> Rows | None:
         name = self.instead.get(bag, bag)
         return self.results[name] if name in self.results else self.deltas.changes.get(name)
 
     def old(self, bag: str) -> Contents:
-        return self.deltas.transaction.before(bag)
+        return before(self.deltas.transaction, bag, self.anew)
 
     def new(self, bag: str) -> Contents:
         return self.deltas.transaction.contents(bag)

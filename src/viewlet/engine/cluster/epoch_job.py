@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
-from viewlet.engine.cluster.driver_site import DriverSite
-from viewlet.engine.cluster.exchange import pack, unpack
+from viewlet.engine.cluster.arrivals import NetTask, are_net, arriving
+from viewlet.engine.cluster.driver_site import Anew, DriverSite, before
+from viewlet.engine.cluster.exchange import unpack
 from viewlet.engine.cluster.maps import StoredMap
-from viewlet.engine.cluster.shares import dealt
-from viewlet.engine.cluster.site import Traffic, Written
-from viewlet.engine.cluster.stage_task import Parcel, Parcels, StageTask, ToDriver, parcels_of, traffic_of
+from viewlet.engine.cluster.parcels import Parcel
+from viewlet.engine.cluster.site import Traffic
+from viewlet.engine.cluster.stage_task import StageTask, ToDriver, parcels_of, traffic_of
 from viewlet.engine.cluster.stages import Stage, StagedEpoch, staged
+from viewlet.engine.cluster.written import Written
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
-from viewlet.program.distributed import Anywhere, Compute, Distributed, Move, Statement, reads_of
+from viewlet.program.distributed import Compute, Distributed, Move, Statement, reads_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -40,6 +42,11 @@ class PreparedEpoch:
     codes: tuple[bytes, ...]
     terms: dict[str, CompiledTerm]
     """Those of the driver's statements."""
+
+    def arriving_bytes(self, deltas: EpochDeltas) -> int:
+        """How large the changes are that are in runs already."""
+        written = deltas.changes.written
+        return sum(written[name].contents.bytes for name in self.staged.arrivals if name in written)
 
     def blamed(self, name: str, views: Sequence[str]) -> str:
         """The first of some views that a result is a part of."""
@@ -61,29 +68,39 @@ class EpochJob:
     """One run of a prepared epoch: a job, or more where the driver scatters what it made of another's results."""
 
     def __init__(
-        self, context: SparkContext, address: str, parts: int, deltas: EpochDeltas, epoch: PreparedEpoch
+        self,
+        context: SparkContext,
+        address: str,
+        parts: int,
+        deltas: EpochDeltas,
+        epoch: PreparedEpoch,
+        anew: Anew | None = None,
     ) -> None:
         self.context, self.address, self.parts = context, address, parts
-        self.deltas, self.epoch = deltas, epoch
-        self._driver = DriverSite(deltas, {})
+        self.deltas, self.epoch, self.anew = deltas, epoch, anew
+        self._driver = DriverSite(deltas, {}, initial=anew is not None, anew=anew)
         self._adopted: set[str] = set()
 
     def run(self) -> None:
         """Bring the maps of all programs up to date."""
         stages = self.epoch.staged.stages
-        jobs = 1
-        rdd: Any = self.context.parallelize(self._arrivals(), self.parts)
+        jobs, exchanges = 1, 0
+        parcels = arriving(self.deltas.changes, self.epoch.staged.arrivals, self.parts)
+        rdd: Any = self.context.parallelize(parcels, self.parts)
+        if not are_net(parcels):
+            rdd = rdd.mapPartitionsWithIndex(NetTask(self.address, self.parts)).partitionBy(self.parts, _itself)
+            exchanges = 1
         for at, stage in enumerate(stages):
             if stage.before and at:
                 self._take(rdd, stages[at - 1])
                 jobs += 1
-            rdd = rdd.mapPartitionsWithIndex(self._task(at, self._scattered(stage.before)))
+            rdd = rdd.mapPartitionsWithIndex(self._task(at, self._scattered(stage.before), at + exchanges == 0))
             if at + 1 < len(stages):
                 rdd = rdd.partitionBy(self.parts, _itself)
         traffic = self._take(rdd, stages[-1])
         for statement in self.epoch.staged.after:
             self._driver.run(statement, self.epoch.terms)
-        shape = {"jobs": jobs, "stages": len(stages), "partitions": self.parts}
+        shape = {"jobs": jobs, "stages": exchanges + len(stages), "partitions": self.parts}
         self.deltas.jobs.append({**shape, **asdict(traffic)})
 
     def _take(self, rdd: Any, stage: Stage) -> Traffic:
@@ -104,32 +121,29 @@ class EpochJob:
                 self._driver.run(statement, self.epoch.terms)
         return out
 
-    def _task(self, at: int, scattered: Sequence[Sequence[Parcel]]) -> StageTask:
-        names = self.epoch.staged.stages[at].names
+    def _task(self, at: int, scattered: Sequence[Sequence[Parcel]], is_first: bool) -> StageTask:
+        names, transaction, anew = self.epoch.staged.stages[at].names, self.deltas.transaction, self.anew
         tags = self.epoch.staged.program.maps
-        there = [name for name in names if name in tags and self.deltas.transaction.has(name)]
-        maps = {name: StoredMap.of(self.deltas.transaction.before(name), tags[name]) for name in there}
-        return StageTask(self.address, self.parts, INLINE // self.parts, self.epoch.codes[at], maps, scattered, at == 0)
-
-    def _arrivals(self) -> list[Parcels]:
-        """The changes that the epoch begins with, for each partition; those that are in runs are read there."""
-        parcels: list[Parcels] = [(part, []) for part in range(self.parts)]
-        changes = self.deltas.changes
-        for name in self.epoch.staged.arrivals:
-            if (written := changes.written.get(name)) is not None:
-                stored = StoredMap.of(written.contents, Anywhere())
-                for part, own in parcels:
-                    own.append(Parcel("bag", name, replace(stored, refs=stored.refs[part :: self.parts])))
-            else:
-                for part, rows in dealt(changes[name], self.parts):
-                    parcels[part][1].append(Parcel("rows", name, pack(rows)))
-        return parcels
+        there = [name for name in names if name in tags and transaction.has(name)]
+        maps = {name: StoredMap.of(before(transaction, name, anew), tags[name]) for name in there}
+        gone = [name for name in there if anew is not None and name in anew.superseded]
+        return StageTask(
+            self.address,
+            self.parts,
+            INLINE // self.parts,
+            self.epoch.codes[at],
+            maps,
+            scattered,
+            is_first,
+            anew is not None,
+            {name: StoredMap.of(transaction.before(name), tags[name]) for name in gone},
+        )
 
     def _adopt(self, written: Iterable[Written]) -> None:
         """Take over the runs of maps whose deltas are complete, each map once."""
         found: dict[str, list[Written]] = {}
         for run in written:
-            found.setdefault(run.map, []).append(run)
+            found.setdefault(run.bag, []).append(run)
         for name, runs in found.items():
             if name in self._adopted:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,12 @@ def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
 
 
 def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tuple[int, Rows]]:
-    """The rows of each number."""
-    for number in np.unique(numbers):
-        yield int(number), rows.filter(numbers == number)
+    """The rows of each number, in the order in which they came."""
+    order = np.argsort(numbers, kind="stable")
+    ordered, sorted_rows = numbers[order], rows.take(order)
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    for start, end in pairwise([*starts.tolist(), len(rows)]):
+        yield int(ordered[start]), sorted_rows.slice(start, end - start)
 
 
 def pack(rows: Rows) -> bytes:

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import Chosen
+from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_epoch
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
 from viewlet.engine.cluster.stage_task import IN
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 PIECES = "part int, data binary"
 _PLANS = 64
+_SHARE = 64 << 20
+"""Bytes of an epoch's changes that one task reads at most, as they are in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +88,17 @@ class SparkEngine:
         self._plans.move_to_end(key)
         return self._plans[key][1]
 
-    def run_together(self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str]) -> None:
-        """Bring the maps of some views up to date with the epoch's changes, in one job."""
+    def run_together(
+        self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None
+    ) -> None:
+        """Bring the maps of some views up to date with the epoch's changes, or make them anew, in one job."""
         from viewlet.spark.session.workers import own_workers
 
         context = self.session().sparkContext
-        parts = partitions_for(context.defaultParallelism)
+        parts = partitions_for(max(context.defaultParallelism, epoch.arriving_bytes(deltas) // _SHARE))
         try:
             with own_workers(context), tasks_errors():
-                EpochJob(context, self.address, parts, deltas, epoch).run()
+                EpochJob(context, self.address, parts, deltas, epoch, anew).run()
         except EvaluationError as error:
             name, error.site = error.site, None
             error.view = epoch.blamed(str(name), views)

@@ -5,44 +5,35 @@ A map as the epoch leaves it (`new`) is what was committed and the run that its 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-
-import numpy as np
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.shares import together
+from viewlet.engine.cluster.written import Written, write_run_of
 from viewlet.program.distributed import Replicated, Update
 from viewlet.program.program import Map
 from viewlet.program.terms import Regroup, SparkRowwise
-from viewlet.store import Contents, RunRef, make_contents
+from viewlet.store import Contents, make_contents
 from viewlet.store.runs.runs import Run
-from viewlet.store.runs.write_runs import make_map_run, save_durably
+from viewlet.store.runs.write_runs import make_map_run
 from viewlet.store.storage.open_storage import storage_at
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A run that a task made of a map's delta: in a file under a name of its own, or small enough to be sent."""
-
-    map: str
-    ref: RunRef
-    inserted: int
-    deleted: int
-    counts: bool = True
-    """Whether it is the one that is committed, where every partition makes the same."""
-
-
-@dataclass(frozen=True, slots=True)
 class Traffic:
-    """What stages took: bytes that went through exchanges, bytes of runs that were read, runs that were open already."""
+    """What stages took: bytes that went through exchanges, bytes of runs that were read, runs that were open already.
+
+    Of files in an object store: how many were in the cache of an executor's disk, and the bytes of those that were not.
+    """
 
     shuffled_bytes: int = 0
     read_bytes: int = 0
     runs_read: int = 0
     runs_at_hand: int = 0
+    cache_hits: int = 0
+    fetched_bytes: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -58,6 +49,8 @@ class Site:
     inline: int
     """The bytes up to which a run is sent instead of written."""
     maps: Mapping[str, StoredMap]
+    superseded: Mapping[str, StoredMap] = field(default_factory=dict)
+    """Maps that are made anew: what they held until now is taken away from what they become."""
     deltas: dict[str, Rows] = field(default_factory=dict)
     written: dict[str, Written] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
@@ -115,7 +108,8 @@ class Site:
 
     def update(self, statement: Update) -> None:
         """Add what some results come to to a map; the net of it is its delta."""
-        rows = together([self.change(name) for name in statement.sources], statement.map.columns)
+        sources = [*(self.change(name) for name in statement.sources), self._superseded(statement.name)]
+        rows = together(sources, statement.map.columns)
         if rows is None:
             return
         if not statement.map.stored:
@@ -123,23 +117,23 @@ class Site:
             return
         self._append(statement.map, rows, counts=not isinstance(statement.tag, Replicated) or self.part == 0)
 
+    def _superseded(self, name: str) -> Rows | None:
+        """What a map that is made anew loses here."""
+        stored = self.superseded.get(name)
+        if stored is None:
+            return None
+        return stored.share(stored.open(self.address), self.part, self.parts).consolidated().negated()
+
     def _append(self, kept: Map, rows: Rows, *, counts: bool) -> None:
         layout = self.maps[kept.name].layout
         for run in make_map_run(rows.select(layout.columns), layout):
             weights = run.map.as_rows(layout).weights
-            ends = int(np.maximum(weights, 0).sum()), int(np.maximum(-weights, 0).sum())
-            filed = counts and run.ref.size > self.inline
-            self._runs[kept.name] = save_durably(run, self.address, f"task-{uuid.uuid4().hex}") if filed else run
-            self.written[kept.name] = Written(kept.name, _sendable(self._runs[kept.name].ref), *ends, counts)
+            made = write_run_of(kept.name, run, weights, self.address, self.inline, counts=counts)
+            self._runs[kept.name], self.written[kept.name] = made
 
     def take_over(self, made: Written) -> None:
         """Go on with a run that an earlier stage made here."""
-        stored = self.maps.get(made.map)
-        self.written[made.map] = made
+        stored = self.maps.get(made.bag)
+        self.written[made.bag] = made
         if stored is not None:
-            self._runs[made.map] = Run(made.ref, stored.layout, stored.types, storage=storage_at(self.address))
-
-
-def _sendable(ref: RunRef) -> RunRef:
-    """The same with its bytes in one piece."""
-    return ref if ref.data is None else replace(ref, data=(b"".join(ref.data),))
+            self._runs[made.bag] = Run(made.ref, stored.layout, stored.types, storage=storage_at(self.address))

@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.maps import StoredMap
+from viewlet.engine.cluster.parcels import Parcel, Parcels
 from viewlet.engine.cluster.shares import home_of, sent, share_of, together
-from viewlet.engine.cluster.site import Site, Traffic, Written
+from viewlet.engine.cluster.site import Site, Traffic
 from viewlet.engine.cluster.stages import Stage
+from viewlet.engine.cluster.written import Written
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
 from viewlet.errors import EvaluationError
 from viewlet.program.distributed import Arrival, Compute, Move, Partitioned, Statement, Update
+from viewlet.store.storage.objects import Objects
+from viewlet.store.storage.open_storage import storage_at
 
 IN = " ⟨in "
 """How an error says which statement it is of: the driver tells whose view that is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """What goes from one stage to the next: rows of a result, a bag to be read, a run that was made, traffic."""
-
-    kind: Literal["rows", "bag", "run", "traffic"]
-    name: str
-    data: Any
-
-    @property
-    def bytes(self) -> int:
-        """How much of it are rows."""
-        match self.kind:
-            case "rows":
-                return len(self.data)
-            case "run":
-                return sum(map(len, self.data.ref.data or ()))
-            case _:
-                return 0
-
-
-Parcels = tuple[int, list[Parcel]]
-"""A partition, and what is for it."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +39,40 @@ class StageTask:
     """What the driver sends to each partition."""
     is_first: bool
     """Whether its parcels come from the driver, not from an exchange."""
+    initial: bool = False
+    superseded: Mapping[str, StoredMap] = field(default_factory=dict)
+    """Maps that are made anew: what they held until now is taken away from what they become."""
 
     def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcels]:
         stage, terms = load(self.code)
-        site = Site(self.address, part, self.parts, self.inline, self.maps)
+        cached = cache_traffic(self.address)
+        site = Site(self.address, part, self.parts, self.inline, self.maps, self.superseded, initial=self.initial)
         parcels = [parcel for _, parcels in arrived for parcel in parcels]
         receive(site, [*parcels, *(self.scattered[part] if self.scattered else ())])
         for statement in stage.statements:
             _run(site, statement, terms, stage)
         out = self._parcels(site, stage)
         exchanged = Traffic(0 if self.is_first else sum(parcel.bytes for parcel in parcels))
-        out[part].append(Parcel("traffic", "", traffic_of(parcels) + exchanged + site.traffic))
+        out[part].append(Parcel("traffic", "", traffic_of(parcels) + exchanged + site.traffic + cached()))
         yield from out.items()
 
     def _parcels(self, site: Site, stage: Stage) -> dict[int, list[Parcel]]:
         """What goes to each partition."""
         own = [Parcel("rows", name, pack(site.deltas[name])) for name in stage.kept if name in site.deltas]
-        out = {site.part: own + [Parcel("run", w.map, w) for w in site.written.values()]}
+        out = {site.part: own + [Parcel("run", w.bag, w) for w in site.written.values()]}
         for move in stage.moves:
             for to, parcel in parcels_of(move, site.change(move.source), self.parts):
                 out.setdefault(to, []).append(parcel)
         return out
+
+
+def cache_traffic(address: str) -> Callable[[], Traffic]:
+    """What a task takes from its executor's cache, and what has to be fetched, from now on."""
+    storage = storage_at(address)
+    if not isinstance(storage, Objects):
+        return Traffic
+    hits, read = storage.traffic.hits, storage.traffic.bytes_read
+    return lambda: Traffic(cache_hits=storage.traffic.hits - hits, fetched_bytes=storage.traffic.bytes_read - read)
 
 
 def traffic_of(parcels: Iterable[Parcel]) -> Traffic:
@@ -132,19 +124,33 @@ def load(code: bytes) -> tuple[Stage, dict[str, CompiledTerm]]:
 def receive(site: Site, parcels: Iterable[Parcel]) -> None:
     """Take in what was sent here."""
     rows: dict[str, list[Rows]] = {}
+    meeting: dict[str, list[Rows]] = {}
     for parcel in parcels:
         match parcel.kind:
             case "rows":
                 rows.setdefault(parcel.name, []).append(unpack(parcel.data))
+            case "net":
+                meeting.setdefault(parcel.name, []).append(unpack(parcel.data))
             case "bag":
-                stored: StoredMap = parcel.data
-                rows.setdefault(parcel.name, []).append(stored.open(site.address).scan())
+                rows.setdefault(parcel.name, []).append(_read(parcel.data, site))
+            case "table":
+                raise AssertionError(f"{parcel.name} is not net")
             case "run":
                 site.take_over(parcel.data)
             case "traffic":
                 pass  # it is passed on
+    for name, pieces in meeting.items():
+        rows.setdefault(name, []).append(Rows.concat(pieces).consolidate())
     for name, pieces in rows.items():
         site.put(name, Rows.concat(pieces))
+
+
+def _read(stored: StoredMap, site: Site) -> Rows:
+    """What is to be read here of a bag: some runs, or the rows of this partition."""
+    whole = stored.open(site.address)
+    if isinstance(stored.tag, Partitioned):
+        return stored.share(whole, site.part, site.parts).consolidated()
+    return whole.scan()
 
 
 def _run(site: Site, statement: Statement, terms: Mapping[str, CompiledTerm], stage: Stage) -> None:

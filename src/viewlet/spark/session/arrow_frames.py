@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,15 +35,60 @@ def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
 
 def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) -> DataFrame:
     """A DataFrame of an Arrow table's rows; columns by position."""
+    return _received(spark.createDataFrame(_sendable(table, fields), spark_schema(_sent(fields))), fields)
+
+
+def from_partitions(
+    spark: SparkSession, parts: int, read: Callable[[int], pa.Table], fields: Sequence[Field]
+) -> DataFrame:
+    """A DataFrame whose partitions tasks read: `read` gives the rows of each, by its number; columns by position."""
+    numbers = spark.range(0, parts, 1, parts)
+    return _received(numbers.mapInArrow(PartitionTask(read, tuple(fields)), spark_schema(_sent(fields))), fields)
+
+
+def can_come_from_tasks(kind: Type) -> bool:
+    """Whether Spark takes values of a type from a task: of some it tells more apart than Arrow does."""
+    inside = [
+        part for arg in kind.args for part in (arg if isinstance(arg, tuple) else (arg,)) if isinstance(part, Type)
+    ]
+    return kind.name not in _APART and all(map(can_come_from_tasks, inside))
+
+
+_APART = frozenset({"char", "collated", "time", "varchar", "variant", "void"})
+_BATCH = 10_000
+
+
+@dataclass(frozen=True)
+class PartitionTask:
+    """A function for `mapInArrow`: numbers of partitions in, their rows out."""
+
+    read: Callable[[int], pa.Table]
+    fields: tuple[Field, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            yield from _sendable(self.read(number), self.fields).to_batches(max_chunksize=_BATCH)
+
+
+def _sendable(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """An Arrow table as Spark takes it."""
     named = table.rename_columns([f.name for f in fields])
     for i, f in enumerate(fields):
         if f.type == VARIANT_TYPE:
             named = named.set_column(i, f.name, _filled(named.column(i)))
         elif pa.types.is_nested(named.column(i).type):
             named = named.set_column(i, f.name, _unsliced(named.column(i)))
-    sent = [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
-    frame = spark.createDataFrame(named, spark_schema(sent))
-    return _recast(frame, sent, fields, "CAST(make_ym_interval(0, {}) AS {})")
+    return named
+
+
+def _sent(fields: Sequence[Field]) -> list[Field]:
+    """The columns as Spark takes them from Arrow."""
+    return [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
+
+
+def _received(frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
+    """The columns as they are meant."""
+    return _recast(frame, _sent(fields), fields, "CAST(make_ym_interval(0, {}) AS {})")
 
 
 def _unsliced(column: pa.ChunkedArray) -> pa.ChunkedArray:

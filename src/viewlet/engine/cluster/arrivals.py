@@ -1,0 +1,96 @@
+"""What an epoch begins with, as its first tasks get it: rows that the driver has, or runs that are read where they are.
+
+The runs of a change are net, so that each is read by any one task. Those of all that a bag holds are not: of a map, each
+task reads its own range of hashes; of a table, rows that share a hash with one that was taken away meet in an exchange
+of their own, and all others stay where they were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from viewlet.columns.hash import different, is_among
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import cut, pack, partition_of
+from viewlet.engine.cluster.maps import StoredMap
+from viewlet.engine.cluster.parcels import Parcel, Parcels
+from viewlet.engine.cluster.shares import dealt
+from viewlet.engine.epoch import Changes, WrittenChange
+from viewlet.program.distributed import Anywhere, Partitioned
+
+
+def arriving(changes: Changes, names: Sequence[str], parts: int) -> list[Parcels]:
+    """The changes of some bags, for each partition."""
+    parcels: list[Parcels] = [(part, []) for part in range(parts)]
+    for name in names:
+        shares = _shares(changes.written[name], parts) if name in changes.written else _packed(changes[name], parts)
+        for part, kind, data in shares:
+            parcels[part][1].append(Parcel(kind, name, data))
+    return parcels
+
+
+def _packed(rows: Rows, parts: int) -> Iterator[tuple[int, Any, Any]]:
+    return ((part, "rows", pack(share)) for part, share in dealt(rows, parts))
+
+
+def _shares(written: WrittenChange, parts: int) -> Iterator[tuple[int, Any, Any]]:
+    """What each partition reads of the runs of a change, or of all that a bag holds."""
+    contents = written.contents
+    stored = StoredMap.of(contents, Anywhere())
+    if not written.is_net and contents.is_sorted:
+        by_key = replace(stored, tag=Partitioned(contents.layout.key))
+        yield from ((part, "bag", by_key) for part in range(parts))
+        return
+    put = [ref for ref in stored.refs if ref.kind == "parquet" and ref.sign > 0]
+    others = [ref for ref in stored.refs if ref not in put]
+    if written.is_net or not others:
+        yield from ((part, "bag", replace(stored, refs=stored.refs[part::parts])) for part in range(parts))
+        return
+    changed = replace(stored, refs=tuple(others))
+    for part in range(parts):
+        own = replace(stored, refs=tuple(put[part::parts]))
+        yield part, "table", TableShare(own, changed, replace(changed, refs=changed.refs[part::parts]))
+
+
+@dataclass(frozen=True, slots=True)
+class TableShare:
+    """A partition's share of a table's files, all that may have been taken away from them, and a share of that."""
+
+    put: StoredMap
+    changed: StoredMap
+    own_changed: StoredMap
+
+    def pieces(self, address: str, part: int, parts: int) -> Iterator[tuple[int, Any, Rows]]:
+        """Rows that stay here, and those that meet others of their hash."""
+        rows, changed = self.put.open(address).scan(), self.changed.open(address).scan()
+        gone = different(changed.filter(changed.weights < 0).hashes())
+        found = is_among(rows.hashes(), gone)
+        yield part, "rows", rows.filter(~found)
+        meeting = Rows.concat([rows.filter(found), self.own_changed.open(address).scan()])
+        for to, share in cut(meeting, partition_of(meeting.hashes(), parts)):
+            yield to, "net", share
+
+
+@dataclass(frozen=True)
+class NetTask:
+    """A function for the partitions before the first stage, where a table's files and what was taken away are netted."""
+
+    address: str
+    parts: int
+
+    def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcels]:
+        out: dict[int, list[Parcel]] = {}
+        for parcel in (parcel for _, parcels in arrived for parcel in parcels):
+            if parcel.kind != "table":
+                out.setdefault(part, []).append(parcel)
+                continue
+            for to, kind, rows in parcel.data.pieces(self.address, part, self.parts):
+                out.setdefault(to, []).append(Parcel(kind, parcel.name, pack(rows)))
+        yield from out.items()
+
+
+def are_net(parcels: Iterable[Parcels]) -> bool:
+    """Whether nothing has to meet before the first stage."""
+    return all(parcel.kind != "table" for _, own in parcels for parcel in own)

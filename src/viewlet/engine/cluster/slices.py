@@ -1,0 +1,140 @@
+"""Rows of a DataFrame, brought together by hash in tasks: none of them passes through the driver.
+
+    rows → cut: (slice, Arrow bytes) → exchange, sorted by slice → one slice after the other → names and counts
+
+A slice is a range of hashes, and a partition has several. Spark sorts a partition by slice, on disk if need be, so that
+a task holds one slice at a time, however many rows there are.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import cut, pack, partition_of, unpack
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PIECES = "slice int, note binary, data binary"
+_NOTES = "note binary"
+_ROWS, _BYTES = 1 << 18, 32 << 20
+"""How much of its rows a task cuts at once: enough for pieces not to be tiny."""
+_SLICE = 32 << 20
+"""Bytes of a slice, as Spark estimates them: what a task holds at once."""
+_MOST = 4096
+"""Slices at most: estimates of joins can be far too large."""
+BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(_BYTES)}
+"""What a session has to say for pieces to reach tasks in batches that fit into memory."""
+
+
+class NotTaken(Exception):
+    """Rows that are not cut, for a reason that goes to the driver as a note."""
+
+    def __init__(self, note: Any) -> None:
+        super().__init__(note)
+        self.note = note
+
+
+Read = Callable[[pa.Table], tuple[Rows, Hashes]]
+"""Makes rows of what Spark gives, and says by which hashes they are brought together."""
+Take = Callable[[Iterator[Rows]], Iterator[Any]]
+"""Takes slices, one after the other; what it yields goes to the driver."""
+
+
+def slices_for(size: int, parts: int) -> int:
+    """Into how many slices so many bytes are cut, for so many partitions: a power of two."""
+    wanted = max(parts, min(size // _SLICE, _MOST))
+    return 1 << (wanted - 1).bit_length()
+
+
+def take_slices(frame: DataFrame, read: Read, take: Take, parts: int, slices: int) -> list[Any]:
+    """Bring the rows of a frame together in slices, and let tasks take these; what they say of them."""
+    from viewlet.spark.session.arrow_frames import collected
+
+    pieces = frame.mapInArrow(CutTask(read, slices), _PIECES).repartitionById(parts, "slice")
+    notes = collected(pieces.sortWithinPartitions("slice").mapInArrow(SliceTask(take), _NOTES))
+    return [pickle.loads(note) for note in notes["note"].to_pylist()]
+
+
+@dataclass(frozen=True)
+class CutTask:
+    """A function for `mapInArrow`: rows in, pieces of slices out."""
+
+    read: Read
+    slices: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in _gathered(batches):
+            try:
+                rows, hashes = self.read(table)
+            except NotTaken as error:
+                yield _pieces([0], pickle.dumps(error.note), [None])
+                continue
+            shares = list(cut(rows, partition_of(hashes, self.slices)))
+            yield _pieces([number for number, _ in shares], None, [pack(share) for _, share in shares])
+
+
+@dataclass(frozen=True)
+class SliceTask:
+    """A function for `mapInArrow`: pieces in the order of their slices in, notes for the driver out."""
+
+    take: Take
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        notes: list[bytes] = []
+        pieces = chain.from_iterable(map(_unpacked, batches))
+        slices = (found for _, own in groupby(pieces, _number) if len(found := _together(own, notes)))
+        for note in self.take(slices):
+            yield pa.RecordBatch.from_pydict({"note": [pickle.dumps(note)]})
+        if notes:
+            yield pa.RecordBatch.from_pydict({"note": notes})
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches as fewer, larger tables."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _ROWS or size >= _BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _pieces(slices: Sequence[int], note: bytes | None, data: Sequence[bytes | None]) -> pa.RecordBatch:
+    columns = [pa.array(slices, pa.int32()), pa.array([note] * len(slices), pa.binary()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, names=["slice", "note", "data"])
+
+
+_Piece = tuple[int, bytes | None, bytes | None]
+
+
+def _unpacked(batch: pa.RecordBatch) -> Iterator[_Piece]:
+    for slice_, note, data in zip(*batch.columns, strict=True):
+        yield slice_.as_py(), note.as_py(), data.as_py()
+
+
+def _number(piece: _Piece) -> int:
+    return piece[0]
+
+
+def _together(pieces: Iterable[_Piece], notes: list[bytes]) -> Rows:
+    """The rows of a slice; notes among them are put aside."""
+    rows = []
+    for _, note, data in pieces:
+        if data is not None:
+            rows.append(unpack(data))
+        if note is not None:
+            notes.append(note)
+    return Rows.concat(rows) if rows else unpack(b"")

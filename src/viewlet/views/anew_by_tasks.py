@@ -1,0 +1,74 @@
+"""Views filled, or made anew, by tasks: one job over all that tables hold, which tasks read where it is.
+
+The program is that of an epoch which changes everything that the view reads, from nothing; the driver holds names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from viewlet.compile import Facts
+from viewlet.compile.distribute import distribute, why_not_distributed
+from viewlet.engine.cluster.driver_site import Anew
+from viewlet.engine.epoch import EpochDeltas, WrittenChange
+from viewlet.engine.source import Source
+from viewlet.views.explain_distributed import facts_with_maps
+from viewlet.warehouse.refresh import Refresh
+
+if TYPE_CHECKING:
+    from viewlet.views.view import View
+
+
+def can_run_as_job(view: View, run: Refresh) -> bool:
+    """Whether a view can be made by tasks."""
+    return run.engine.cluster is not None and bool(view.reads) and why_not_distributed(view.program) is None
+
+
+def fill_by_tasks(view: View, run: Refresh, sources: Mapping[str, Source]) -> None:
+    """Fill a view whose maps are there, and empty."""
+    _run(view, run, run.deltas, sources, Anew())
+
+
+def recompute_by_tasks(view: View, run: Refresh) -> None:
+    """Make a view anew; what is passed on is how it differs."""
+    deltas, transaction, kept = (
+        EpochDeltas(run.transaction),
+        run.transaction,
+        [s for s in view.ready.steps if s.map.stored],
+    )
+    sources = run.sources()
+    for step in kept:
+        if step.map.name != view.name:
+            there = transaction.before(step.map.name)
+            transaction.drop(step.map.name)
+            transaction.create(step.map.name, there.layout, there.types)
+    anew = Anew(frozenset(step.map.name for step in kept), frozenset({view.name}))
+    _run(view, run, deltas, sources, anew)
+    if view.name in deltas.changes.written:
+        run.deltas.changes.written[view.name] = deltas.changes.written[view.name]
+    elif (delta := deltas.changes.get(view.name)) is not None:
+        run.deltas.changes[view.name] = delta
+    run.deltas.jobs += deltas.jobs
+
+
+def _run(view: View, run: Refresh, deltas: EpochDeltas, sources: Mapping[str, Source], anew: Anew) -> None:
+    cluster = run.engine.cluster
+    assert cluster is not None
+    for bag, source in sources.items():
+        deltas.changes.written[bag] = WrittenChange(source.contents, source.contents.rows, 0, is_net=False)
+    rows = sum(source.contents.rows for source in sources.values())
+    plan = cluster.plan(
+        [view.program],
+        ("anew", rows.bit_length()),
+        lambda: distribute([view.program], _facts(view, run, rows), initial=True),
+    )
+    cluster.run_together(plan, deltas, [view.name], anew)
+
+
+def _facts(view: View, run: Refresh, rows: int) -> Facts:
+    """What the store knows; a map that is not there yet may have as many rows as the view reads."""
+    known = facts_with_maps(run.warehouse)
+    sizes = {m.name: rows if m.key else 1 for m in view.program.maps if m.stored}
+    return replace(known, rows={**sizes, **known.rows})

@@ -1,0 +1,84 @@
+"""A view compared with its definition inside of Spark: what reaches the driver are rows that may differ.
+
+Rows of both that are alike in all columns but doubles meet in one task, which compares them as the driver compares
+small views. What does not differ there is left out; how far the rest differs is decided as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import combine, values_of
+from viewlet.columns.differences import differences, has_double
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import pack, unpack
+from viewlet.engine.cluster.runner import partitions_for
+from viewlet.engine.cluster.slices import BATCH, slices_for, take_slices
+from viewlet.plan.types import Field
+from viewlet.spark.session.arrow_frames import arrow_schema, without_months
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def narrowed(query: DataFrame, view: DataFrame, size: int, fields: tuple[Field, ...]) -> tuple[Rows, Rows]:
+    """The rows of a query and of a view, of about so many bytes, as far as the two may differ."""
+    from viewlet.spark.session.handles import plan_of
+    from viewlet.spark.session.jvm import Jvm
+
+    spark = query.sparkSession
+    for name, value in BATCH.items():
+        spark.conf.set(name, value)
+    both = _signed(query, fields, 1).unionAll(_signed(Jvm(spark).frame(plan_of(view)), fields, -1))
+    parts = partitions_for(spark.sparkContext.defaultParallelism)
+    found = take_slices(both, ReadSigned(fields), CompareRows(fields), parts, slices_for(2 * size, parts))
+    nothing = Rows.empty({f.name: f.type for f in arrow_schema(fields)})
+    expected, there = zip(*found, strict=True) if found else ((), ())
+    return Rows.concat([nothing, *map(unpack, expected)]), Rows.concat([nothing, *map(unpack, there)])
+
+
+def _signed(frame: DataFrame, fields: tuple[Field, ...], weight: int) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    named = without_months(frame.toDF(*(f"c{i}" for i in range(len(fields)))))
+    return named.withColumn("weight", F.lit(weight).cast("bigint"))
+
+
+def _exact(fields: tuple[Field, ...]) -> list[str]:
+    """The columns that are compared as they are."""
+    return [f.name for f in fields if not has_double(f)]
+
+
+@dataclass(frozen=True)
+class ReadSigned:
+    """Rows of both, those of the query positive, brought together by the columns that are compared as they are."""
+
+    fields: tuple[Field, ...]
+
+    def __call__(self, given: pa.Table) -> tuple[Rows, Hashes]:
+        weights = values_of(combine(given.column("weight")), "i8")
+        wanted = arrow_schema(self.fields)
+        rows = Rows.of(given.drop_columns(["weight"]).rename_columns(wanted.names).cast(wanted), weights)
+        return rows, rows.hashes(_exact(self.fields))
+
+
+@dataclass(frozen=True)
+class CompareRows:
+    """Of each slice the rows of both that are alike in all columns but doubles, where there is any difference."""
+
+    fields: tuple[Field, ...]
+
+    def __call__(self, slices: Iterator[Rows]) -> Iterator[tuple[bytes, bytes]]:
+        exact = _exact(self.fields)
+        for rows in slices:
+            expected, found = rows.filter(rows.weights > 0), rows.filter(rows.weights < 0).negated()
+            rest = differences(expected, found, self.fields)
+            if len(rest):
+                wrong = rest.hashes(exact)
+                yield tuple(pack(r.filter(np.isin(r.hashes(exact), wrong))) for r in (expected, found))  # type: ignore[misc]

@@ -1,0 +1,150 @@
+"""DataFrames put into tables by tasks: as rows given by hand, with nothing of them at the driver."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import viewlet
+from viewlet.errors import RejectedEpoch
+
+pytestmark = pytest.mark.spark
+
+
+@contextmanager
+def nothing_here() -> Iterator[None]:
+    """Rows of a DataFrame that reach the driver, or that it reads from files, fail the test."""
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("rows passed through the driver")
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("intake.rows_of_spark", "pieces._from_spark"):
+            patch.setattr(f"viewlet.source.{name}", fail)
+        patch.setattr("viewlet.store.table_contents.TableContents.scan", fail)
+        yield
+
+
+ORDERS = "CREATE TABLE orders (id BIGINT, cust STRING NOT NULL, total DECIMAL(12,2), PRIMARY KEY (id))"
+SPEND = "SELECT cust, sum(total) AS total, count(*) AS n FROM orders GROUP BY cust"
+
+
+def orders(spark: Any, first: int, end: int, total: str) -> Any:
+    """Orders as a DataFrame, with the columns in another order."""
+    cust = "concat('c', pmod(id, 7)) AS cust"
+    return spark.range(first, end).selectExpr(cust, f"CAST({total} AS DECIMAL(12,2)) AS total", "id")
+
+
+def test_changes_by_tasks(spark: Any, tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
+        db.sql(ORDERS)
+        db.insert("orders", [(i, f"c{i % 7}", 1) for i in range(-9000, 0)])
+        db.create_view("spend", SPEND)
+        db.engine = "spark"
+        with nothing_here():
+            db.insert("orders", orders(spark, 0, 2000, "id % 100 / 4"))
+            assert db.history()[-1]["tables"]["orders"] == {"inserted": 2000, "deleted": 0}
+            db.upsert("orders", orders(spark, 1900, 2100, "7.1"))
+            assert db.history()[-1]["tables"]["orders"] == {"inserted": 200, "deleted": 100}
+            db.delete("orders", spark.range(0, 2000, 10).select("id"))
+            db.delete("orders", orders(spark, 2001, 2003, "7.1"))
+        expected = {i: (f"c{i % 7}", 1.0 if i < 0 else i % 100 / 4 if i < 1900 else 7.1) for i in range(-9000, 2100)}
+        for gone in (*range(0, 2000, 10), 2001, 2002):
+            del expected[gone]
+        assert {row[0]: (row[1], float(row[2])) for row in db.table("orders").rows()} == expected
+        spend: dict[str, list[int]] = {}
+        for cust, total in expected.values():
+            spend.setdefault(cust, []).append(round(total * 100))
+        found = {cust: (int(total * 100), n) for cust, total, n in db.table("spend").rows()}
+        assert found == {cust: (sum(totals), len(totals)) for cust, totals in spend.items()}
+
+
+def test_views_are_filled_made_anew_and_read_by_tasks(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if everything were large: nothing is kept, written or read at the driver because it is small."""
+    monkeypatch.setattr(importlib.import_module("viewlet.compile.distribute.place"), "SMALL", -1)
+    monkeypatch.setattr("viewlet.warehouse.task_intake._INLINE", 0)
+    monkeypatch.setattr("viewlet.warehouse.spark_frames._SMALL", 0)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS)
+        with nothing_here():
+            db.insert("orders", orders(spark, 0, 3000, "id % 100 / 4"))
+            db.delete("orders", spark.range(0, 3000, 10).select("id"))
+            db.create_view("spend", SPEND)
+            db.create_view("large", "SELECT id, total FROM orders WHERE total > 20")
+            filled = db.history()[-1]
+            db.insert("orders", orders(spark, 5000, 12000, "id % 90 / 3"))
+            made = db.history()[-1]
+        assert filled["jobs"][0]["stages"] == 2, "what was taken away meets what was put in, then the view is filled"
+        assert "recompute" in made["views"]["spend"]["technique"]
+        expected = {i: i % 100 / 4 for i in range(3000) if i % 10} | {i: i % 90 / 3 for i in range(5000, 12000)}
+        assert {row.id: float(row.total) for row in db.table("orders").spark().collect()} == pytest.approx(
+            expected, abs=0.005
+        )
+        large = {row.id: float(row.total) for row in db.table("large").spark().collect()}
+        assert large == pytest.approx({i: total for i, total in expected.items() if total > 20}, abs=0.005)
+        assert db.check().num_rows == 0
+        damaged = db.table("large").definition
+        db.engine = "inproc"
+        with db._warehouse.store.begin() as transaction:
+            rows = transaction.contents("large").consolidated()
+            transaction.append("large", rows.slice(0, 2).negated(), damaged.layout)
+            transaction.commit()
+        wrong = db.check("large")
+        assert wrong["_which"].to_pylist() == ["expected", "expected"]
+        assert sorted(wrong["id"].to_pylist()) == sorted(rows["id"].to_pylist()[:2])
+
+
+@pytest.mark.parametrize(
+    ("action", "rows", "refused"),
+    [
+        ("insert", "SELECT id, 'x' AS cust, 1.5 AS total FROM range(90, 110)", r"10 rows or more.*\(id=9\d\): its key"),
+        (
+            "insert",
+            "SELECT id % 5 + 500 AS id, 'x' AS cust, 1.5 AS total FROM range(20)",
+            r"15 rows.*the same key as ano",
+        ),
+        (
+            "insert",
+            "SELECT id + 500 AS id, CAST(NULL AS STRING) AS cust, 1.5 AS total FROM range(2)",
+            "cust: NULL in a NOT",
+        ),
+        ("insert", "SELECT id + 500 AS id, 'x' AS cust, 1e12 AS total FROM range(2)", "column total: 1000000000000.0"),
+        ("insert", "SELECT id + 500 AS id, 'x' AS cust, id / 0.5 AS amount FROM range(2)", "column total is missing"),
+        ("delete", "SELECT id FROM range(99, 102)", r"2 rows or more.*\(id=10\d\): it is not there"),
+        (
+            "upsert",
+            "SELECT 1L AS id, 'x' AS cust, 1.5 AS total FROM range(3)",
+            r"2 rows or more.*\(id=1\): the same key",
+        ),
+    ],
+)
+def test_what_cannot_be_taken_in_is_shown_and_nothing_is_applied(
+    spark: Any, tmp_path: Path, action: str, rows: str, refused: str
+) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS)
+        db.insert("orders", [(i, "a", i) for i in range(100)])
+        before = db.status()["epoch"]
+        with pytest.raises(RejectedEpoch, match=refused):
+            getattr(db, action)("orders", spark.sql(rows))
+        assert db.status()["epoch"] == before
+        assert len(db.table("orders")) == 100
+        assert not list((tmp_path / "w" / "data").glob("task-*")), "nothing is left of what tasks wrote"
+
+
+def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any, tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql("CREATE TABLE t (a INT, b ARRAY<STRING>)")
+        twice = "SELECT CAST(id % 100 AS INT) AS a, array('x', CAST(id % 3 AS STRING)) AS b FROM range({})"
+        db.insert("t", spark.sql(twice.format(600)))
+        db.delete("t", spark.sql(twice.format(300)))
+        with pytest.raises(RejectedEpoch, match="it is not there, or not that often"):
+            db.delete("t", spark.sql(twice.format(600)))
+        assert sorted(row[0] for row in db.table("t").rows()) == sorted(i % 100 for i in range(300))

@@ -1,0 +1,74 @@
+"""Rows brought together by tasks, without a JVM: each slice holds all rows of its hashes, whatever they came with."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from viewlet.columns.hash import Hashes
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster import slices as slices_module
+from viewlet.engine.cluster.exchange import cut
+from viewlet.engine.cluster.slices import CutTask, NotTaken, SliceTask, slices_for
+
+
+def by_k(table: pa.Table) -> tuple[Rows, Hashes]:
+    rows = Rows.of(table)
+    if 13 in table["k"].to_pylist():
+        raise NotTaken("unlucky")
+    return rows, rows.hashes(("k",))
+
+
+def keys_of(slices: Iterator[Rows]) -> Iterator[list[int]]:
+    for rows in slices:
+        yield rows["k"].to_pylist()
+
+
+def notes_of(batches: list[pa.RecordBatch]) -> list[Any]:
+    """What the tasks of one partition say, after the exchange has sorted what the others sent."""
+    pieces = list(chain.from_iterable(CutTask(by_k, 8)(iter([batch])) for batch in batches))
+    ordered = pa.Table.from_batches(pieces).sort_by("slice").to_batches(max_chunksize=3)
+    return [pickle.loads(n.as_py()) for batch in SliceTask(keys_of)(iter(ordered)) for n in batch["note"]]
+
+
+def batches(*keys: list[int]) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pydict({"k": own, "v": [str(k) for k in own]}) for own in keys]
+
+
+def test_all_rows_of_a_key_are_in_one_slice() -> None:
+    slices = notes_of(batches(list(range(20, 120)), list(range(20, 220, 2)), [20, 20]))
+    assert 2 <= len(slices) <= 8
+    assert sorted(chain.from_iterable(slices)) == sorted([*range(20, 120), *range(20, 220, 2), 20, 20])
+    assert all(not set(a) & set(b) for i, a in enumerate(slices) for b in slices[:i])
+
+
+def test_what_is_not_taken_is_noted_once_and_the_rest_goes_on() -> None:
+    *slices, note = notes_of(batches([1, 2, 3], [12, 13, 14], [4]))
+    assert note == "unlucky"
+    assert sorted(chain.from_iterable(slices)) == [1, 2, 3, 4]
+
+
+def test_batches_are_cut_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices_module, "_ROWS", 10)
+    given = batches(*([i, i + 100] for i in range(20, 30)))
+    cuts = list(CutTask(by_k, 1)(iter(given)))
+    assert [piece.num_rows for piece in cuts] == [1, 1]
+
+
+def test_cutting_keeps_the_order_of_rows() -> None:
+    rows = Rows.of(pa.table({"k": [5, 3, 5, 1, 3], "at": [0, 1, 2, 3, 4]}), np.array([1, -1, 2, 1, 1]))
+    found = {n: (r["at"].to_pylist(), r.weights.tolist()) for n, r in cut(rows, np.array([5, 3, 5, 1, 3]))}
+    assert found == {1: ([3], [1]), 3: ([1, 4], [-1, 1]), 5: ([0, 2], [1, 2])}
+    assert not list(cut(rows.slice(0, 0), np.zeros(0, dtype=np.int64)))
+
+
+def test_slices_follow_the_size() -> None:
+    assert slices_for(0, 4) == 4
+    assert slices_for(10 << 30, 4) == 512
+    assert slices_for(1 << 60, 4) == 4096, "estimates of joins are not taken at their word"
