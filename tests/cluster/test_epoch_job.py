@@ -205,6 +205,28 @@ def test_views_are_filled_and_made_anew_from_what_tables_hold(name: str) -> None
         assert as_bag(whole.site.after[program.view])
 
 
+def test_operators_are_filled_by_jobs() -> None:
+    filled = 0
+    for program, decoded, known in fixture_cases(["keyed/regroup", "keyed/regroup_join", "monoid/fold", "ring/route"]):
+        tables, epoch = Tables([decoded.plan], 4), prepare_epoch(distribute([program], known, initial=True))
+        changes, whole = tables.change(24, 0), OnePlace(place([program], known).steps)
+        whole.run(changes, initial=True)
+        with tempfile.TemporaryDirectory() as path, Store.open(Path(path) / "w") as store:
+            parted = OnPartitions(store, [program], known)
+            parted.begin(OnePlace(place([program], known).steps))
+            with store.begin() as transaction:
+                deltas = EpochDeltas(transaction)
+                deltas.changes.update(changes)
+                EpochJob(cast(Any, parted.context), store.address, PARTS, deltas, epoch, Anew()).run()
+                transaction.commit()
+            for name, kept in parted.maps.items():
+                if kept.stored:
+                    there = store.snapshot().contents(name).consolidated()
+                    assert as_bag(there, kept.sums) == as_bag(whole.site.after[name], kept.sums), (program.view, name)
+            filled += bool(as_bag(whole.site.after[program.view]))
+    assert filled >= 15
+
+
 def tables_of(store: Store) -> set[str]:
     snapshot = store.snapshot()
     return {bag for bag in snapshot.bags if snapshot.contents(bag).layout.form == "table"}

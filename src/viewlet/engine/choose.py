@@ -1,20 +1,32 @@
-"""Which engine runs an epoch: the one that is estimated to take less.
+"""Which engine runs an epoch, or fills a view: the one that is estimated to take less.
 
-The constants are read off docs/refresh.md (two cores): the in-process engine takes 0.6 ms to start a step and up to
-0.2 µs a changed row and step; Spark takes 340 to 700 ms to start a step's job and about 0.4 µs a row on both cores
-together. They are rough: they decide between engines that give the same result.
+In process, each step handles its rows one after the other in an epoch, and on all cores of this machine in a fill. On
+Spark, all steps are one job. What a job and a row take is measured when it first matters (`cluster/calibrate.py`), and
+kept with the warehouse; until then it is what two cores took. They decide between engines that give the same result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 EngineName = Literal["auto", "inproc", "spark"]
 Chosen = Literal["inproc", "spark"]
+Work = Literal["epoch", "fill"]
 
-INPROC_STEP, INPROC_ROW = 0.6, 0.0002
-SPARK_STEP, SPARK_ROW = 450.0, 0.0008
+
+@dataclass(frozen=True, slots=True)
+class EngineCosts:
+    """Milliseconds: to begin a step in process, for a row of it; for a job, for a row of a step of it on one core."""
+
+    inproc_step: float = 0.6
+    inproc_row: float = 0.0002
+    job: float = 1000.0
+    spark_row: float = 0.0008
+
+    def document(self) -> dict[str, float]:
+        return {name: round(value, 7) for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +42,13 @@ class Choice:
         return {"inproc_ms": round(self.inproc_ms, 1), "spark_ms": round(self.spark_ms, 1), "reason": self.reason}
 
 
-def choose_engine(wanted: EngineName, rows: int, steps: int, cores: int) -> Choice:
-    """The engine for an epoch of so many changed rows and statements, with so many cores for Spark."""
-    inproc = steps * (INPROC_STEP + rows * INPROC_ROW)
-    spark = steps * (SPARK_STEP + rows * SPARK_ROW / max(cores, 1))
+def choose_engine(
+    wanted: EngineName, rows: int, steps: int, cores: int, costs: EngineCosts, work: Work = "epoch"
+) -> Choice:
+    """The engine for so many changed rows and statements, or for a fill from so many, with so many cores for Spark."""
+    here = (os.cpu_count() or 1) if work == "fill" else 1
+    inproc = steps * (costs.inproc_step + rows * costs.inproc_row / here)
+    spark = costs.job + steps * rows * costs.spark_row / max(cores, 1)
     if wanted != "auto":
         return Choice(wanted, inproc, spark, "forced")
     return Choice("inproc" if inproc <= spark else "spark", inproc, spark, "the lower estimate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from viewlet.engine.choose import Chosen
+from viewlet.engine.choose import Chosen, EngineCosts
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.program_run import ProgramRun
 from viewlet.program.distributed import Distributed
@@ -32,6 +32,9 @@ class Engine(Protocol):
 
 class Cluster(Protocol):
     """Runs distributed programs: all views that an epoch reaches together."""
+
+    def measure(self) -> EngineCosts:
+        """What a job and its rows take here, beside rows in process."""
 
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
         """Programs ready to run together, made once for whatever else that depends on."""

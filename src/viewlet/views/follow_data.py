@@ -122,7 +122,7 @@ def _put_in_place(warehouse: Warehouse, view: View, better: View) -> None:
     with warehouse.store.begin() as transaction:
         for bag in own:
             transaction.drop(bag)
-        runner, _ = warehouse.choose(sum(better.weighed.rows.values()), better.steps)
+        runner, _ = warehouse.choose(sum(better.weighed.rows.values()), better.steps, work="fill")
         run = Refresh(warehouse, EpochDeltas(transaction), better, runner)
         shared = set(warehouse.catalog.bags(without={view.name}))
         differences: Rows = made_anew(better, run, shared)

@@ -96,7 +96,7 @@ def apply_epoch(
     if readers:
         deltas.transaction.write_ahead()
     rows = sum(deltas.changes.rows(c.table.name) for c, _ in changed if c.table.name in deltas.changes)
-    runner, choice = warehouse.choose(rows, sum(v.steps for v in readers), engine)
+    runner, choice = warehouse.choose(rows, sum(v.steps for v in readers), engine, transaction=deltas.transaction)
 
     def begin(view: Maintained) -> Refresh | None:
         reached = any(bag in deltas.changes for bag in view.reads)

@@ -157,7 +157,7 @@ def _fill(
     there = (
         [deltas.transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
     )
-    runner, choice = warehouse.choose(sum(there), view.steps, engine)
+    runner, choice = warehouse.choose(sum(there), view.steps, engine, work="fill", transaction=deltas.transaction)
     run = Refresh(warehouse, deltas, view, runner, replaced, inputs)
     done = view.fill(run)
     return {

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from viewlet.compile.rules import Rules
-from viewlet.engine.choose import Choice, EngineName, choose_engine
+from viewlet.engine.choose import Choice, Chosen, EngineCosts, EngineName, Work, choose_engine
 from viewlet.engine.engine import Engine
 from viewlet.errors import StoreError, shortened
 from viewlet.progress import Wanted, reporting
 from viewlet.spark.sessions import Sessions
-from viewlet.store import Store
+from viewlet.store import Store, Transaction
 from viewlet.store.location import split_url
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.failures import CAUSED_BY_ROWS, note_failure
@@ -30,7 +30,9 @@ from viewlet.warehouse.subscriptions import Subscriptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_IDENTITY = "identity"
+_IDENTITY, _COSTS = "identity", "engine costs"
+_MATTERS = 10_000.0
+"""Milliseconds, as estimated, from which measuring the engines is worth a second or two."""
 Durability = Literal["epoch"] | int
 
 
@@ -110,12 +112,39 @@ class Warehouse:
             r for r in records if r.get("name") == known or known in r.get("tables", ()) or known in r.get("views", ())
         ]
 
-    def choose(self, rows: int, steps: int, engine: EngineName | None = None) -> tuple[Engine, Choice]:
-        """The engine that an epoch of so many changed rows and steps runs on, and why."""
-        choice = choose_engine(engine or self.engine, rows, steps, self.sessions.cores)
-        if choice.engine not in self._engines:
-            self._engines[choice.engine] = _make_engine(choice.engine, self)
-        return self._engines[choice.engine], choice
+    def choose(
+        self,
+        rows: int,
+        steps: int,
+        engine: EngineName | None = None,
+        *,
+        work: Work = "epoch",
+        transaction: Transaction | None = None,
+    ) -> tuple[Engine, Choice]:
+        """The engine for an epoch of so many changed rows and steps, or for a fill from so many, and why.
+
+        What the engines take is measured when it first matters, where a transaction is given to keep it.
+        """
+        wanted, cores = engine or self.engine, self.sessions.cores
+        choice = choose_engine(wanted, rows, steps, cores, self.costs or EngineCosts(), work)
+        if wanted == "auto" and transaction is not None and self.costs is None and choice.inproc_ms > _MATTERS:
+            measured = self._engine("spark").cluster
+            assert measured is not None
+            self.costs = measured.measure()
+            transaction.put(_COSTS, self.costs.document())
+            choice = choose_engine(wanted, rows, steps, cores, self.costs, work)
+        return self._engine(choice.engine), choice
+
+    @cached_property
+    def costs(self) -> EngineCosts | None:
+        """What the engines take, if it was ever measured for this warehouse."""
+        known = self.store.catalog.get(_COSTS)
+        return None if known is None else EngineCosts(**known)
+
+    def _engine(self, name: Chosen) -> Engine:
+        if name not in self._engines:
+            self._engines[name] = _make_engine(name, self)
+        return self._engines[name]
 
     def identity(self) -> str:
         """What tells the warehouse from others, also for those that it sends to; made when it is first asked for."""

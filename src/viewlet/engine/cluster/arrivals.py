@@ -19,6 +19,7 @@ from viewlet.engine.cluster.parcels import Parcel, Parcels
 from viewlet.engine.cluster.shares import dealt
 from viewlet.engine.epoch import Changes, WrittenChange
 from viewlet.program.distributed import Anywhere, Partitioned
+from viewlet.store import TableContents
 
 
 def arriving(changes: Changes, names: Sequence[str], parts: int) -> list[Parcels]:
@@ -39,16 +40,28 @@ def _shares(written: WrittenChange, parts: int) -> Iterator[tuple[int, Any, Any]
     """What each partition reads of the runs of a change, or of all that a bag holds."""
     contents = written.contents
     stored = StoredMap.of(contents, Anywhere())
-    if not written.is_net and contents.is_sorted:
+    if isinstance(contents, TableContents) and not written.is_net and _has_gone(contents):
+        yield from _table_shares(contents, parts)
+    elif written.is_net or not contents.is_sorted:
+        yield from ((part, "bag", replace(stored, refs=stored.refs[part::parts])) for part in range(parts))
+    else:
         by_key = replace(stored, tag=Partitioned(contents.layout.key))
         yield from ((part, "bag", by_key) for part in range(parts))
-        return
+
+
+def _has_gone(contents: TableContents) -> bool:
+    """Whether rows were taken away that are still in files, or recently."""
+    return any(ref.sign < 0 for ref in contents.refs()) or bool((contents.recent().weights < 0).any())
+
+
+def _table_shares(contents: TableContents, parts: int) -> Iterator[tuple[int, Any, Any]]:
+    """Shares of a table from which rows were taken away; one that has no files is small, and netted here."""
+    stored = StoredMap.of(contents, Anywhere())
     put = [ref for ref in stored.refs if ref.kind == "parquet" and ref.sign > 0]
-    others = [ref for ref in stored.refs if ref not in put]
-    if written.is_net or not others:
-        yield from ((part, "bag", replace(stored, refs=stored.refs[part::parts])) for part in range(parts))
+    if not put:
+        yield from _packed(contents.consolidated(), parts)
         return
-    changed = replace(stored, refs=tuple(others))
+    changed = replace(stored, refs=tuple(ref for ref in stored.refs if ref not in put))
     for part in range(parts):
         own = replace(stored, refs=tuple(put[part::parts]))
         yield part, "table", TableShare(own, changed, replace(changed, refs=changed.refs[part::parts]))

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
-from viewlet.engine.choose import Chosen
+from viewlet.engine.choose import Chosen, EngineCosts
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_epoch
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
@@ -77,6 +77,15 @@ class SparkEngine:
     @property
     def cluster(self) -> SparkEngine:
         return self
+
+    def measure(self) -> EngineCosts:
+        """What a job and its rows take here, beside rows in process."""
+        from viewlet.engine.cluster.calibrate import measure_costs
+        from viewlet.spark.session.workers import own_workers
+
+        context = self.session().sparkContext
+        with own_workers(context):
+            return measure_costs(context, partitions_for(context.defaultParallelism), context.defaultParallelism)
 
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
         """Programs ready to run together, made once for whatever else that depends on."""
