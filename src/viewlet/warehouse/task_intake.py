@@ -24,6 +24,7 @@ from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs
 from viewlet.errors import RejectedEpoch
 from viewlet.formatting import plural
 from viewlet.program.distributed import Anywhere
+from viewlet.progress import report
 from viewlet.source.intake import package_of, refuse_streaming, to_columns
 from viewlet.source.pieces import COLLECTED
 from viewlet.source.refusal import RejectedRow, place_columns
@@ -77,7 +78,9 @@ def take_by_tasks(
         raise _refusing(table, refused)
     for dropped in (note for note in found if isinstance(note, Counter)):
         changes.dropped.update(dropped)
-    return TaskLoading(changes, transaction, written)
+    loading = TaskLoading(changes, transaction, written)
+    report(f"table {table.name}", f"{sum(loading.counts.values()):,} rows taken in by tasks")
+    return loading
 
 
 def _run_tasks(
