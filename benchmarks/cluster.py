@@ -21,7 +21,13 @@ import viewlet
 from benchmarks.measure import Times, grid, measured, say, spread, timed
 from viewlet.spark.session.session import start_spark
 
-QUERIES = ["q01", "q03", "q06", "q12"]
+QUERIES = ["q01", "q03", "q06", "q12", "q17", "q18"]
+PAGE = """# Epochs on Spark as the data grow
+
+Each query of TPC-H is a view of its own; an epoch brings {orders} orders with their lines and takes as many away, on the Spark engine. Beside it the smallest Spark job that has a shuffle and a Python stage, in the same run; medians, with the lowest and the highest. `python -m benchmarks.cluster --out docs/scaling-figures.md` makes this page.
+
+{table}
+"""
 
 
 def smallest_job(spark: Any) -> float:
@@ -92,6 +98,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("data"))
+    parser.add_argument("--out", type=Path, help="the page, e.g. docs/scaling-figures.md")
     given = parser.parse_args(argv)
     spark = start_spark()
     lines = [
@@ -100,7 +107,10 @@ def main(argv: list[str] | None = None) -> None:
         for scale in given.scales
     ]
     figures = ["epoch, ms", "smallest job, ms", "ratio", "bytes shuffled", "bytes read"]
-    print(grid(["query", "scale", "jobs/stages", *figures], lines))
+    text = PAGE.format(orders=given.orders, table=grid(["query", "scale", "jobs/stages", *figures], lines))
+    print(text)
+    if given.out:
+        given.out.write_text(text, encoding="utf-8")
     spark.stop()
 
 
