@@ -17,6 +17,7 @@ from viewlet.errors import CorruptFile, StoreError, WarehouseBusy
 from viewlet.store import RunRef, Store, backup, backups, restore
 from viewlet.store.log.folder_log import FolderLog
 from viewlet.store.storage.storage import Storage
+from viewlet.warehouse.earlier import with_names_of_epochs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,3 +200,37 @@ def test_views_that_were_restored_are_kept_fresh(tmp_path: Path, spark: SparkSes
             (kind, sum(i for i in range(100) if i % 3 == kind and i != 4)) for kind in range(3)
         ]
         assert db.check("totals").num_rows == 0
+
+
+def test_backups_in_sql_and_earlier_epochs(tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "id BIGINT, v STRING", primary_key="id")
+        first = db.insert("t", [(1, "a"), (2, "b")])
+        db.sql(f"BACKUP TO '{tmp_path / 'b'}'")
+        second = db.upsert("t", [(2, "c"), (3, "d")])
+        third = db.delete("t", [(1,)])
+        assert f"epoch {third} is in" in db.sql(f"BACKUP TO '{tmp_path / 'b'}'")
+        assert sorted(db.table("t").as_of(first)) == [(1, "a"), (2, "b")]
+        assert sorted(db.table("t").as_of(second)) == [(1, "a"), (2, "c"), (3, "d")]
+        assert sorted(db.table("t").as_of(third)) == sorted(db.table("t")) == [(2, "c"), (3, "d")]
+        earlier = db.table("t").as_of(first)
+        assert (len(earlier), earlier.epoch, earlier.changes(since=first).num_rows) == (2, first, 0)
+        with pytest.raises(StoreError, match="yet to come"):
+            db.table("t").as_of(third + 1)
+        db.set_retention(epochs=1)
+        db.insert("t", [(4, "e")])
+        with pytest.raises(StoreError, match="is known as it was from epoch"):
+            db.table("t").as_of(first)
+        db.sql(f"RESTORE FROM '{tmp_path / 'b'}' EPOCH {first} TO '{tmp_path / 'old'}'")
+    with viewlet.connect(tmp_path / "old") as db:
+        assert sorted(db.table("t")) == [(1, "a"), (2, "b")]
+
+
+def test_names_of_earlier_epochs() -> None:
+    text = "SELECT * FROM `a b` FOR VERSION AS OF 3 JOIN t VERSION AS OF 12 x USING (id) -- t VERSION AS OF 1"
+    assert with_names_of_epochs(text) == (
+        "SELECT * FROM `a b as of 3` JOIN `t as of 12` x USING (id) -- t VERSION AS OF 1",
+        {"a b as of 3": ("a b", 3), "t as of 12": ("t", 12)},
+    )
+    plain = "SELECT version FROM t WHERE version = 'AS OF'"
+    assert with_names_of_epochs(plain) == (plain, {})

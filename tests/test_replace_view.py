@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import viewlet
@@ -107,3 +109,63 @@ def test_a_table_loses_a_column_that_no_view_reads(options: str, tmp_path: Path,
     with viewlet.connect(tmp_path / "w", spark=spark) as shop.db:
         shop.insert((22, 1, 7))
         shop.holds()
+
+
+def test_followers_of_a_replaced_view_see_the_difference(tmp_path: Path, spark: Any) -> None:
+    """Also where the rows are kept in another form: a filter, an aggregate, a window, all of the same columns."""
+    texts = [
+        SPEND,
+        "SELECT cust, sum(total) + cust % 2 AS total FROM orders GROUP BY cust",
+        "SELECT cust, CAST(total AS BIGINT) AS total FROM orders WHERE id > 5",
+        "SELECT cust, max(CAST(total AS BIGINT)) OVER (PARTITION BY cust) AS total FROM orders",
+        SPEND,
+    ]
+    told: list[Counter[Row]] = []
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        shop = Shop(db, spark, "")
+        shop.define("spend", texts[0])
+        shop.define("big", ABOVE["big"])
+        before = {name: Counter(db.table(name)) for name in ("spend", "big")}
+        db.export("spend", tmp_path / "out")
+        subscription = db.subscribe("spend", lambda changes: told.append(_net(changes)))
+        for text in texts[1:]:
+            since, earlier = db.status()["epoch"], before["spend"]
+            shop.define("spend", text)
+            shop.holds()
+            for name, rows in before.items():
+                now = Counter(db.table(name))
+                assert _net(db.table(name).changes(since=since)) == _signed(now, rows)
+                assert Counter(db.table(name).as_of(since)) == rows
+                before[name] = now
+            subscription.wait()
+            assert db.export("spend", tmp_path / "out") == [since + 1]
+            assert db.export("spend", tmp_path / "out") == []
+            assert told[-1] == _net(_last_file(tmp_path / "out"))
+            then = db.sql(f"SELECT s.cust, s.total FROM spend VERSION AS OF {since} AS s")
+            assert Counter(zip(*(column.to_pylist() for column in then.columns), strict=True)) == earlier
+        epoch = db.status()["epoch"]
+        shop.define("spend", texts[-1])
+        assert db.status()["epoch"] == epoch, "a definition that is there does nothing"
+        db.rebuild("spend")
+        assert db.table("spend").changes(since=epoch).num_rows == 0
+    assert len(told) == len(texts) - 1
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        assert Counter(db.table("spend")) == before["spend"]
+        assert db.table("spend").changes(since=epoch - 1).num_rows > 0, "the feed is there in another process"
+
+
+def _net(changes: pa.Table) -> Counter[Row]:
+    """The rows that come, less those that go; no row may do both."""
+    rows = Counter[Row]()
+    for row in changes.to_pylist():
+        rows[row["cust"], row["total"]] += 1 if row["_change_type"] == "insert" else -1
+    assert sum(map(abs, rows.values())) == changes.num_rows, "a row that stays was told"
+    return rows
+
+
+def _signed(now: Counter[Row], before: Counter[Row]) -> Counter[Row]:
+    return Counter({row: n for row in now | before if (n := now[row] - before[row])})
+
+
+def _last_file(folder: Path) -> pa.Table:
+    return pq.read_table(max(folder.glob("*.parquet")))

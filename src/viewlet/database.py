@@ -243,7 +243,8 @@ class Database(
     def drop_columns(self, table: str, columns: Sequence[str], *, if_exists: bool = False) -> int:
         """Drop columns of a table that no view reads; the number of the epoch that did it.
 
-        Views that read the table's other columns are filled again, in the same commit. Change feeds begin anew there.
+        Views that read the table's other columns are filled again, in the same commit. The table's change feed begins
+        anew there.
         """
         from viewlet.warehouse.alter import column_named, drop_columns
 
@@ -304,8 +305,9 @@ class Database(
     ) -> None:
         """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there.
 
-        `replace`: in the place of another. Views that read it are filled again, in the same commit; its columns must
-        stay the same for them. Change feeds begin anew there. `progress`: as in `connect`, for this call alone.
+        `replace`: in the place of another, unless it means the same. Views that read it are filled again, in the same
+        commit; its columns must stay the same for them. Change feeds go on with the difference; that of a view whose
+        columns change begins anew. `progress`: as in `connect`, for this call alone.
         """
         with self._warehouse.writing(progress):
             catalog = self._warehouse.catalog

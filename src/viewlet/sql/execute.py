@@ -17,6 +17,7 @@ from viewlet.sql.parse import parse
 from viewlet.sql.queries import collect, fields_of, run_query
 from viewlet.sql.statements import (
     AddColumns,
+    BackUp,
     CreateSink,
     CreateTable,
     CreateView,
@@ -35,6 +36,7 @@ from viewlet.sql.statements import (
     RefreshTable,
     Rename,
     RenameColumn,
+    Restore,
     Select,
     Show,
     ShowColumns,
@@ -42,6 +44,7 @@ from viewlet.sql.statements import (
     Statement,
     Update,
 )
+from viewlet.warehouse.backup_methods import restore_elsewhere
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -71,7 +74,7 @@ def execute(db: Database, text: str, parameters: Parameters) -> Any:
         case DescribeQuery(query):
             return described((f.name, str(f.type)) for f in fields_of(run_query(db, query, parameters)))
         case CreateTable():
-            return _create_table(db, statement, parameters)
+            return create_table(db, statement, parameters)
         case _:
             return _define_or_show(db, statement)
 
@@ -99,6 +102,10 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
             return db.read_sources(name)
         case Refresh(name, full):
             return db.rebuild(name) if full else next(iter(reversed(db.history(name))), None)
+        case BackUp(place):
+            return str(db.backup(place))
+        case Restore(place, path, epoch):
+            return str(restore_elsewhere(place, path, epoch))
         case Explain(target):
             return db.explain(target) if isinstance(target, str) else _explain_only(db, target)
         case DescribeHistory(name):
@@ -114,7 +121,8 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
     raise AssertionError(f"{statement} is carried out nowhere")
 
 
-def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
+def create_table(db: Database, s: CreateTable, parameters: Parameters, *, read: bool = True) -> None:
+    """Make a table; what its source has is read at once, unless that is not wanted."""
     if s.if_not_exists and db._warehouse.catalog.known(s.name) is not None:
         return
     fields, rows = s.fields, None
@@ -133,11 +141,13 @@ def _create_table(db: Database, s: CreateTable, parameters: Parameters) -> None:
         defaults=dict(s.defaults),
         constraints=dict(s.constraints),
         rows=rows,
-        source=None if s.source is None else _source(s.source),
+        source=None if s.source is None else source_of(s.source),
+        read=read,
     )
 
 
-def _source(s: FromSource) -> Source:
+def source_of(s: FromSource) -> Source:
+    """The source that a statement declares."""
     return declare_source(s.kind, s.place, s.name, s.format, dict(s.options), s.on_bad)
 
 

@@ -9,6 +9,7 @@ from viewlet.sql.create import QUERY_STARTS, read_create, read_query
 from viewlet.sql.dml import read_delete, read_insert, read_merge, read_update
 from viewlet.sql.reader import Reader
 from viewlet.sql.statements import (
+    BackUp,
     CreateView,
     Describe,
     DescribeHistory,
@@ -19,6 +20,7 @@ from viewlet.sql.statements import (
     Kind,
     Refresh,
     RefreshTable,
+    Restore,
     Select,
     Show,
     ShowColumns,
@@ -106,6 +108,29 @@ def _describe(reader: Reader) -> Describe | DescribeQuery | DescribeHistory:
     return Describe(_last_name(reader), extended)
 
 
+def _backup(reader: Reader) -> BackUp:
+    """`BACKUP TO 'place'`"""
+    reader.expect("BACKUP", "TO")
+    place = reader.string("a folder or URL")
+    reader.end()
+    return BackUp(place)
+
+
+def _restore(reader: Reader) -> Restore:
+    """`RESTORE FROM 'place' [EPOCH n] TO 'path'`"""
+    reader.expect("RESTORE", "FROM")
+    place, epoch = reader.string("a folder or URL"), None
+    if reader.accept("EPOCH"):
+        if not reader.word.text.isdecimal():
+            reader.fail("the number of an epoch")
+        epoch = int(reader.word.text)
+        reader.at += 1
+    reader.expect("TO")
+    path = reader.string("the place of the new warehouse")
+    reader.end()
+    return Restore(place, path, epoch)
+
+
 def _last_name(reader: Reader, what: str = "a table or view") -> str:
     """A name, with which the statement ends."""
     name = reader.name(what)
@@ -154,6 +179,8 @@ _STATEMENTS: dict[str, Callable[[Reader], Statement]] = {
     "DELETE": read_delete,
     "UPDATE": read_update,
     "MERGE": read_merge,
+    "BACKUP": _backup,
+    "RESTORE": _restore,
 }
 _ELSEWHERE = {
     "TRUNCATE": "write DELETE FROM the table, without WHERE",

@@ -247,6 +247,22 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class BackUp:
+    """The current epoch, copied to a place of backups."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A backup, the last one or that of an epoch, made a warehouse where nothing is."""
+
+    place: str
+    path: str
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """A query, to be answered and forgotten."""
 
@@ -276,5 +292,7 @@ Statement = (
     | DeleteFrom
     | Update
     | Merge
+    | BackUp
+    | Restore
     | Select
 )

@@ -45,6 +45,8 @@ class Edit:
     """Runs of such rows that are being written, and made durable, while other work continues."""
     loads: list[Load] = field(default_factory=list)
     """Rows that are written to files as they come."""
+    passed_on: list[Run] | None = None
+    """What the feed shows, where that is not all that is added."""
 
 
 class Transaction:
@@ -207,6 +209,18 @@ class Transaction:
         if bag in self._state.bags:
             self.edits[bag] = Edit(drop=True)
 
+    def resume_feed(self, bag: str, difference: Rows) -> None:
+        """Let the feed of a bag that was dropped and made again go on, with how it differs from the one before."""
+        layout, _ = self._shape(bag) or (None, None)
+        assert layout is not None and self.edits[bag].drop, f"`{bag}` was not put in the place of another"
+        if layout.form == "table":
+            made = make_runs(difference.select(layout.columns), layout, self._writer.limits)
+        else:
+            body = build(difference.select(layout.columns), layout)
+            types = {name: difference[name].type for name in layout.columns}
+            made = [] if body is None else [Run(encode("map", body.batch), layout, types, body)]
+        self.edits[bag].passed_on = self._placed(bag, made)
+
     def put(self, key: str, document: Any) -> None:
         """Set a document of the catalog."""
         self.removed.discard(key)
@@ -302,7 +316,7 @@ class Transaction:
         if edit.ahead is not None and edit.ahead.exception() is None:
             edit.runs += edit.ahead.result()
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}
-        own = {run.ref.file for run in edit.runs if run.ref.file} - shared
+        own = {run.ref.file for run in (*edit.runs, *(edit.passed_on or ())) if run.ref.file} - shared
         self._writer.storage.remove(own)
 
 

@@ -159,6 +159,16 @@ class View(Maintained):
     def follow_data(self, warehouse: Warehouse) -> None:
         follow_data(warehouse, self)
 
+    def is_same(self, other: Maintained) -> bool:
+        return isinstance(other, View) and self._meaning is not None and self._meaning == other._meaning
+
+    @property
+    def _meaning(self) -> tuple[object, ...] | None:
+        """What tells a definition from another, where its text says it all."""
+        if self.definition is None or "whole" in self.fragments:
+            return None
+        return self.definition, self.fields, self.plan, self.policy, self.settings, self.spark
+
     def pinned(self, warehouse: Warehouse) -> View:
         return self if "whole" in self.fragments else with_plan(warehouse, self)
 

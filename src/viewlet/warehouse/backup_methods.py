@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from viewlet.store import Backup
+from viewlet.store import Backup, restore
 
 if TYPE_CHECKING:
     from viewlet.store.storage.open_storage import Address
@@ -23,3 +23,8 @@ class BackupMethods:
         `viewlet.restore(target, path)` makes a warehouse of it.
         """
         return self._warehouse.store.back_up(target)
+
+
+def restore_elsewhere(source: Address, path: Address, epoch: int | None = None) -> Backup:
+    """Make a warehouse of a backup, where nothing is: the last one, or that of an epoch."""
+    return restore(source, path, epoch)

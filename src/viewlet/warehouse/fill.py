@@ -1,6 +1,7 @@
 """Making views: filled from what their inputs hold, put in the place of others, made again. All in one commit.
 
-Whatever reads what is replaced is filled again, in the order of dependencies.
+Whatever reads what is replaced is filled again, in the order of dependencies. Whoever follows the changes of a view
+sees how it differs from the one before, and nothing else, as long as its columns stay.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import EpochDeltas, counts
 from viewlet.errors import InUse, UnsupportedQuery
 from viewlet.store import Transaction
 from viewlet.warehouse.blame import blaming_contents
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.refresh import Refresh
+from viewlet.warehouse.refresh import Refresh, visible
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -33,10 +36,12 @@ def create(
 ) -> int:
     """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it.
 
-    `first` are views that it reads and that are made with it.
+    One that means the same stays as it is. `first` are views that it reads and that are made with it.
     """
     catalog = warehouse.catalog
     old = catalog.views.get(catalog.known(view.name) or "") if replace else None
+    if old is not None and not first and view.is_same(old):
+        return warehouse.store.epoch
     readers = [] if old is None else _readers_after(catalog, old, view)
     gone = [*readers, *([old] if old else [])]
     gone += [_replaced_with(catalog, made, gone) for made in first if replace and catalog.known(made.name)]
@@ -133,11 +138,26 @@ def fill_views(
     for view in views:
         deltas = EpochDeltas(transaction)
         records.append(_fill(warehouse, deltas, view, replaced, **(trial if not records else {})))
+        if not trial and (passed_on := _pass_on_difference(warehouse, transaction, view)):
+            records[-1]["views"][view.name] |= passed_on
         if remembered is not None:
             remembered.update(deltas.remembered)
         put_view(transaction, view)
         replaced[view.name] = view
     return {**records[0], "views": {name: done for record in records for name, done in record["views"].items()}}
+
+
+def _pass_on_difference(warehouse: Warehouse, transaction: Transaction, view: Maintained) -> dict[str, int]:
+    """Let the change feed of a view that was filled in the place of another go on; how many rows come and go."""
+    old = warehouse.catalog.views.get(view.name)
+    if old is None or [(f.name, f.type) for f in old.fields] != [(f.name, f.type) for f in view.fields]:
+        return {}
+    before, now = transaction.before(view.name), transaction.contents(view.name)
+    there = visible(old, before.consolidated()).rename(view.stored).negated()
+    difference = Rows.concat([there, now.consolidated().select(view.stored)]).consolidate()
+    hidden = {name: pa.nulls(len(difference), kind) for name, kind in now.types.items() if name not in view.stored}
+    transaction.resume_feed(view.name, difference.with_columns(hidden))
+    return counts(difference)
 
 
 def put_view(transaction: Transaction, view: Maintained) -> None:

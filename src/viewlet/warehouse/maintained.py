@@ -172,6 +172,10 @@ class Maintained(ABC):
         """Be maintained in another way from now on, where that suits what is read better; nothing that users see changes."""
         return  # there is one way only unless a kind says so
 
+    def is_same(self, other: Maintained) -> bool:
+        """Whether it is known to mean what another does, so that it need not take its place."""
+        return False
+
     def at(self, position: int) -> Self:
         """The same at another place in the order."""
         return replace(self, position=position)  # type: ignore[type-var]  # kinds are dataclasses

@@ -106,6 +106,12 @@ class Relation:
     def epoch(self) -> int:
         return self._snapshot.epoch
 
+    def as_of(self, epoch: int) -> Relation:
+        """The same as it was after an epoch, as long as the changes since are kept (`oldest`, `db.set_retention`)."""
+        from viewlet.warehouse.earlier import EarlierRelation
+
+        return EarlierRelation(self, arguments.number("epoch", epoch))
+
     def bag(self) -> Rows:
         """The rows with their weights, each distinct row once."""
         try:

@@ -217,12 +217,19 @@ class Reading:
     ) -> DataFrame:
         """A query over the last committed epoch, in a session of ours: one like the caller's, if none is given."""
         from viewlet.spark.session.children import active
-        from viewlet.spark.session.leaves import mentions
+        from viewlet.spark.session.leaves import mentions, register
         from viewlet.spark.session.session import EAGER_RULES, leave_out
+        from viewlet.warehouse.earlier import with_names_of_epochs
+        from viewlet.warehouse.relation import Relation
 
+        text, earlier = with_names_of_epochs(text) if "version" in text.lower() else (text, {})
         mentioned = [name for name in self._warehouse.catalog.names() if mentions(text, name)]
         with active(spark or self._warehouse.sessions.statement(text)) as spark:
             self.show(spark, mentioned)
+            for stands, (name, epoch) in earlier.items():
+                then = Relation(self._warehouse, self._warehouse.catalog.find(name)).as_of(epoch)
+                frame = from_arrow(self._warehouse.sessions.plain, then.arrow(), then.fields)
+                register(spark, self._warehouse.sessions.warehouse, stands, frame)
             leave_out(spark, EAGER_RULES)
             return spark.sql(text, dict(parameters) if parameters else None)
 

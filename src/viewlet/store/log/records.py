@@ -24,6 +24,7 @@ def encode_change(change: Change) -> Json:
         "time": change.time,
         "record": change.record,
         "drop": change.drop,
+        "resume": change.resume,
         "create": {name: _encode_shape(layout, types) for name, (layout, types) in change.create.items()},
         "gone": {name: [list(place) for place in places] for name, places in change.gone.items()},
         "add": {name: [ref.to_json() for ref in refs] for name, refs in change.add.items()},

@@ -110,6 +110,8 @@ class Change:
     time: float = 0.0
     record: str = ""
     drop: list[str] = field(default_factory=list)
+    resume: list[str] = field(default_factory=list)
+    """The bags among those dropped and made whose feeds go on."""
     create: dict[str, tuple[Layout, Types]] = field(default_factory=dict)
     gone: dict[str, list[Place]] = field(default_factory=dict)
     add: dict[str, list[RunRef]] = field(default_factory=dict)
@@ -145,8 +147,7 @@ def apply(state: State, change: Change, handles: Handles, history: int) -> State
 def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, Bag]:
     bags = {name: bag for name, bag in state.bags.items() if name not in change.drop}
     for name, (layout, types) in change.create.items():
-        floor = change.epoch if name in change.drop else state.dropped.get(name, 0)
-        bags[name] = Bag(layout, types, feed=Feed(floor or 0))
+        bags[name] = Bag(layout, types, feed=_first_feed(state, change, name))
     for name in {**change.gone, **change.add}:
         bag = bags[name]
         gone = set(change.gone.get(name, ()))
@@ -158,6 +159,15 @@ def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, B
         bag, entry = bags[name], Entry(change.epoch or 0, change.time, tuple(refs))
         bags[name] = Bag(bag.layout, bag.types, bag.runs, bag.feed.after(entry))
     return bags
+
+
+def _first_feed(state: State, change: Change, name: str) -> Feed:
+    """The feed of a bag that is made: a resumed one goes on, with what was there where it can still be read."""
+    if name not in change.resume:
+        return Feed((change.epoch or 0) if name in change.drop else state.dropped.get(name, 0))
+    old = state.bags[name]
+    assert change.epoch is not None, "only an epoch puts a bag in the place of another"
+    return old.feed if (old.layout, old.types) == change.create[name] else Feed(change.epoch - 1)
 
 
 def _dropped(state: State, change: Change) -> Mapping[str, int]:

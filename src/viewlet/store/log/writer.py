@@ -100,6 +100,9 @@ class Writer:
             draft.change.drop.append(name)
         if edit.create is not None:
             draft.change.create[name] = edit.create
+        if edit.passed_on is not None:
+            draft.change.resume.append(name)
+            draft.feed[name] = edit.passed_on
         if not edit.runs:
             return
         bag = Bag(*edit.create) if edit.create is not None else self.state.bags[name]
@@ -109,7 +112,7 @@ class Writer:
             draft.change.gone[name] = left
         draft.add[name] = edit.runs if runs is every else [run for run in runs if run not in bag.runs]
         if bag.layout.feed:
-            draft.feed[name] = edit.runs
+            draft.feed.setdefault(name, edit.runs)
 
     def _merged_small(self, bag: Bag, runs: list[Run]) -> list[Run]:
         while True:
