@@ -7,12 +7,13 @@ import os
 import random
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 SCHEMA = "id BIGINT, cust INT, total DECIMAL(12,2), day DATE, note STRING"
-OPTIONS = {"csv": {"header": "true"}, "json": {}, "parquet": {}}
+OPTIONS = {"csv": {"header": "true"}, "json": {}, "xml": {"rowTag": "order"}, "parquet": {}}
 
 
 def rows_of(rng: random.Random, count: int) -> list[dict[str, Any]]:
@@ -46,6 +47,8 @@ def write(path: Path, format: str, rows: list[dict[str, Any]]) -> None:
         pq.write_table(pa.Table.from_pylist(typed, pa.schema(list(types.items()))), hidden)
     elif format == "json":
         hidden.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif format == "xml":
+        hidden.write_text("\n".join(["<orders>", *map(_xml, rows), "</orders>"]), encoding="utf-8")
     else:
         hidden.write_text("\n".join(["id,cust,total,day,note", *map(_csv, rows)]) + "\n", encoding="utf-8")
     os.replace(hidden, path)
@@ -55,6 +58,12 @@ def _csv(row: dict[str, Any]) -> str:
     """A line with Spark's escape, a backslash."""
     cells = ["" if v is None else str(v).replace('"', '\\"') for v in row.values()]
     return ",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in cells)
+
+
+def _xml(row: dict[str, Any]) -> str:
+    """An element on several lines; values that are NULL are left out."""
+    inside = "".join(f"\n  <{name}>{escape(str(v))}</{name}>" for name, v in row.items() if v is not None)
+    return f"<order>{inside}\n</order>"
 
 
 def by_spark(spark: Any, folder: Path, format: str) -> list[tuple[Any, ...]]:

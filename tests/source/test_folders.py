@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import viewlet
 from tests.source.folders import OPTIONS, SCHEMA, by_spark, in_order, rows_of, write
 from viewlet.cli.main import main
 from viewlet.errors import InUse, RejectedEpoch, SqlError
+from viewlet.source.xml_records import Unclosed, split_records
 
 VIEW = "SELECT cust, count(*) AS n, sum(total) AS total FROM sales GROUP BY cust"
 
@@ -30,7 +32,7 @@ def landing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("format", ["csv", "json", "xml", "parquet"])
 def test_new_replaced_and_deleted_files(landing: Path, spark: Any, format: str) -> None:
     rng = random.Random(format)
     write(landing / f"a.{format}", format, rows_of(rng, 20))
@@ -92,6 +94,51 @@ def test_bad_records_are_kept_aside_with_file_line_and_reason(landing: Path, spa
         assert (len(db.table("sales")), len(db.table("sales_bad"))) == (0, 0)
         db.drop("sales")
         assert db.tables == ()
+
+
+XML = """<?xml version="1.0"?>
+<orders>
+  <!-- <order id="0"/> -->
+  <order id="1" note="a > b"><total>3.50</total><order>inner</order></order>
+  <order id="seven"><total>1.00</total></order>
+  <orders_of_others/>
+  <order id="3"
+  ><total><![CDATA[</order>]]></total></order><order id="4"/>
+  <order id="5"><total>1.00</order>
+</orders>
+"""
+
+
+def test_records_of_xml() -> None:
+    records = list(split_records(XML.replace("<total>1.00</order>", "<total>1.00</total></order>"), "order"))
+    assert [line for line, _ in records] == [4, 5, 7, 8, 9]
+    assert [int(found[1]) for _, text in records if (found := re.search(r'id="(\d)"', text))] == [1, 3, 4, 5]
+    with pytest.raises(Unclosed, match="<order> of line 2 is not closed"):
+        list(split_records("<orders>\n<order><order></order>", "order"))
+    with pytest.raises(SqlError, match="needs the tag of its records"):
+        viewlet.folder("landing", "xml")
+
+
+@pytest.mark.spark
+def test_bad_records_of_xml(landing: Path, spark: Any) -> None:
+    (landing / "a.xml").write_text(XML, encoding="utf-8")
+    (landing / "b.xml").write_text("<order><total>1</total>", encoding="utf-8")
+    columns = "_id BIGINT, total DECIMAL(12,2), _note STRING"
+    with viewlet.connect(landing.parent / "w", spark=spark) as db:
+        source = f"FROM FOLDER '{landing}' FORMAT XML OPTIONS (rowTag = 'order') ON BAD RECORD KEEP ASIDE"
+        db.sql(f"CREATE TABLE sales ({columns}) {source}")
+        assert [(i, t and str(t), n) for i, t, n in in_order(db.table("sales").rows())] == [
+            (1, "3.50", "a > b"),
+            (4, None, None),
+        ]
+        bad = in_order(row[:3] for row in db.table("sales_bad").rows())
+        assert bad[:2] == [
+            ("a.xml", 5, "_id: 'seven' is no BIGINT"),
+            ("a.xml", 7, "total: '</order>' is no DECIMAL(12,2)"),
+        ]
+        assert bad[2][:2] == ("a.xml", 9)
+        assert bad[2][2].startswith("not XML: mismatched tag")
+        assert bad[3] == ("b.xml", None, "<order> of line 1 is not closed")
 
 
 @pytest.mark.spark

@@ -9,7 +9,7 @@ from viewlet.errors import ProjectError
 from viewlet.plan.words import Word, quoted, read_words
 from viewlet.sql.reader import unquoted
 
-FORMATS = ("csv", "json", "parquet")
+FORMATS = ("csv", "json", "parquet", "xml")
 
 
 @dataclass(frozen=True)

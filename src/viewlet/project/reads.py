@@ -181,7 +181,7 @@ def _place(files: Files) -> tuple[str, str]:
     if files.format not in FORMATS or len(files.paths) != 1:
         raise ProjectError(
             f"{files.format} of {', '.join(files.paths) or 'no path'} is nothing that is kept fresh",
-            hint="one folder of CSV, JSON or Parquet files",
+            hint="one folder of CSV, JSON, XML or Parquet files",
         )
     path = _local(files.paths[0])
     if any(c in path.name for c in "*?[{") or path.is_file():

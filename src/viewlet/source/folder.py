@@ -21,13 +21,14 @@ from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
 from viewlet.source.events import read_format
 from viewlet.source.row_versions import versions_bags
 from viewlet.source.sources import Bag, Source, options_text, quoted_text
+from viewlet.source.xml_records import row_tag
 from viewlet.store import Layout, Snapshot
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
-Format = Literal["csv", "json", "parquet", "debezium"]
+Format = Literal["csv", "json", "xml", "parquet", "debezium"]
 POSITION_TYPES: dict[str, pa.DataType] = {
     "file": pa.string(),
     **dict.fromkeys(("size", "changed", "inode", "rows", "bad"), pa.int64()),
@@ -45,6 +46,10 @@ _OPTIONS: Mapping[Format, tuple[str, ...]] = {
         *_ANY, *_TEXT, "primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames",
         "allowsinglequotes", "allownumericleadingzeros", "allowbackslashescapinganycharacter",
         "allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull",
+    ),
+    "xml": (
+        *_ANY, *_TEXT, "rowtag", "attributeprefix", "valuetag", "nullvalue", "ignoresurroundingspaces",
+        "ignorenamespace", "excludeattribute",
     ),
     "parquet": _ANY,
     "debezium": (*_ANY, "encoding", "times"),
@@ -137,6 +142,8 @@ def folder(
     for name in given:
         if name not in _OPTIONS[known]:
             raise SqlError(f"a folder of {known} files has no option {name}", hint=", ".join(sorted(_OPTIONS[known])))
+    if known == "xml":
+        row_tag(given)
     on_bad = read_on_bad(on_bad_record, *(("READ NULLS",) if known == "debezium" else ()))
     read_format("debezium", given.get("times", ""))
     return Folder(str(Path(path).absolute()), known, tuple(sorted(given.items())), on_bad)

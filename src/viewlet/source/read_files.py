@@ -23,6 +23,7 @@ from viewlet.source.folder import Folder
 from viewlet.source.intake import to_arrow
 from viewlet.source.listing import FileChange, FileState, state_of
 from viewlet.source.records import BadHeader, Record, reason, records_of
+from viewlet.source.xml_records import Unclosed
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def _read_text(folder: Folder, fields: Sequence[Field], name: str, file: io.Byte
         return list(records_of(folder, fields, name, file))
     except BadHeader as error:
         return BadRecord(1, str(error), None)
+    except Unclosed as error:
+        return BadRecord(None, str(error), None)
     except (OSError, EOFError) as error:
         return BadRecord(None, f"cannot be read: {error}", None)
 

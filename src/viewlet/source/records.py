@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 from viewlet.errors import shortened
 from viewlet.plan.types import Field
 from viewlet.source.folder import Folder
+from viewlet.source.xml_records import row_tag, split_records, values_of
 
 Record = tuple[int, str]
 """Its first line, from 1, and its text."""
@@ -27,6 +28,8 @@ class BadHeader(Exception):
 def records_of(folder: Folder, fields: Sequence[Field], name: str, file: io.BytesIO) -> Iterator[Record]:
     """The records of a file, without blank lines, comments and the header: what Spark's readers see."""
     text = io.TextIOWrapper(_decompressed(name, file), folder.option("encoding", "utf-8"), errors="replace")
+    if folder.format == "xml":
+        return split_records(text.read(), row_tag(dict(folder.options)))
     lines = ((number, line.removesuffix("\n")) for number, line in enumerate(text, 1))
     whole = _joined(lines, _quote(folder)) if folder.is_set("multiLine") else lines
     comment = folder.option("comment") or "\0"
@@ -67,16 +70,26 @@ def reason(folder: Folder, fields: Sequence[Field], text: str, values: Sequence[
         given = dict(zip([f.name for f in fields], cells, strict=True))
     else:
         try:
-            found = json.loads(text)
+            given = _named_values(folder, text)
         except ValueError as error:
-            return f"not JSON: {error}"
-        if not isinstance(found, dict):
-            return "not a JSON object"
-        given = found
+            return str(error)
     for field, value in zip(fields, values, strict=True):
         if value is None and given.get(field.name) not in (None, "", folder.option("nullValue")):
             return f"{field.name}: {shortened(given[field.name])} is no {str(field.type).upper()}"
     return f"cannot be read as {folder.format.upper()}"
+
+
+def _named_values(folder: Folder, text: str) -> dict[str, Any]:
+    """What a record of JSON or XML gives for each name; ValueError says why it gives nothing."""
+    if folder.format == "xml":
+        return values_of(text, folder.option("attributePrefix", "_"))
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError("not a JSON object")
+    return found
 
 
 def _cells(folder: Folder, text: str) -> list[str]:

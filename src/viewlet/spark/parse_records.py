@@ -1,4 +1,4 @@
-"""Records of text files, parsed by Spark's own readers of CSV and JSON."""
+"""Records of text files, parsed by Spark's own readers of CSV, JSON and XML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_records(
 
     corrupt, place = (free_name(name, [f.name for f in fields]) for name in ("_corrupt", "_place"))
     ddl = ", ".join(f"{quoted(name)} {kind}" for name, kind in [*((f.name, f.type) for f in fields), (corrupt, STRING)])
-    parse = sf.from_csv if format == "csv" else sf.from_json
+    parse = {"csv": sf.from_csv, "json": sf.from_json, "xml": sf.from_xml}[format]
     columns = [Field(place, BIGINT), *(Field(f.name, f.type) for f in fields), Field(corrupt, STRING)]
     rows = pa.table([pa.array(range(len(texts)), pa.int64()), texts], names=["place", "text"])
     with active(spark):

@@ -77,6 +77,9 @@ class FileReader:
     def json(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:
         return self.load(path, "json", schema, **options)
 
+    def xml(self, path: Any, rowTag: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+        return self.load(path, "xml", schema, rowTag=rowTag, **options)
+
     def parquet(self, *paths: str, **options: Any) -> DataFrame:
         return self.load(list(paths), "parquet", **options)
 
@@ -86,7 +89,9 @@ class FileReader:
 
     def __getattr__(self, name: str) -> NoReturn:
         where = "readStream" if self._files.is_stream else "read"
-        raise UnsupportedQuery(f"spark.{where}.{name} is nothing that is kept fresh", hint="CSV, JSON, Parquet, table")
+        raise UnsupportedQuery(
+            f"spark.{where}.{name} is nothing that is kept fresh", hint="CSV, JSON, XML, Parquet, table"
+        )
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,60 @@
+"""The records of XML files: what stands between the tags that `rowTag` names, as Spark's reader splits files."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from viewlet.errors import SqlError
+
+
+class Unclosed(Exception):
+    """A file ends within a record."""
+
+
+def split_records(text: str, tag: str) -> Iterator[tuple[int, str]]:
+    """Each outermost element of a name: the line that it begins in, from 1, and its text."""
+    depth, start, line = 0, 0, 1
+    for mark in _marks(tag).finditer(text):
+        if mark.lastgroup == "open":
+            if depth == 0:
+                line += text.count("\n", start, mark.start())
+                start = mark.start()
+            depth += 1
+        if depth and (mark.lastgroup == "close" or mark.group().endswith("/>")):
+            depth -= 1
+            if depth == 0:
+                yield line, text[start : mark.end()]
+    if depth:
+        raise Unclosed(f"<{tag}> of line {line} is not closed")
+
+
+@cache
+def _marks(tag: str) -> re.Pattern[str]:
+    """What begins or ends an element of a name; comments and CDATA, in which nothing does, are passed over whole."""
+    name = re.escape(tag)
+    return re.compile(
+        rf"""(?P<inert><!--.*?-->|<!\[CDATA\[.*?\]\]>)
+        |(?P<open><{name}(?=[\s/>])(?:"[^"]*"|'[^']*'|[^>"'])*>)
+        |(?P<close></{name}\s*>)""",
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+def values_of(text: str, prefix: str) -> dict[str, str]:
+    """The texts of a record's attributes and children, by name; what is not well-formed raises ValueError."""
+    try:
+        element = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise ValueError(f"not XML: {error}") from None
+    attributes = {prefix + name: value for name, value in element.attrib.items()}
+    return attributes | {child.tag: (child.text or "").strip() for child in element}
+
+
+def row_tag(options: Mapping[str, str]) -> str:
+    """The tag of records, which Spark wants to be told."""
+    if not options.get("rowtag"):
+        raise SqlError("a folder of XML files needs the tag of its records", hint="OPTIONS (rowTag = 'order')")
+    return options["rowtag"]
