@@ -109,6 +109,40 @@ def test_a_transaction_is_one_epoch_with_its_lag(postgres: str, session: Any, tm
         assert (status["kind"], status["changes"], status["lag"]) == ("postgres", 2, record["source"]["lag"])
 
 
+@pytest.mark.parametrize("portion", [3, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_a_transaction_of_several_tables_is_one_epoch(
+    portion: int, postgres: str, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accounts of two tables exchange money: after every epoch, their sum is the same."""
+    monkeypatch.setattr("viewlet.source.read_postgres.CHANGES", portion)
+    rng = random.Random(portion)
+    with viewlet.connect(tmp_path / "w") as db:
+        for name in ("a", "b"):
+            session.execute(f"CREATE TABLE {name} (id bigint PRIMARY KEY, n bigint)")
+            session.execute(f"INSERT INTO {name} SELECT i, 100 FROM generate_series(0, 4) i")
+            source = viewlet.postgres(postgres, f"public.{name}")
+            db.create_table(name, "id BIGINT, n BIGINT", primary_key="id", source=source)
+        for _ in range(30):
+            some = rng.choice(["ab", "ab", "a", "b"])
+            with session.transaction():
+                for _ in range(rng.randrange(1, 4)):
+                    amount = rng.randrange(1, 50)
+                    for name, sign in zip((some[0], some[-1]), (1, -1), strict=True):
+                        change = f"UPDATE {name} SET n = n + %s WHERE id = %s"
+                        session.execute(change, (sign * amount, rng.randrange(5)))
+        epochs = db.read_sources()
+        assert len(epochs) > 5 if portion == 3 else len(epochs) == 1
+        for epoch in epochs:
+            assert sum(n for name in "ab" for _, n in db.table(name).as_of(epoch)) == 1000, epoch
+        for name in "ab":
+            assert sorted(db.table(name)) == sorted(session.execute(f"SELECT id, n FROM {name}").fetchall())
+        assert db.read_sources() == []
+        assert {record["source"]["table"] for record in db.history() if record["epoch"] in epochs} >= {"a, b"}
+        session.execute("DELETE FROM b WHERE id = 1")
+        assert len(db.read_sources("a")) == 0, "only what is named is read"
+        assert len(db.read_sources("a", "b")) == 1
+
+
 def test_bad_values(postgres: str, session: Any, tmp_path: Path) -> None:
     session.execute("CREATE TABLE source (id bigint PRIMARY KEY, n numeric, day date)")
     session.execute("INSERT INTO source VALUES (1, 1, '2026-01-01'), (2, 'NaN', '2026-01-01')")

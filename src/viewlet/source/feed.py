@@ -107,9 +107,7 @@ class Feed(Source):
         """What is new, in portions. What follows a `yield` runs once the batch is committed."""
 
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
-        with closing(_timed(self.batches(Target(warehouse, table)))) as batches:
-            for batch, began in batches:
-                yield _take(warehouse, table, self, batch, began)
+        return take_portions(warehouse, _alone(table, self.batches(Target(warehouse, table))))
 
     def document(self) -> dict[str, Any]:
         return asdict(cast(Any, self))
@@ -143,33 +141,52 @@ def _last(snapshot: Snapshot, table: Table) -> tuple[Position | None, dict[str, 
     return json.loads(row["position"]), row
 
 
-def _timed(batches: Generator[Batch, None, None]) -> Generator[tuple[Batch, float], None, None]:
-    """Batches, and when reading each began."""
-    began = time.time()
+Portion = Sequence[tuple[Table, Batch]]
+"""What one epoch takes in: a batch for each of some tables."""
+
+
+def _alone(table: Table, batches: Generator[Batch, None, None]) -> Generator[Portion, None, None]:
     with closing(batches):
         for batch in batches:
-            yield batch, began
+            yield [(table, batch)]
+
+
+def take_portions(warehouse: Warehouse, portions: Generator[Portion, None, None]) -> Iterator[int]:
+    """Commit portions as they are read, each in an epoch; the numbers of the epochs."""
+    began = time.time()
+    with closing(portions):
+        for portion in portions:
+            yield _take(warehouse, portion, began)
             began = time.time()
 
 
-def _take(warehouse: Warehouse, table: Table, feed: Feed, batch: Batch, began: float) -> int:
-    """Commit a batch with its position; the number of the epoch."""
+def _take(warehouse: Warehouse, portion: Portion, began: float) -> int:
+    """Commit a portion with the positions after it; the number of the epoch."""
+    snapshot, deltas = warehouse.store.snapshot(), []
+    for table, batch in portion:
+        deltas += _deltas(warehouse, table, batch, snapshot)
+
+    def advance(transaction: Transaction) -> Mapping[str, Any]:
+        records = [_record(table, batch, began) for table, batch in portion]
+        for (table, batch), record in zip(portion, records, strict=True):
+            transaction.append(positions_bag(table), _moved(_last(snapshot, table)[1], batch, record["lag"]), LAYOUT)
+            note_versions(transaction, snapshot, table, batch.versions)
+        return {"source": records[0] if len(records) == 1 else _together(records)}
+
+    with blaming_changes(warehouse, deltas):
+        return commit_epoch(warehouse, deltas, advance)
+
+
+def _deltas(warehouse: Warehouse, table: Table, batch: Batch, snapshot: Snapshot) -> list[tuple[TableChanges, Rows]]:
+    """What a batch changes in a table, and in the table of its bad records."""
+    feed = table.source
+    assert isinstance(feed, Feed), f"{table.name} is fed by no feed"
     if feed.on_bad == "FAIL EPOCH":
         refuse_bad(table, batch.bad)
-    snapshot = warehouse.store.snapshot()
     changes = table_changes(table, snapshot, warehouse.sessions)
     apply_batch(changes, batch, snapshot)
     kept = [(TableChanges(aside, None), bad_rows(aside, batch.bad)) for aside in feed.asides(table) if batch.bad]
-
-    def advance(transaction: Transaction) -> Mapping[str, Any]:
-        record = _record(table, batch, began)
-        transaction.append(positions_bag(table), _moved(_last(snapshot, table)[1], batch, record["lag"]), LAYOUT)
-        note_versions(transaction, snapshot, table, batch.versions)
-        return {"source": record}
-
-    deltas = [*deltas_of([changes]), *kept]
-    with blaming_changes(warehouse, deltas):
-        return commit_epoch(warehouse, deltas, advance)
+    return [*deltas_of([changes]), *kept]
 
 
 def apply_batch(changes: TableChanges, batch: Batch, snapshot: Snapshot) -> None:
@@ -196,6 +213,13 @@ def _moved(before: Mapping[str, Any], batch: Batch, lag: float) -> Rows:
     rows = [new] if before["position"] is None else [before, new]
     arrays = {name: pa.array([row[name] for row in rows], kind) for name, kind in TYPES.items()}
     return Rows(arrays, np.array([-1, 1][-len(rows) :], dtype=np.int64))
+
+
+def _together(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a record says of several tables that were read at once."""
+    added = {name: sum(record[name] for record in records) for name in ("records", "bad")}
+    longest = {name: max(record[name] for record in records) for name in ("read_ms", "lag")}
+    return {"table": ", ".join(record["table"] for record in records), **added, **longest}
 
 
 def _record(table: Table, batch: Batch, began: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class SourceMethods:
         """Take in what is new for some tables, or for all that are fed by a source; the numbers of the epochs."""
         with self._warehouse.writing():
             fed = [_fed(self._warehouse, name) for name in tables] or _all_fed(self._warehouse)
-            return [number for table, source in fed for number in source.read(self._warehouse, table)]
+            return [n for source, tables in _groups(fed) for n in source.read_together(self._warehouse, tables)]
 
     def watch(self, *tables: str, every: float = 1.0, seconds: float | None = None) -> Iterator[int]:
         """Go on reading sources, looking `every` so many seconds; the epochs' numbers, as they are committed.
@@ -84,6 +84,15 @@ def _fed(warehouse: Warehouse, name: str) -> tuple[Table, Source]:
     if table.source is None:
         raise UnknownName(f"table {table.name} is fed by no source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
     return table, table.source
+
+
+def _groups(fed: Iterable[tuple[Table, Source]]) -> Iterable[tuple[Source, list[Table]]]:
+    """Tables whose sources are read in the same epochs, with the source of the first of each group."""
+    groups: dict[tuple[str, str], tuple[Source, list[Table]]] = {}
+    for table, source in fed:
+        key = (source.kind, source.together) if source.together else ("", table.name)
+        groups.setdefault(key, (source, []))[1].append(table)
+    return groups.values()
 
 
 def _all_fed(warehouse: Warehouse) -> list[tuple[Table, Source]]:

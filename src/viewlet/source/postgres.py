@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.extras import needed
 from viewlet.source.bad_records import OnBad, read_on_bad
-from viewlet.source.feed import Batch, Feed, Target, fields_of
+from viewlet.source.feed import Batch, Feed, Target, fields_of, take_portions
 from viewlet.source.sources import options_text, quoted_text
 from viewlet.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,26 @@ class Postgres(Feed):
     """A publication that is there; unless given, one is made for the table."""
     on_bad: OnBad = "FAIL EPOCH"
 
-    def batches(self, target: Target) -> Generator[Batch, None, None]:
-        from viewlet.source.read_postgres import read_postgres
+    @property
+    def together(self) -> str:
+        return self.database
 
-        return read_postgres(self, target)
+    def batches(self, target: Target) -> Generator[Batch, None, None]:
+        from viewlet.source.read_postgres import read_snapshot
+
+        return read_snapshot(self, target)
+
+    def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
+        return self.read_together(warehouse, [table])
+
+    def read_together(self, warehouse: Warehouse, tables: Sequence[Table]) -> Iterator[int]:
+        """All rows of tables that are new, then what transactions have changed in all of them."""
+        from viewlet.source.read_postgres import Reading, read_changes
+
+        for table in tables:
+            yield from super().read(warehouse, table)
+        members = [Reading(cast(Postgres, table.source), Target(warehouse, table)) for table in tables]
+        yield from take_portions(warehouse, read_changes(self.database, members))
 
     def check(self, table: Table) -> None:
         from viewlet.source.read_postgres import check

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from viewlet.errors import RejectedEpoch, SqlError, StoreError
 from viewlet.extras import needed
-from viewlet.source.feed import Batch, Target
+from viewlet.source.feed import Batch, Portion, Target
 from viewlet.source.net_changes import UNCHANGED, NetChanges, Place, readable
 from viewlet.source.pgoutput import (
     Begin,
@@ -49,6 +49,8 @@ BEHIND = 1 << 20
 
 Transaction = tuple[int, list[bytes]]
 """Where a transaction ends in the log, and its messages."""
+Peeked = tuple[list[Transaction], bool]
+"""What a slot tells, and whether it had more to tell."""
 
 
 @contextmanager
@@ -63,25 +65,66 @@ def connected(database: str, **more: Any) -> Iterator[Any]:
         raise StoreError(f"PostgreSQL ({database}): {str(error).strip()}") from error
 
 
-def read_postgres(source: Postgres, target: Target) -> Generator[Batch, None, None]:
-    """All rows at first, then what has changed."""
-    with connected(source.database) as session:
-        if (position := target.position()) is None:
+def read_snapshot(source: Postgres, target: Target) -> Generator[Batch, None, None]:
+    """All rows, unless they were read before."""
+    if target.position() is None:
+        with connected(source.database) as session:
             yield _snapshot(source, target.table, session)
-            position = target.position()
-            assert position is not None
-        slot = Slot(session, source.slot_of(target.table), source.publication_of(target.table))
-        lsn, end = parse_lsn(position["lsn"]), slot.end()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table whose rows were read, and whose changes follow."""
+
+    source: Postgres
+    target: Target
+
+    def slot(self, session: Any) -> Slot:
+        table = self.target.table
+        return Slot(session, self.source.slot_of(table), self.source.publication_of(table))
+
+    def place(self) -> int:
+        """How far it was read."""
+        position = self.target.position()
+        assert position is not None, "its rows are read first"
+        return parse_lsn(position["lsn"])
+
+    def batch(self, session: Any, transactions: Sequence[Transaction], lsn: int) -> Batch | None:
+        """What transactions change, up to a place."""
+        changes = _Stream(session, self.source, self.target.table)
+        changes.take(transactions)
+        return changes.net.batch({"lsn": show_lsn(lsn)}, self.target.stored) if changes.net.records else None
+
+
+def read_changes(database: str, readings: Sequence[Reading]) -> Generator[Portion, None, None]:
+    """What has changed in tables of a database, up to the same transaction in all of them.
+
+    Each table has a slot of its own, and all slots tell commits in the same order and at the same places.
+    """
+    with connected(database) as session:
+        slots, places = [reading.slot(session) for reading in readings], [reading.place() for reading in readings]
+        end = slots[0].end()
         while True:
-            slot.advance(lsn)
-            transactions = slot.peek(lsn, end)
-            if not transactions:
-                slot.keep_up(end)
+            for slot, place in zip(slots, places, strict=True):
+                slot.advance(place)
+            told = up_to_same([slot.peek(place, end) for slot, place in zip(slots, places, strict=True)])
+            if not any(told):
+                for slot in slots:
+                    slot.keep_up(end)
                 return
-            lsn, changes = transactions[-1][0], _Stream(session, source, target.table)
-            changes.take(transactions)
-            if changes.net.records:
-                yield changes.net.batch({"lsn": show_lsn(lsn)}, target.stored)
+            last = max(transactions[-1][0] for transactions in told if transactions)
+            made = [r.batch(session, some, last) for r, some in zip(readings, told, strict=True)]
+            if portion := [
+                (r.target.table, batch) for r, batch in zip(readings, made, strict=True) if batch is not None
+            ]:
+                yield portion
+            places = [max(place, last) for place in places]
+
+
+def up_to_same(told: Sequence[Peeked]) -> list[list[Transaction]]:
+    """The transactions of slots up to the last that all of those tell which had more to tell."""
+    end = min((transactions[-1][0] for transactions, is_cut in told if is_cut and transactions), default=None)
+    return [[t for t in transactions if end is None or t[0] <= end] for transactions, _ in told]
 
 
 @dataclass(frozen=True)
@@ -102,11 +145,11 @@ class Slot:
         """How far the log is written."""
         return parse_lsn(self.session.execute("SELECT pg_current_wal_flush_lsn()").fetchone()[0])
 
-    def peek(self, lsn: int, end: int) -> list[Transaction]:
-        """The next transactions between two places, whole."""
+    def peek(self, lsn: int, end: int) -> Peeked:
+        """The next transactions between two places, whole, and whether more may follow."""
         query = """SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s, %s,
             'proto_version', '1', 'publication_names', %s)"""
-        found = self.session.execute(query, (self.name, show_lsn(end), CHANGES, f'"{self.publication}"'))
+        found = self.session.execute(query, (self.name, show_lsn(end), CHANGES, f'"{self.publication}"')).fetchall()
         transactions: list[Transaction] = []
         messages: list[bytes] = []
         for (data,) in found:
@@ -114,7 +157,7 @@ class Slot:
             if isinstance(commit := decode(data) if data[:1] == b"C" else None, Commit):
                 transactions.append((commit.end, messages))
                 messages = []
-        return [(at, some) for at, some in transactions if at > lsn]
+        return [(at, some) for at, some in transactions if at > lsn], len(found) >= CHANGES
 
     def keep_up(self, end: int) -> None:
         """Follow a log in which nothing concerns the table, so that PostgreSQL need not keep it."""

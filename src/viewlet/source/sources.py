@@ -7,7 +7,7 @@ whatever is interrupted where. A kind of source is a frozen dataclass that deriv
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,6 +43,16 @@ class Source(ABC):
     @abstractmethod
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
         """Take in what is new, epoch by epoch; the numbers of the epochs."""
+
+    @property
+    def together(self) -> str:
+        """What tells the sources that are read in the same epochs: nothing, if it is read alone."""
+        return ""
+
+    def read_together(self, warehouse: Warehouse, tables: Sequence[Table]) -> Iterator[int]:
+        """The same for all tables whose sources are read in the same epochs; this is the source of the first."""
+        assert len(tables) == 1, f"a {self.kind} is read alone"
+        return self.read(warehouse, tables[0])
 
     @abstractmethod
     def document(self) -> dict[str, Any]:
