@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from viewlet.errors import ProjectError
+from viewlet.project.auto_cdc import AutoCdc
 
 Kind = Literal["materialized view", "streaming table", "temporary view", "view", "sink"]
 
@@ -24,6 +25,21 @@ class Dataset:
     format: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     """Of a sink; of others, the properties of the table."""
+    auto_cdc: AutoCdc | None = None
+    """The flow of change events that it holds the outcome of, as a view."""
+    part_of: str = ""
+    """The dataset that it is selected and made from nothing with, if not by itself."""
+    required: tuple[str, ...] = ()
+    """Columns that are never NULL."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether flows append to it."""
+        return self.kind in ("streaming table", "sink") and self.auto_cdc is None
+
+    @property
+    def selected_as(self) -> str:
+        return self.part_of or self.name
 
     @property
     def policy(self) -> str:
@@ -50,6 +66,7 @@ class Definitions:
     datasets: dict[str, Dataset] = field(default_factory=dict)
     queries: dict[str, list[Query]] = field(default_factory=dict)
     """By their targets."""
+    auto_cdc: list[AutoCdc] = field(default_factory=list)
     code: str = ""
     """What tells the project's Python files from other versions of them."""
 
@@ -74,6 +91,9 @@ class Definitions:
             raise ProjectError(f"{query.where}: {query.target} has two flows named {query.name}")
         others.append(query)
 
+    def add_auto_cdc(self, flow: AutoCdc) -> None:
+        self.auto_cdc.append(flow)
+
     def find(self, name: str) -> Dataset | None:
         return self.datasets.get(name.lower())
 
@@ -81,12 +101,14 @@ class Definitions:
         return self.queries.get(dataset.name.lower(), [])
 
     def check(self) -> None:
-        """Every query has a target, and every view one query."""
+        """Every query has a target, and every view one query; flows of change events are split into the two."""
+        for flow in self.auto_cdc:
+            self._split(flow)
         for target, queries in self.queries.items():
             if target not in self.datasets:
                 raise ProjectError(f"{queries[0].where}: there is no {queries[0].target} for flow {queries[0].name}")
         for dataset in self.datasets.values():
-            one = dataset.kind not in ("streaming table", "sink")
+            one = dataset.kind not in ("streaming table", "sink")  # others may have none, or many
             if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
                 raise ProjectError(
                     f"{dataset.where}: sink {dataset.name} is {dataset.format} without a place here",
@@ -94,3 +116,17 @@ class Definitions:
                 )
             if one and len(self.flows(dataset)) != 1:
                 raise ProjectError(f"{dataset.where}: {dataset.kind} {dataset.name} needs one query")
+
+    def _split(self, flow: AutoCdc) -> None:
+        """Let a flow of change events be a streaming table of them, and its target a view over that."""
+        target = self.find(flow.target)
+        if target is None or target.kind != "streaming table":
+            raise ProjectError(
+                f"{flow.where}: there is no streaming table {flow.target} for AUTO CDC",
+                hint=f"CREATE STREAMING TABLE {flow.target}; create_streaming_table in Python",
+            )
+        if self.flows(target) or target.auto_cdc is not None:
+            raise ProjectError(f"{flow.where}: {target.name} has another flow, and AUTO CDC needs it for itself")
+        self.add(Dataset(flow.events, "streaming table", flow.where, part_of=target.name, required=flow.required))
+        self.add_query(Query(flow.name, flow.events, flow.read_events, flow.where, flow.settings))
+        self.datasets[target.name.lower()] = replace(target, auto_cdc=flow)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import ProjectError
+from viewlet.plan.words import quoted
+from viewlet.project.auto_cdc import AutoCdc, Columns
 from viewlet.project.definitions import Dataset, Definitions, Query
 from viewlet.project.spec import Spec
 from viewlet.project.statements import SqlFile
@@ -73,6 +75,13 @@ class _Registration:
     def output(self, kind: Any, name: str, where: str, schema: Any, format: str, options: Any) -> None:
         plain = self._definitions.plain(name, where)
         self._definitions.add(Dataset(plain, kind, where, schema, format, options))
+
+    def auto_cdc(self, name: str, target: str, source: str, where: str, given: Any) -> None:
+        plain = self._definitions.plain
+        stream = ".".join(quoted(part) for part in source.split("."))
+        given |= {key: Columns(*given[key]) for key in ("columns", "tracked") if key in given}
+        flow = AutoCdc(plain(name, where), plain(target, where), f"STREAM {stream}", where=where, **given)
+        self._definitions.add_auto_cdc(flow)
 
     def flow(self, name: str, target: str, function: Any, where: str, settings: Any) -> None:
         plain = self._definitions.plain

@@ -25,6 +25,7 @@ from viewlet.project.read_project import inside, load
 from viewlet.project.reads import Evaluation, ProjectReads, stream_name
 from viewlet.project.run_flow import run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec
+from viewlet.project.surroundings import Surroundings, read_surroundings
 from viewlet.sink.parquet_folder import ParquetFolder
 from viewlet.source.schema import read_schema
 from viewlet.sql.queries import fields_of
@@ -90,6 +91,8 @@ class ProjectRun:
         self._reads.needed = self._needed
         self._session = ProjectSession(self._reads)
         with active(self._spark), inside(self.spec.root):
+            surroundings = read_surroundings(self.spec.root)
+            self._reads.sources.update(surroundings.make_tables(self.db, read=not self.is_trial))
             load(self.spec, self.definitions, self._session, self._spark)
             self._prints = self._claim()
             self._reset()
@@ -98,6 +101,7 @@ class ProjectRun:
             self._put(self._prints)
             if not self.is_trial:
                 self._bring_up_to_date()
+                self._send(surroundings)
         return self.outcomes
 
     def _selected(self) -> list[Dataset]:
@@ -135,8 +139,8 @@ class ProjectRun:
         """Forget what is to be made from nothing; views over it are made again."""
         catalog = self.db._warehouse.catalog
         for dataset in self.definitions.datasets.values():
-            is_table = dataset.kind in ("streaming table", "sink")
-            if is_table and self.selection.is_full(dataset.name) and catalog.known(dataset.name) in catalog.tables:
+            is_full = dataset.is_table and self.selection.is_full(dataset.selected_as)
+            if is_full and catalog.known(dataset.name) in catalog.tables:
                 self._drop(dataset.name)
 
     def _drop(self, name: str) -> None:
@@ -192,14 +196,11 @@ class ProjectRun:
                 self._spark.conf.unset(name) if was is None else self._spark.conf.set(name, was)
 
     def _make(self, dataset: Dataset) -> None:
-        if dataset.kind in ("streaming table", "sink"):
-            self._make_table(dataset)
-        else:
-            self._make_view(dataset)
+        self._make_table(dataset) if dataset.is_table else self._make_view(dataset)
 
     def _make_view(self, dataset: Dataset) -> None:
         """Create a view, or replace it if its definition has changed."""
-        (query,) = self.definitions.flows(dataset)
+        query = self._view_query(dataset)
         with self._reads.evaluating() as evaluation:
             frame = self._frame(query)
         if evaluation.streams:
@@ -222,6 +223,16 @@ class ProjectRun:
             self._prints[dataset.name] = meaning
             what = f"{'replaced' if there else 'created'}, {plural(len(self.db.table(dataset.name)), 'row')}"
         self._say(dataset, what + self._recomputed(dataset.name))
+
+    def _view_query(self, dataset: Dataset) -> Query:
+        """The query of a view; over change events, it follows from their columns."""
+        flow = dataset.auto_cdc
+        if flow is None:
+            (query,) = self.definitions.flows(dataset)
+            return query
+        self._needed(flow.events)
+        events = self.db._warehouse.catalog.table(flow.events)
+        return Query(dataset.name, dataset.name, flow.query(events.names), flow.where)
 
     def _define(self, dataset: Dataset, query: Query, frame: DataFrame, evaluation: Evaluation) -> None:
         """A text says it all unless temporary views or settings of its own are part of it."""
@@ -266,7 +277,7 @@ class ProjectRun:
         elif _shape(catalog.find(known).fields) != _shape(fields):
             raise ProjectError(
                 f"{dataset.kind} {dataset.name} holds rows of other columns than its flows give now",
-                hint=f"viewlet run --full-refresh {dataset.name}",
+                hint=f"viewlet run --full-refresh {dataset.selected_as}",
             )
         self._say(dataset, "created" if known is None else "unchanged")
 
@@ -281,7 +292,8 @@ class ProjectRun:
             return tuple(replace(f, nullable=True) for f in read_schema(dataset.name, dataset.schema).fields)
         if not merged:
             raise ProjectError(f"{dataset.kind} {dataset.name} has neither columns nor a flow")
-        return tuple(merged.values())
+        required = [name.lower() for name in dataset.required]
+        return tuple(replace(f, nullable=f.nullable and f.name.lower() not in required) for f in merged.values())
 
     def _checked_flow(self, query: Query) -> DataFrame:
         """What a flow gives, if it can be run on new rows alone."""
@@ -308,7 +320,7 @@ class ProjectRun:
             self.db.read_sources(*sorted(self._reads.sources))
         for name in self._done:
             dataset = self.definitions.find(name)
-            if dataset is None or not self.selection.has(name) or dataset.kind not in ("streaming table", "sink"):
+            if dataset is None or not dataset.is_table or not self.selection.has(dataset.selected_as):
                 continue
             for query in self.definitions.flows(dataset):
                 appended = run_flow(self.db, self._reads, dataset.name, query, partial(self._frame, query))
@@ -322,6 +334,11 @@ class ProjectRun:
         written = self.db.export(dataset.name, ParquetFolder(path, plain=True))
         if written:
             self._say(dataset, f"{plural(len(written), 'file')} written")
+
+    def _send(self, surroundings: Surroundings) -> None:
+        for name, epochs in surroundings.send_sinks(self.db).items():
+            if epochs:
+                self.outcomes.append(Outcome(name, "sink", f"{plural(epochs, 'epoch')} sent"))
 
     def _say(self, dataset: Dataset, what: str) -> None:
         self.outcomes.append(Outcome(dataset.name, dataset.kind, what))

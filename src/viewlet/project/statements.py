@@ -7,6 +7,7 @@ from pathlib import Path
 
 from viewlet.errors import ProjectError, SqlError
 from viewlet.plan.words import split
+from viewlet.project.auto_cdc_clauses import read_auto_cdc
 from viewlet.project.definitions import Dataset, Definitions, Kind, Query
 from viewlet.sql.create import read_options, read_query
 from viewlet.sql.reader import Reader, unquoted
@@ -66,6 +67,9 @@ class SqlFile:
         name = self._name(reader, where)
         columns = _columns(reader)
         properties = _clauses(reader)
+        if kind == "streaming table" and reader.accept("FLOW"):
+            reader.expect("AUTO", "CDC")
+            self.definitions.add_auto_cdc(read_auto_cdc(reader, name, name, where, dict(self.settings)))
         query = read_query(reader) if reader.accept("AS") else None
         is_view = kind in ("view", "temporary view")
         if query is not None and is_view and columns:
@@ -75,11 +79,16 @@ class SqlFile:
             self.definitions.add_query(Query(name, name, query, where, dict(self.settings)))
 
     def _flow(self, reader: Reader, where: str) -> None:
-        """`name [COMMENT '…'] AS INSERT INTO target [BY NAME] query`"""
+        """`name [COMMENT '…'] AS INSERT INTO target [BY NAME] query`, or `AS AUTO CDC INTO target FROM …`"""
         name = self._name(reader, where)
         if reader.accept("COMMENT"):
             reader.string("the comment")
-        reader.expect("AS", "INSERT", "INTO")
+        reader.expect("AS")
+        if reader.accept("AUTO", "CDC", "INTO"):
+            target = self._name(reader, where)
+            self.definitions.add_auto_cdc(read_auto_cdc(reader, name, target, where, dict(self.settings)))
+            return
+        reader.expect("INSERT", "INTO")
         reader.accept("TABLE")
         target = self._name(reader, where)
         if reader.accept("BY"):
@@ -97,7 +106,7 @@ _STORAGE = (("PARTITIONED", "BY"), ("CLUSTERED", "BY"), ("CLUSTER", "BY"), ("OPT
 def _clauses(reader: Reader) -> dict[str, str]:
     """The properties among the clauses between a name and its query; what is no clause of Spark's is refused."""
     properties: dict[str, str] = {}
-    while not (reader.sees("AS") or reader.sees(";") or reader.word.kind == "end"):
+    while not (any(map(reader.sees, ("AS", "FLOW", ";"))) or reader.word.kind == "end"):
         if reader.accept("TBLPROPERTIES"):
             properties.update(read_options(reader))
         elif reader.accept("COMMENT") or reader.accept("LOCATION"):
