@@ -27,7 +27,7 @@ export class Epochs {
     const head = (text, css) => h("span", { class: css }, text);
     this.scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Epochs, newest first" });
     this.element = h("div", { class: "epochs" },
-      h("div", { class: "epoch head", "aria-hidden": "true" }, head("epoch", "n"), head("when", "when"), head("what", "what"), head("views", "views"), head("time", "ms"), head("engine", "engine"), head("vs recompute", "speed")),
+      h("div", { class: "epoch head", "aria-hidden": "true" }, head("epoch", "n"), head("when", "when"), head("what", "what"), head("views", "views"), head("time", "ms"), head("engine", "engine"), head("recompute", "speed")),
       this.scroll);
     this.list = new VirtualList(this.scroll, 34, (at) => this.row(at), { near: (at) => this.more(at) });
     this.loaded = this.load();
