@@ -17,7 +17,19 @@ SECTIONS = {
     "Learn": ("tutorial.md", "tutorial-notebook.md", "concepts.md", "notebooks.md", "page.md", "operations.md"),
     "Sources and sinks": ("sources.md", "folders.md", "postgres.md", "kafka.md", "lakes.md", "spark-sources.md"),
     "Reference": ("reference.md", "statements.md", "sql.md", "functions.md", "types.md", "session.md", "limits.md"),
-    "Measurements": ("costs.md", "refresh.md", "tpch.md", "operators.md", "orderbook.md", "views.md", "fuzz.md"),
+    "Measurements": (
+        "costs.md",
+        "refresh.md",
+        "scaling.md",
+        "tpch.md",
+        "operators.md",
+        "orderbook.md",
+        "views.md",
+        "create.md",
+        "load.md",
+        "loops-figures.md",
+        "fuzz.md",
+    ),
 }
 _LINK = re.compile(r"(\]\()([^)#\s]+)")
 
