@@ -34,7 +34,7 @@ KEPT = {
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE", PIECE)
-    monkeypatch.setattr(pieces, "_COLLECTED", 0)
+    monkeypatch.setattr(pieces, "COLLECTED", 0)
 
 
 @pytest.fixture
