@@ -134,6 +134,13 @@ bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row an
 bench-load: $(READY) ## loading TPC-H's largest table, at scale 1, beside Spark writing it as Parquet
 	$(BIN)/python -m benchmarks.load --out docs/load.md
 
+.PHONY: bench-sources soak
+bench-sources: $(READY) ## rows a second from each source to a refreshed view, beside inserting them
+	$(BIN)/python -m benchmarks.sources --out docs/source-rates.md
+
+soak: $(READY) ## watch a folder and PostgreSQL while they change: memory, disk, lag; MINUTES=60
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
+
 bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spark: long signals, grouped queries, epochs
 	$(BIN)/python -m benchmarks.signal --samples 20000000 --groups 10 1000 10000 100000 --stored 10000000 --spark
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -15,97 +16,38 @@ from typing import Any
 import pytest
 
 import viewlet
-from tests.source.folders import SCHEMA, in_order, rows_of, write
+from tests.project.shops import EXPECTED, FORMATS, HERE, RUN_BY_SPARK, Shop, distinct
+from tests.project.spark_runner import RESULTS, steps, texts
+from tests.source.folders import SCHEMA, in_order
 from viewlet.cli.main import main
 from viewlet.errors import NameTaken, ProjectError
 from viewlet.project.run import Outcome
-
-HERE = Path(__file__).parent
-FORMATS = {"sql_shop": "parquet", "python_shop": "csv", "mixed_shop": "json"}
-EXPECTED = {
-    "sql_shop": {
-        "orders": "SELECT id, cust, total, day FROM seen",
-        "large": "SELECT id, total FROM seen WHERE total > 50",
-        "customers": "SELECT DISTINCT cust FROM seen",
-        "spend": "SELECT cust, count(*) AS n, sum(total) AS total FROM seen "
-        "WHERE id NOT IN (SELECT id FROM seen WHERE total < 0) GROUP BY cust",
-        "by_note": "SELECT note, count(*) AS n, max(total) AS top FROM files GROUP BY note",
-        "best_customers": "SELECT cust, sum(total) AS total FROM seen "
-        "WHERE id NOT IN (SELECT id FROM seen WHERE total < 0) GROUP BY cust ORDER BY total DESC, cust LIMIT 3",
-    },
-    "python_shop": {
-        "orders": "SELECT * FROM seen",
-        "spend": "SELECT cust, sum(total) AS total, count(*) AS n FROM seen GROUP BY cust",
-        "notes": "SELECT upper(note) AS note, total FROM files WHERE total > 0",
-        "audit": "SELECT id, 'large' AS why FROM seen WHERE total > 90 "
-        "UNION ALL SELECT id, 'no customer' FROM seen WHERE cust IS NULL",
-        "exported": "SELECT id, total FROM seen",
-    },
-    "mixed_shop": {
-        "events": "SELECT * FROM seen",
-        "spent": "SELECT cust, sum(total) AS total FROM seen GROUP BY cust",
-        "enriched": "SELECT e.*, s.total AS spent FROM seen e "
-        "JOIN (SELECT cust, sum(total) AS total FROM seen GROUP BY cust) s ON e.cust = s.cust",
-        "named": "SELECT id, CASE cust WHEN 1 THEN 'ada' WHEN 2 THEN 'bob' END AS name FROM seen",
-        "ranked": "SELECT id, total, percent_rank() OVER (ORDER BY total) AS share FROM seen WHERE total > 0",
-    },
-}
-"""For each dataset a plain query: `files` are those that are there, `seen` all that ever were."""
-
-
-class Shop:
-    """A copy of a project, its files, and all that it has ever been given."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.root, self.format = name, folder / name, FORMATS[name]
-        shutil.copytree(HERE / name, self.root)
-        self.landing = self.root / "landing" / "orders"
-        self.archive = folder / "archive"
-        self.landing.mkdir(parents=True)
-        self.archive.mkdir()
-
-    def deliver(self, file: str, rows: list[dict[str, Any]]) -> None:
-        write(self.landing / f"{file}.{self.format}", self.format, rows)
-        write(self.archive / f"{file}.{self.format}", self.format, rows)
-
-    def expected(self, spark: Any) -> dict[str, list[tuple[Any, ...]]]:
-        plain = spark.newSession()
-        for view, folder in (("files", self.landing), ("seen", self.archive)):
-            options = {"header": "true"} if self.format == "csv" else {}
-            frame = plain.read.format(self.format).schema(SCHEMA).options(**options).load(str(folder))
-            frame.createOrReplaceTempView(view)
-        queries = EXPECTED[self.name]
-        return {name: in_order(tuple(r) for r in plain.sql(text).collect()) for name, text in queries.items()}
 
 
 def contents(db: viewlet.Database, names: Any) -> dict[str, list[tuple[Any, ...]]]:
     return {name: in_order(db.table(name).rows()) for name in names}
 
 
-def distinct(rng: random.Random, first: int, count: int) -> list[dict[str, Any]]:
-    """Rows whose ids and totals are all different."""
-    return [{**row, "id": first + at, "total": f"{first + at - 60}.25"} for at, row in enumerate(rows_of(rng, count))]
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_projects_run_as_they_are(name: str, tmp_path: Path, spark: Any) -> None:
-    rng, shop = random.Random(3), Shop(name, tmp_path)
-    shop.deliver("a", distinct(rng, 0, 30))
+    """Their datasets hold what plain queries give, and what Spark's own runner gave for the same files."""
+    shop, by_spark = Shop(name, tmp_path), json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert sorted(by_spark) == sorted(RUN_BY_SPARK)
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
-        outcomes = db.run_project(shop.root)
-        assert contents(db, EXPECTED[name]) == shop.expected(spark)
-        epoch = db.status()["epoch"]
-        assert {o.what.split(";")[0] for o in db.run_project(shop.root)} == {"unchanged"}
-        assert db.status()["epoch"] == epoch, "a run that finds nothing new changes nothing"
-        shop.deliver("b", distinct(rng, 100, 20))
-        db.run_project(shop.root / "spark-pipeline.yml")
-        assert contents(db, EXPECTED[name]) == shop.expected(spark)
-        kinds = {r["kind"] for r in db.history() if r["epoch"] > epoch}
-        assert kinds == {"epoch"}, "what changed came in epochs; nothing was made again"
-        (shop.landing / f"a.{shop.format}").unlink()
-        db.run_project(shop.root)
-        assert contents(db, EXPECTED[name]) == shop.expected(spark)
+        for step in steps(shop):
+            before = db.status()["epoch"]
+            outcomes = db.run_project(shop.root if before else shop.root / "spark-pipeline.yml")
+            assert contents(db, EXPECTED[name]) == shop.expected(spark)
+            held = {dataset: texts(db.table(dataset)) for dataset in EXPECTED[name]}
+            assert held == by_spark.get(name, {step: held})[step]
+            if before:
+                kinds = {r["kind"] for r in db.history() if r["epoch"] > before}
+                assert kinds <= {"epoch"}, "what changed came in epochs; nothing was made again"
+                continue
+            epoch = db.status()["epoch"]
+            assert {o.what.split(";")[0] for o in db.run_project(shop.root)} == {"unchanged"}
+            assert db.status()["epoch"] == epoch, "a run that finds nothing new changes nothing"
         assert db.check().num_rows == 0
     if name == "mixed_shop":
         assert any(o.name == "ranked" and "is recomputed" in o.what for o in outcomes)
