@@ -9,6 +9,7 @@ of rows that a Zipf distribution picks (tables 6.2 and 6.4 of the thesis).
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ from viewlet import matrix
 from viewlet.matrix import Expected, LowRank, Machine, Maintained, RowChange, models
 
 STEPS = 16
-SLOW = 2_000
-"""Milliseconds of an evaluation beyond which it is measured once, without a run before it to warm up."""
+SHORT, SLOW = 5, 2_000
+"""Milliseconds of a refresh up to which it is measured more often, and of an evaluation beyond which it is measured once,
+without a run before it to warm up."""
 RANDOM = np.random.default_rng(1)
 
 
@@ -45,9 +47,16 @@ WAYS: tuple[dict[str, str], ...] = (
     {"strategy": "incremental", "model": "skip-4"},
     {"strategy": "hybrid", "model": "linear"},
     {"strategy": "hybrid", "model": "skip-4"},
+    {"strategy": "reevaluate", "model": "linear"},
+    {"strategy": "reevaluate", "model": "exponential"},
     {},
 )
-PLAIN: tuple[dict[str, str], ...] = ({"strategy": "incremental"}, {"strategy": "hybrid"}, {})
+PLAIN: tuple[dict[str, str], ...] = (
+    {"strategy": "incremental"},
+    {"strategy": "hybrid"},
+    {"strategy": "reevaluate"},
+    {},
+)
 
 
 def stable(n: int) -> np.ndarray:
@@ -91,7 +100,7 @@ def run(case: Case, machine: Machine, times: int) -> Iterator[list[str]]:
         options = {**way, "machine": machine, "expected": Expected(rates={case.changing: 1.0})}
         shapes = {name: value.shape for name, value in case.inputs.items()}
         state = matrix.program(case.function, **shapes).start(**case.inputs, options=options)
-        refresh = statistics.median(measured(partial(update_one_row, case, state), times))
+        refresh = statistics.median(refreshes(partial(update_one_row, case, state), times))
         chosen = state.compiled.chosen
         told = f"{chosen.model} {chosen.strategy}{'' if way else ' (chosen)'}"
         error = f"{max(state.check().values()):.0e}" if scratch < SLOW else "not evaluated"
@@ -102,6 +111,12 @@ def evaluations(work: Callable[[], Any]) -> list[float]:
     """The milliseconds of some evaluations from scratch; of one, where that takes long."""
     first = timed(work)
     return [first] if first > SLOW else [timed(work) for _ in range(3)]
+
+
+def refreshes(work: Callable[[], float], times: int) -> list[float]:
+    """The milliseconds of some refreshes; of twenty times as many, where they are short."""
+    spent = measured(work, times)
+    return spent if statistics.median(spent) > SHORT else measured(work, 20 * times)
 
 
 def update_one_row(case: Case, state: Maintained) -> float:
@@ -131,13 +146,12 @@ def batches(n: int, count: int, machine: Machine) -> Iterator[list[str]]:
 
 
 def choices(lines: list[list[str]]) -> Iterator[list[str]]:
-    """What was chosen for each program, beside the fastest of all ways that were tried, NumPy's included."""
+    """What was chosen for each program, beside the fastest of all strategies and models that were tried."""
     for name in dict.fromkeys(line[0] for line in lines):
         ways = {line[1]: float(line[3].replace(",", "")) for line in lines if line[0] == name}
-        ways["NumPy"] = next(float(line[2].replace(",", "")) for line in lines if line[0] == name)
         chosen = next(way for way in ways if way.endswith("(chosen)"))
         best = min(ways, key=ways.__getitem__)
-        if len(ways) > 2:
+        if len(ways) > 1:
             yield [
                 name,
                 chosen.removesuffix(" (chosen)"),
@@ -150,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000])
     parser.add_argument("--largest", type=int, nargs="*", default=[])
+    parser.add_argument("--only", default="", help="a regular expression of the programs to measure")
     parser.add_argument("--tall", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--batch", type=int, default=1000)
@@ -158,7 +173,8 @@ def main() -> None:
     machine = Machine.measure()
     sized = [cases(n, min(arguments.tall, 100_000)) for n in arguments.sizes]
     sized += [largest(n, arguments.tall) for n in arguments.largest]
-    lines = [line for found in sized for case in found for line in run(case, machine, arguments.times)]
+    wanted = (case for found in sized for case in found if re.search(arguments.only, case.name))
+    lines = [line for case in wanted for line in run(case, machine, arguments.times)]
     headings = ["program", "refreshed", "NumPy, ms", "refresh, ms", "times faster", "relative error"]
     zipf = ["Zipf factor", "rows touched", "NumPy, ms", "refresh, ms", "times faster"]
     speed = f"{machine.flops / 1e9:.0f} billion operations and {machine.bytes / 1e9:.0f} GB a second"

@@ -231,6 +231,9 @@ def test_batches_have_the_rank_of_what_changed() -> None:
     u = np.zeros((50, 1000))
     u[RANDOM.integers(0, 5, 1000), np.arange(1000)] = 1
     assert state.update(A=LowRank(u, RANDOM.normal(size=(50, 1000)))).steps[0].rank == 5
+    u = np.zeros((50, 1000))
+    u[np.arange(1000) % 30, np.arange(1000)] = 1
+    assert state.update(A=LowRank(u, RANDOM.normal(size=(50, 1000)))).steps[0].rank == 30
     left, right = RANDOM.normal(size=(50, 3)), RANDOM.normal(size=(3, 20))
     assert state.update(A=LowRank(left @ right, RANDOM.normal(size=(50, 20)))).steps[0].rank == 3
     assert state.update(A=Replace(state["A"])).steps[0].rank == 0

@@ -171,6 +171,7 @@ def _replaced(old: Array, new: Array) -> Change:
 
 
 def _sparse(values: Array) -> Factor:
-    """A factor without its zero rows, where that is most of them."""
+    """A factor without its zero rows, where that is most of them, or leaves fewer rows than there are ranks."""
     at: Indices = np.flatnonzero(values.any(axis=1))
-    return Factor(len(values), values[at], at) if 2 * len(at) < len(values) else Factor(len(values), values)
+    is_sparse = len(at) < max(len(values) / 2, values.shape[1])
+    return Factor(len(values), values[at], at) if is_sparse else Factor(len(values), values)
