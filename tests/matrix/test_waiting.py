@@ -97,4 +97,4 @@ def test_views_of_sums_are_replaced_with_their_program(db: viewlet.Database) -> 
     other = "SELECT one, price, units FROM sales WHERE id < 4"
     db.create_matrix("fit", OLS, X=Wide(other, ["one", "price"]), y=Wide(other, ["units"]), replace=True)
     np.testing.assert_allclose(coefficients(db), least_squares(ROWS[:3]), rtol=1e-9)
-    assert "id < 4" in db.describe("fit_moments") or "id < 4" in str(db.table("fit_moments"))
+    assert db.table("fit_moments").rows()[0][0] == 3
