@@ -121,8 +121,9 @@ bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed r
 	$(BIN)/python -m benchmarks.matrix_tables
 	$(BIN)/python -m benchmarks.matrix_spark
 
-bench-loops: $(READY) ## loops over a graph that changes, beside SciPy, DuckDB and DataFrames from scratch
-	$(BIN)/python -m benchmarks.loops --out docs/loops-figures.md --images docs/images
+bench-loops: $(READY) ## loops over graphs and points that change, beside SciPy, DuckDB and DataFrames from scratch; PART=small …
+	for part in $(or $(PART),small million large points); do \
+		$(BIN)/python -m benchmarks.loops $$part --out docs/loops-figures.md --images docs/images || exit 1; done
 
 bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL running its query, at scale 1 (ten minutes)
 	$(BIN)/python -m benchmarks.create --out docs/create.md

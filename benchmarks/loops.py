@@ -3,13 +3,15 @@
 Graphs are R-MAT ones (a = 0.30, b = 0.25, c = 0.25, d = 0.20) with weights from 1 to 99. Each loop is the only view of its
 warehouse, and every epoch is durable. SciPy, DuckDB and Spark start from the current edges, which are in memory.
 
-    python -m benchmarks.loops [--sizes 5000x50000 100000x1000000] [--batches 1 10 100 1000 10000 100000]
-                               [--loops reached distances components ranks] [--out docs/loops-figures.md] [--images docs/images]
+    python -m benchmarks.loops small million large points [--share 0.01] [--out docs/loops-figures.md] [--images docs/images]
+
+Each part takes a few minutes, and takes its own place on the page. `--share` makes all graphs smaller, to try them.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +28,7 @@ import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
 import viewlet
-from benchmarks import loops_by_hand
+from benchmarks import loop_points, loops_by_hand
 from benchmarks.loop_variants import Course, timed_rounds
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, say, timed
 from viewlet import loops
@@ -258,34 +260,67 @@ def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], im
 
 HEAD = """# Loops: figures
 
-`make bench-loops` writes this page. Graphs are R-MAT ones with the shares of the papers; `reached` are the vertices that a path leads to, `distances` shortest paths, `components` connected components, `ranks` PageRank to one per cent, `walks` the paths of at most three edges, by UNION ALL. The columns are explained in [loops.md](loops.md). The tail is the rounds that change less than a tenth of what the largest one does."""
+`make bench-loops` writes this page, one part at a time; all figures of a part are from one run, on two cores. Graphs are R-MAT ones with the shares of the papers; `reached` are the vertices that a path leads to, `distances` shortest paths, `components` connected components, `ranks` PageRank to one per cent, `walks` the paths of at most three edges, by UNION ALL. [loops.md](loops.md) says how they are kept. The tail is the rounds that change less than a tenth of what the largest one does."""
 
 
-def _size(text: str) -> tuple[int, int]:
-    nodes, _, edges = text.partition("x")
-    return int(nodes), int(edges)
+@dataclass(frozen=True)
+class Part:
+    """Some loops over a graph of one size."""
+
+    nodes: int
+    edges: int
+    loops: Sequence[str]
+    batches: Sequence[int]
+    has_spark: bool = False
+    """Whether DataFrames by hand and Spark's own recursion run, too: they take seconds for each round."""
+    draws: bool = False
+
+
+_ALONG = [name for name, loop in LOOPS.items() if loop.is_along_edges]
+PARTS = {
+    "small": Part(5_000, 50_000, list(LOOPS), [1, 10, 100, 1_000, 10_000], has_spark=True),
+    "million": Part(100_000, 1_000_000, _ALONG, [1, 10, 100, 1_000, 10_000, 100_000], draws=True),
+    "large": Part(1_000_000, 10_000_000, ["distances", "components", "ranks"], [1, 100]),
+}
+POINTS = 20_000
+
+
+def run_part(name: str, share: float, spark: Any, images: Path | None) -> str:
+    """One part of the page."""
+    if name == "points":
+        text, courses = loop_points.measure(int(POINTS * share), spark)
+        picture = f"\n\n![time and changes by round](images/{plot(name, courses, images)})" if images else ""
+        return text + picture
+    part = PARTS[name]
+    nodes = int(part.nodes * share)
+    graph = Graph(nodes, int(part.edges * share))
+    drawn = images if part.draws else None
+    report = measure(graph, part.loops, part.batches, spark, part.has_spark, drawn)
+    return text_of(nodes, graph, report, part.batches, drawn)
+
+
+def put(page: Path, name: str, text: str) -> None:
+    """Let a part take its place on the page, and leave the others as they are."""
+    known = page.read_text(encoding="utf-8") if page.exists() else ""
+    parts = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!-- |\Z)", known, re.DOTALL))
+    parts[name] = text
+    ordered = [f"<!-- {n} -->\n{parts[n]}\n" for n in (*PARTS, "points") if n in parts]
+    page.write_text("\n".join([f"{HEAD}\n", *ordered]), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Loops over a graph that changes.")
-    parser.add_argument("--sizes", type=_size, nargs="+", default=[(5_000, 50_000), (100_000, 1_000_000)])
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1_000, 10_000, 100_000])
-    parser.add_argument("--loops", nargs="+", default=list(LOOPS), choices=list(LOOPS))
-    parser.add_argument("--by-hand", type=int, default=100_000, help="Spark runs graphs up to so many edges")
+    parser.add_argument("parts", nargs="+", choices=[*PARTS, "points"])
+    parser.add_argument("--share", type=float, default=1.0, help="how large graphs are, of what they should be")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--images", type=Path)
     given = parser.parse_args(arguments)
-    spark, parts = start_spark(), [HEAD]
-    for nodes, edges in given.sizes:
-        graph = Graph(nodes, edges)
-        is_large = edges > given.by_hand
-        names = [n for n in given.loops if LOOPS[n].is_along_edges or not is_large]
-        images = given.images if nodes == max(n for n, _ in given.sizes) else None
-        report = measure(graph, names, given.batches, spark, not is_large, images)
-        parts.append(text_of(nodes, graph, report, given.batches, images))
-        print("\n\n".join(parts[-1:]), flush=True)
-    if given.out is not None:
-        given.out.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    spark = start_spark()
+    for name in given.parts:
+        text = run_part(name, given.share, spark, given.images)
+        print(text, flush=True)
+        if given.out is not None:
+            put(given.out, name, text)
 
 
 if __name__ == "__main__":

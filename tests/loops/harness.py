@@ -15,8 +15,9 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.compile import Facts
 from viewlet.loops.define import LoopCompiler
+from viewlet.loops.prepared_loop import Graph, PreparedLoop
 from viewlet.loops.queries import LoopQueries
-from viewlet.loops.run import Graph, PreparedLoop, run_loop
+from viewlet.loops.run import run_loop
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field, parse_type
 from viewlet.spark.sessions import Sessions

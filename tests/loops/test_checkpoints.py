@@ -35,14 +35,17 @@ with viewlet.connect(sys.argv[1]) as db:
     db.create_view("v", sys.argv[2], progress=die)
 """
 CLOSURE = loops.transitive_closure("edges")
+REACHED, RANKS = loops.reachable("edges", "SELECT 0"), loops.pagerank("edges", tolerance=1e-9, hold=False)
 HALVES = """INITIALIZE t(k, x) AS (SELECT DISTINCT src, 0.0D FROM edges) ITERATE SET t = SELECT k, (x + k) / 2 AS x FROM t
 UNTIL max(abs(new.x - old.x)) < 1e-9D ON t BY k RETURN SELECT k, x FROM t"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "last"), [(CLOSURE, 30), (HALVES, 12)])
-def test_a_killed_process_loses_no_round_that_was_done(
-    tmp_path: Path, spark: Any, text: str, last: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "last", "resumed"), [(CLOSURE, 30, 30), (HALVES, 12, 12), (REACHED, 30, 30), (RANKS, 30, 29)]
+)
+def test_a_killed_process_loses_at_most_a_round(
+    tmp_path: Path, spark: Any, text: str, last: int, resumed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edges = [(i, i + 1) for i in range(CHAIN)] + [(CHAIN, 0), (5, 9)]
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
@@ -56,12 +59,43 @@ def test_a_killed_process_loses_no_round_that_was_done(
         db.create_view("v", text, progress=told.append)
         done = db.history("v")[-1]["views"]["v"]
         found = db.table("v").rows()
-    assert done["technique"] == f"from nothing, resumed at round {last}"
+    assert done["technique"] == f"from nothing, resumed at round {resumed}"
     assert not any(f"round {number}," in progress.text for progress in told for number in range(last))
-    if text == CLOSURE:
-        assert sorted(found) == sorted(references.closure([(a, b, 0) for a, b in edges]))
-    else:
-        assert dict(found) == pytest.approx({k: k for k in range(CHAIN + 1)}, abs=1e-8)
+    assert_right(text, found, [(a, b, 0) for a, b in edges])
+
+
+def assert_right(text: str, found: list[Any], edges: list[tuple[int, int, int]]) -> None:
+    match text:
+        case _ if text == CLOSURE:
+            assert sorted(found) == sorted(references.closure(edges))
+        case _ if text == REACHED:
+            assert {v for (v,) in found} == set(references.distances(edges, [0]))
+        case _ if text == RANKS:
+            assert dict(found) == pytest.approx(references.pagerank(edges), abs=1e-7)
+        case _:
+            assert dict(found) == pytest.approx({k: k for k in range(CHAIN + 1)}, abs=1e-8)
+
+
+@pytest.mark.parametrize(("text", "last"), [(REACHED, 3), (RANKS, 9)])
+def test_a_graph_is_taken_up_where_a_run_failed(
+    tmp_path: Path, spark: Any, text: str, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "AFTER", 0.0)
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 4)]
+
+    def fail(progress: Progress) -> None:
+        if f"round {last}," in progress.text:
+            raise KeyboardInterrupt
+
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.create_table("edges", "src BIGINT, dst BIGINT", rows=edges)
+        with pytest.raises(KeyboardInterrupt):
+            db.create_view("v", text, progress=fail)
+        db.create_view("v", text)
+        assert "resumed at round" in db.history("v")[-1]["views"]["v"]["technique"]
+        assert_right(text, db.table("v").rows(), [(a, b, 0) for a, b in edges])
+        db.delete("edges", [(0, 1)])  # what a value came from is known as before
+        assert_right(text, db.table("v").rows(), [(a, b, 0) for a, b in edges[1:]])
 
 
 def test_rounds_of_other_work_are_not_taken_up(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from viewlet.errors import SqlError
-from viewlet.loops.recursion import mentioned
+from viewlet.loops.recursion_text import mentioned
 from viewlet.loops.syntax import Limit, State, Until
 from viewlet.loops.text import read_loop
 from viewlet.sql import parse, split

@@ -347,7 +347,7 @@ def test_the_page_about_loops_runs(tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "page", spark=spark) as db:
         for kind, block in blocks:
             if kind == "python":
-                exec(block, {"db": db})
+                exec(block, {"db": db, "__name__": "__main__"})
             else:
                 found.append([db.sql(text) for _, text in split(block)][-1].to_pylist())
         dist, two_steps, rank = ({row["v"]: row for row in rows} for rows in found)
@@ -355,3 +355,7 @@ def test_the_page_about_loops_runs(tmp_path: Path, spark: Any) -> None:
         assert {v: row["ways"] for v, row in two_steps.items()} == {3: 1}
         assert {v: row["r"] for v, row in rank.items()} == pytest.approx(dict(db.table("ranks").rows()), abs=1e-4)
         assert {v for (v,) in db.table("reached").rows()} == {1, 2, 3}
+        assert dict(db.table("dist_2").rows()) == {0: 0, 1: 4, 2: 1, 3: 9}
+        assert dict(db.table("two_steps_2").rows()) == {3: 1}
+        assert dict(db.table("levels").rows()) == pytest.approx({1: 1, 2: 2, 3: 3}, abs=1e-5)
+        assert dict(db.table("handled").rows()) == pytest.approx(dict(db.table("ranks").rows()), abs=1e-4)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.loops.harness import SCHEMAS, LoopStore, Row, compiled, stored
 from tests.loops.naive import Naive
 from tests.loops.queries import QUERIES, random_query
-from viewlet.loops.run import PreparedLoop
+from viewlet.loops.prepared_loop import PreparedLoop
 from viewlet.loops.text import read_loop
 
 pytestmark = pytest.mark.spark

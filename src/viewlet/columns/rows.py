@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
+from viewlet.columns.dense import distinct_numbers
 from viewlet.columns.hash import Hashes, hash_array, hash_rows, order_of
 from viewlet.columns.parallel import MANY, in_parallel
 
@@ -197,6 +198,8 @@ class Rows:
 
 def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None) -> tuple[Positions, Positions]:
     """Number the distinct rows: the position of each one's first occurrence, and each row's number."""
+    if length > _MANY and len(columns) == 1 and (found := distinct_numbers(columns[0])) is not None:
+        return found
     if hashes is None and columns and all(_can_encode(c.type) for c in columns):
         return _first_of(_codes(columns))
     if hashes is None:

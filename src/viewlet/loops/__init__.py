@@ -1,5 +1,7 @@
 """Recursive and iterative queries that are kept fresh; and some that are ready to use."""
 
+from viewlet.loops.handlers.deltas import Adjust, Delete, Insert, Replace, over_row
+from viewlet.loops.handlers.handlers import AggregateHandler, JoinHandler, StateHandler
 from viewlet.loops.history import history
 from viewlet.loops.library import (
     bill_of_materials,
@@ -14,18 +16,42 @@ from viewlet.loops.library import (
     transitive_closure,
 )
 from viewlet.loops.plot import plot
+from viewlet.loops.python_form import (
+    Iterated,
+    PythonLoop,
+    Recursive,
+    fixpoint,
+    iteration,
+    recursion,
+    repetition,
+)
 
 __all__ = [
+    "Adjust",
+    "AggregateHandler",
+    "Delete",
+    "Insert",
+    "Iterated",
+    "JoinHandler",
+    "PythonLoop",
+    "Recursive",
+    "Replace",
+    "StateHandler",
     "bill_of_materials",
     "connected_components",
     "factorize",
+    "fixpoint",
     "history",
+    "iteration",
     "k_core",
     "k_means",
     "label_propagation",
+    "over_row",
     "pagerank",
     "plot",
     "reachable",
+    "recursion",
+    "repetition",
     "shortest_paths",
     "transitive_closure",
 ]

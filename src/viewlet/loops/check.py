@@ -7,7 +7,7 @@ right if one more round from there changes nothing beyond its condition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,18 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.compiled import AnyState, CompiledUntil, RelaxedState
+from viewlet.loops.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
+from viewlet.loops.frame_queries import StoredQuery, show_stored
+from viewlet.loops.merged import merged
 from viewlet.loops.queries import cast_query, pairs_query
 from viewlet.loops.rounds import endless
 from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.users_code import from_text
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
 from viewlet.store import Snapshot
+from viewlet.warehouse.refresh import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,20 +43,32 @@ def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
     from viewlet.spark.session.children import active, clone
     from viewlet.spark.session.session import FAULTY_RULES, leave_out
 
+    if loop.compiled.handled is not None:
+        return _handled_again(warehouse, loop)
     with active(clone(warehouse.sessions.under(loop.compiled.settings))) as spark:
         leave_out(spark, FAULTY_RULES)
         warehouse.reading.show(spark, loop.mentions)
         for table, columns in loop.seen.items():
             spark.table(quoted(table)).select(*map(quoted, columns)).createOrReplaceTempView(quoted(table))
         pairs = zip(loop.text.states, loop.compiled.states, strict=True)
-        rerun = Rerun(spark, loop.name, loop.text, [CollectedState(text, compiled) for text, compiled in pairs])
-        if loop.text.converges and not loop.text.restarts:
+        states = [CollectedState(text, compiled) for text, compiled in pairs]
+        rerun = Rerun(spark, loop.name, loop.text, states, loop.trusted_queries)
+        if loop.text.converges and not loop.text.restarts and not loop.text.diffuses:
             rerun.run_on(warehouse.store.snapshot(), loop.compiled.until)
         elif loop.text.converges:
             rerun.settle(loop.compiled.until)
         else:
             rerun.run()
         return rerun.answer(loop.fields)
+
+
+def _handled_again(warehouse: Warehouse, loop: Loop) -> Rows:
+    """What the handlers make of all rows, from nothing."""
+    snapshot = warehouse.store.snapshot()
+    found = loop.after_rounds(
+        loop.text.last_round, lambda name: visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())
+    )
+    return found.select(loop.stored).rename([f.name for f in loop.fields])
 
 
 @dataclass
@@ -83,20 +99,46 @@ class CollectedState:
             case "distinct":
                 new = {_written(row): row for row in rows}
                 new = {key: row for key, row in new.items() if key not in self.rows}
+            case "key" if self.compiled.choice is not None and self.compiled.choice.is_sum:
+                return self._add(rows)
             case "key":
                 new = {key: row for key, row in self._best(rows).items() if self._is_news(key, row)}
-            case "last" | "replace":
+            case "merged":
+                return self._merge_by_code(rows)
+            case "last" | "replace" | "handled":
                 return self.replace(rows)
         self.rows |= new
         self.changed = list(new.values())
 
+    @property
+    def _key_at(self) -> list[int]:
+        key = {k.lower() for k in self.text.key}
+        return [i for i, f in enumerate(self.fields) if f.name.lower() in key]
+
+    def _add(self, rows: Iterable[Row]) -> None:
+        """Add the rows of a round to those of their keys; a sum leaves NULL out."""
+        self.changed, at = list(rows), self._key_at
+        for row in self.changed:
+            key = _written([row[i] for i in at])
+            both = zip(self.rows.get(key, [None] * len(row)), row, strict=True)
+            self.rows[key] = tuple(
+                b if i in at or a is None else a if b is None else a + b for i, (a, b) in enumerate(both)
+            )
+
+    def _merge_by_code(self, rows: Iterable[Row]) -> None:
+        """Let the user's function merge the rows of a round with those of their keys."""
+        assert isinstance(self.compiled, CompiledState)
+        assert self.compiled.code is not None
+        there = {tuple(row[at] for at in self._key_at): row for row in self.rows.values()}
+        changed = merged(self.text.name, from_text(self.text.name, self.compiled.code), self._key_at, there, rows)
+        self.rows = {_written(key): row for key, row in there.items()}
+        self.changed = [there[key] for key in changed]
+
     def _best(self, rows: Iterable[Row]) -> dict[str, Row]:
         """Of each key the row that comes first among those of a round."""
-        key = {k.lower() for k in self.text.key}
-        at = [i for i, f in enumerate(self.fields) if f.name.lower() in key]
         best: dict[str, Row] = {}
         for row in rows:
-            own = _written([row[i] for i in at])
+            own = _written([row[i] for i in self._key_at])
             if own not in best or self._comes_first(row, best[own]):
                 best[own] = row
         return best
@@ -145,6 +187,8 @@ class Rerun:
     view: str
     text: LoopText
     states: Sequence[CollectedState]
+    queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+    """Those that its texts read by name."""
     sizes: dict[int, int] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -218,6 +262,7 @@ class Rerun:
         """What Spark answers, ties decided."""
         from viewlet.spark.rewrite.stabilize import stable
 
+        show_stored(self.spark, self.queries, text)
         return Rows.of(to_arrow(stable(self.spark.sql(text)), fields))
 
     def _show(self, state: CollectedState, rows: Iterable[Row]) -> None:

@@ -69,12 +69,22 @@ class Checkpoints:
     def add(self, sizes: Mapping[int, int], moved: Moved) -> None:
         """Write down what a round reads, and what those before it read that is not written yet."""
         self._waiting.append(moved)
-        if time.monotonic() - self._started < AFTER:
+        if not self.is_due:
             return
-        self._begin()
         waiting, self._waiting = self._waiting, []
-        for state in dict.fromkeys(name for some in waiting for name in some):
-            rows = Rows.concat([some[state] for some in waiting if state in some]).consolidate()
+        states = dict.fromkeys(name for some in waiting for name in some)
+        parts = {state: [some[state] for some in waiting if state in some] for state in states}
+        self.write(sizes, {state: Rows.concat(rows).consolidate() for state, rows in parts.items()})
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the run has taken so long that rounds are written down."""
+        return time.monotonic() - self._started >= AFTER
+
+    def write(self, sizes: Mapping[int, int], moved: Moved) -> None:
+        """Write rows down at once."""
+        self._begin()
+        for state, rows in moved.items():
             self._write(f"{max(sizes):06}.{state}", rows, sizes)
 
     def _begin(self) -> None:

@@ -35,6 +35,8 @@ class CompiledState:
     """Whether rounds go on from the last result, and there is no history."""
     initial: Program | None = None
     """What gives the first rows then."""
+    code: str | None = None
+    """The user's function that merges the rows of a key, pickled."""
 
     @property
     def bag(self) -> str:
@@ -143,7 +145,46 @@ class GatheredState:
         return (*(m.name for m in maps if m.stored), self.bag, self.read)
 
 
-AnyState = CompiledState | RelaxedState | GatheredState
+@dataclass(frozen=True)
+class HandledState:
+    """A state whose rounds are users' handlers: of its join with a relation, of groups, of the state itself."""
+
+    name: str
+    bag: str
+    fields: tuple[Field, ...]
+    key_at: tuple[int, ...]
+    """Which of the columns are the key."""
+    on: tuple[int, int]
+    """The columns of the state and of the relation that they are joined by."""
+    relation: Program
+    firsts: Program
+    code: str
+    """The handlers, pickled."""
+    choice: Choice | None = None
+    reads_all: bool = False
+    goes_on: bool = True
+
+    @property
+    def entries(self) -> str:
+        """The bag of what the handlers keep."""
+        return f"{self.bag}_handlers"
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return self.relation, self.firsts
+
+    @property
+    def bags(self) -> tuple[str, ...]:
+        """All bags that it keeps."""
+        maps = (m for program in self.programs for m in program.maps)
+        return (*(m.name for m in maps if m.stored), self.bag, self.entries)
+
+
+AnyState = CompiledState | RelaxedState | GatheredState | HandledState
 
 
 @dataclass(frozen=True)
@@ -199,10 +240,25 @@ class CompiledLoop:
         return next((state for state in self.states if isinstance(state, GatheredState)), None)
 
     @property
+    def handled(self) -> HandledState | None:
+        """The only state, if its rounds are users' handlers."""
+        return next((state for state in self.states if isinstance(state, HandledState)), None)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the state is a graph in memory, which counts its edges itself."""
+        return self.relaxed is not None or self.gathered is not None
+
+    @property
+    def has_users_code(self) -> bool:
+        """Whether rounds run code of users that is stored with it."""
+        return self.handled is not None or any(state.code is not None for state in self.stepped)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The tables and views whose change matters."""
         own = {state.bag for state in self.states} | {state.feed for state in self.stepped}
-        settling = [state for state in self.states if not isinstance(state, RelaxedState)]
+        settling = [state for state in self.states if isinstance(state, CompiledState | GatheredState)]
         first = [state.initial for state in settling if state.initial is not None]
         return tuple(dict.fromkeys(bag for p in (*self.programs, *first) for bag in p.reads if bag not in own))
 
@@ -220,7 +276,7 @@ def from_document(document: Mapping[str, Any]) -> CompiledLoop:
 
 _OWN = {
     kind.__name__: kind
-    for kind in (CompiledState, RelaxedState, GatheredState, CompiledUntil, Choice, Offering, Gathering)
+    for kind in (CompiledState, RelaxedState, GatheredState, HandledState, CompiledUntil, Choice, Offering, Gathering)
 }
 
 

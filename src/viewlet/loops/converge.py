@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewlet.columns.arrays import truth_of
+from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
 from viewlet.loops.compiled import CompiledUntil
@@ -49,15 +49,21 @@ class PreparedUntil:
 
     def split(self, made: Waiting, still: Waiting) -> tuple[Waiting, Waiting]:
         """The changes that are handed on, and those that are held back, of those just made and of those held so far."""
-        if self._held is None or self.state not in made:
+        if self.state not in made or (self._held is None and not still):
             return made, still
         new, there = made[self.state], still.get(self.state)
         if there is not None:
             touched = np.isin(there.hashes(self.key), new.hashes(self.key))
             new, there = Rows.concat([new, there.filter(touched)]).consolidate(), there.filter(~touched)
-        quiet = np.isin(new.hashes(self.key), self._held(_pairs(new)).rename(self.key).hashes())
+        quiet = self._quiet(new)
         kept = [new.filter(quiet), *([] if there is None else [there])]
         return self._with(made, new.filter(~quiet)), self._with(still, Rows.concat(kept))
+
+    def _quiet(self, rows: Rows) -> Mask:
+        """Which changes are held back."""
+        if self._held is None:
+            return np.zeros(len(rows), dtype=np.bool_)
+        return np.isin(rows.hashes(self.key), self._held(_pairs(rows)).rename(self.key).hashes())
 
     def _with(self, waiting: Waiting, rows: Rows) -> Waiting:
         """The same with other rows of the state."""
@@ -76,6 +82,8 @@ class Convergence(Steps):
     """Runs the steps of states until they settle."""
 
     until: PreparedUntil | None = None
+    diffuses: bool = False
+    """Whether what the last round leaves waits until its row changes again."""
     is_error: bool = True
     """Whether it is an error if they do not settle in as many rounds as there may be."""
     unread: Waiting = field(default_factory=dict)
@@ -83,7 +91,7 @@ class Convergence(Steps):
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
         """Go on with the changes of what the loop reads; what changes in each state."""
-        still = self.unread if self.until is not None and self.until.holds_back else {}
+        still = self.unread if self.diffuses or (self.until is not None and self.until.holds_back) else {}
         first = self.first_rows(changes) if initial else {} if still else self.unread
         done = self.done()
         made = self.run_all({**changes, **self.feeds(added((first, done)))}, initial=initial)

@@ -6,7 +6,7 @@ from the last result. The result's program reads those.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,26 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.compile import Facts, compile_view
 from viewlet.engine import groups
 from viewlet.errors import UnsupportedQuery
-from viewlet.loops.compiled import AnyState, CompiledLoop, CompiledState, CompiledUntil, GatheredState, RelaxedState
+from viewlet.loops.compiled import (
+    AnyState,
+    CompiledLoop,
+    CompiledState,
+    CompiledUntil,
+    GatheredState,
+    HandledState,
+    RelaxedState,
+)
+from viewlet.loops.frame_queries import FrameQueries, StoredQuery
 from viewlet.loops.gather.gathering import GatherPlans, gathering_of, is_unique
 from viewlet.loops.gather.until import over_pairs
 from viewlet.loops.histories import ROUND, Histories, History, all_names, initially
-from viewlet.loops.merging import Choice, best_by_key, choice_of, current_by_key, first_rounds, of_round
+from viewlet.loops.merging import Choice, best_by_key, choice_of, current_by_key, first_rounds, of_round, sums_by_key
+from viewlet.loops.python_form import PythonLoop
 from viewlet.loops.queries import Fields, LoopQueries, cast_query, pairs_query
 from viewlet.loops.relax.offering import Offering
 from viewlet.loops.relax.relaxation import Relaxation, relaxation_of
 from viewlet.loops.syntax import LoopText, State, Until
+from viewlet.loops.users_code import to_text
 from viewlet.plan.expr import Call, Literal, Named
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Union, column, map_children
 from viewlet.plan.show import show_node
@@ -40,12 +51,28 @@ if TYPE_CHECKING:
 _ROUND = Field(ROUND, BIGINT, False)
 
 
-def define_loop(warehouse: Warehouse, name: str, loop: LoopText) -> CompiledLoop:
-    """The programs of a loop over the tables and views of a warehouse."""
+def define_loop(
+    warehouse: Warehouse, name: str, loop: LoopText | PythonLoop
+) -> tuple[CompiledLoop, dict[str, StoredQuery]]:
+    """The programs of a loop over the tables and views of a warehouse, and its queries that are no texts."""
     facts = facts_of(warehouse.store, warehouse.catalog)
     schemas = {n: fields for n, fields in warehouse.catalog.schemas().items() if n != name}
-    queries = LoopQueries(name, loop, warehouse.sessions, schemas)
-    return LoopCompiler(queries, Facts(facts.rows, facts.keys, facts.rates)).compile()
+    frames = None
+    if isinstance(loop, PythonLoop):
+        frames, loop = FrameQueries(name, loop, warehouse.sessions), loop.text
+        _refuse_names(name, loop, schemas)
+    queries = LoopQueries(name, loop, warehouse.sessions, schemas, frames=frames)
+    return LoopCompiler(queries, Facts(facts.rows, facts.keys, facts.rates)).compile(), queries.stored
+
+
+def _refuse_names(view: str, loop: LoopText, tables: Collection[str]) -> None:
+    """A DataFrame knows tables and states by their names alone."""
+    taken = {table.lower() for table in tables}
+    for state in loop.states:
+        if state.name.lower() in taken:
+            raise UnsupportedQuery(
+                f"view {view}: `{state.name}` is a table or view already", hint="give the state another name"
+            )
 
 
 @dataclass
@@ -72,8 +99,8 @@ class LoopCompiler:
         else:
             states = tuple(map(self._merged, self.loop.states))
         analysis = self.queries.analysed(self.loop.result)
-        relaxed = {state.name for state in states if isinstance(state, RelaxedState)}
-        result = self._compiled(self.view, self._over_states(analysis.plan, relaxed), analysis.columns)
+        known = {state.name: state for state in states}
+        result = self._compiled(self.view, self._over_states(analysis.plan, known), analysis.columns)
         return CompiledLoop(
             tuple(_kept(state, result) for state in states),
             result,
@@ -109,10 +136,12 @@ class LoopCompiler:
 
     def _merged(self, state: State) -> AnyState:
         """A state along the edges of a graph, if it is one; else one with a history."""
+        if state.merge == "handled":
+            return self._handled(state)
         own = self.queries.fields[state.name]
         initial, step, choice = self._plan(state.first, state), self._plan(state.step, state), None
         if state.merge == "key":
-            step, choice = choice_of(self.view, step, [f.name for f in own])
+            step, choice = choice_of(self.view, step, [f.name for f in own], _key(state, own))
         relaxation = self._relaxation(state, step, choice)
         if relaxation is not None:
             return self._relaxed(state, initial, relaxation, choice)
@@ -122,7 +151,7 @@ class LoopCompiler:
         """A step as a relaxation, where no bound on rounds has to be kept."""
         own = self.queries.fields[state.name]
         key = [f.name for f in own] if state.merge == "distinct" else _key(state, own)
-        is_choice = state.merge == "distinct" or (state.merge == "key" and choice is not None)
+        is_choice = state.merge == "distinct" or (choice is not None and not choice.is_sum)
         if not self.relaxes or not is_choice or len(self.loop.states) > 1 or self.loop.limit is not None:
             return None
         return relaxation_of(step, state.name, own, key, choice)
@@ -142,6 +171,28 @@ class LoopCompiler:
         )
         return RelaxedState(state.name, self._bag(state), own, key_at, *programs, offering, choice)
 
+    def _handled(self, state: State) -> HandledState:
+        """The programs of the first rows and of the relation that the state is joined with."""
+        assert self.queries.frames is not None
+        handling = self.queries.frames.loop.handling
+        assert handling is not None
+        own, relation = self.queries.fields[state.name], self.queries.analysed(state.step)
+        names = [f.name.lower() for f in own]
+        places = (
+            _place(self.view, names, handling.on[0]),
+            _place(self.view, [f.name.lower() for f in relation.columns], handling.on[1]),
+        )
+        return HandledState(
+            state.name,
+            self._bag(state),
+            own,
+            tuple(names.index(k.lower()) for k in state.key),
+            places,
+            self._streamed(f"{self.view}.relation_{state.name}", relation.plan),
+            self._streamed(f"{self.view}.first_{state.name}", self._plan(state.first, state)),
+            to_text(self.view, handling.handlers),
+        )
+
     def _streamed(self, name: str, plan: Plan) -> Program:
         """A program whose result is passed on, and not kept, unless the program itself looks it up."""
         program = self._compiled(name, plan, plan.columns)
@@ -153,22 +204,30 @@ class LoopCompiler:
     def _with_history(self, state: State, initial: Plan, step: Plan, choice: Choice | None) -> CompiledState:
         """The program from a round's rows to the history's change."""
         own = self.queries.fields[state.name]
-        rows, references = self._derived(state, initial, step)
+        is_sum = choice is not None and choice.is_sum
+        of_one_round = is_sum or state.merge in ("all", "last", "merged")
+        rows, references = self._derived(state, initial, step, of_one_round=of_one_round)
         renamed = {f.name: made.name for f, made in zip(own, rows.columns, strict=False)}
         match state.merge:
             case "distinct":
                 rows = first_rounds(rows)
-            case "key":
+            case "key" if not is_sum:
                 chosen = None if choice is None else replace(choice, column=renamed[choice.column])
                 rows = best_by_key(rows, [renamed[k] for k in _key(state, own)], chosen)
         program = self._compiled(self._bag(state), rows, (*own, _ROUND))
-        reads_all = references > 1 and state.merge in ("distinct", "key")
-        return CompiledState(state.name, self._feed(state), program, reads_all, choice)
+        reads_all = references > 1 and state.merge in ("distinct", "key") and not is_sum
+        return CompiledState(state.name, self._feed(state), program, reads_all, choice, code=self._merge_of(state))
 
-    def _derived(self, state: State, initial: Plan, step: Plan) -> tuple[Plan, int]:
+    def _merge_of(self, state: State) -> str | None:
+        """The user's function that merges the rows of a key, if there is one."""
+        frames = self.queries.frames
+        function = None if frames is None else frames.loop.merges.get(state.name)
+        return None if function is None else to_text(self.view, function)
+
+    def _derived(self, state: State, initial: Plan, step: Plan, *, of_one_round: bool) -> tuple[Plan, int]:
         """All rows that are ever derived, with their rounds, and how many rows of states each may come from."""
         limit = self.loop.limit
-        later = self._histories(state, step).step(step)
+        later = self._histories(state, step, of_one_round).step(step)
         if later is None:
             raise UnsupportedQuery(f"view {self.view}: the recursive part of `{state.name}` reads nothing recursive")
         parts = (_in_order(initially(initial), initial), _in_order(later, step))
@@ -178,10 +237,10 @@ class LoopCompiler:
             derived = Filter(derived, Call("le", (column(columns[-1]), Literal(limit.rounds, BIGINT)), BOOLEAN))
         return derived, later.references
 
-    def _histories(self, state: State, step: Plan) -> Histories:
+    def _histories(self, state: State, step: Plan, of_one_round: bool) -> Histories:
         feeds = {s.name: self._feed(s) for s in self.loop.states}
         rounds = self.loop.limit.rounds if state.merge == "last" and self.loop.limit else None
-        return Histories(self.view, feeds, state.merge in ("all", "last"), rounds, all_names(step))
+        return Histories(self.view, feeds, of_one_round, rounds, all_names(step))
 
     # ——— states that rounds replace
 
@@ -256,20 +315,21 @@ class LoopCompiler:
 
     # ——— the result
 
-    def _over_states(self, plan: Plan, relaxed: Collection[str]) -> Plan:
+    def _over_states(self, plan: Plan, known: Mapping[str, AnyState]) -> Plan:
         """A query over states, with what is kept of them in their places."""
         state = next((s for s in self.loop.states if isinstance(plan, Scan) and s.name == plan.name), None)
         if state is None or not isinstance(plan, Scan):
-            return map_children(plan, lambda child: self._over_states(child, relaxed))
-        if state.merge == "replace" or state.name in relaxed:
+            return map_children(plan, lambda child: self._over_states(child, known))
+        if not isinstance(compiled := known[state.name], CompiledState) or compiled.goes_on:
             return Scan(self._bag(state), plan.columns)
         at = Field(f"{ROUND}_of_{plan.columns[0].name}", BIGINT, False)
         rows: Plan = Scan(self._bag(state), (*plan.columns, at))
         match state.merge:
-            case "key":
+            case "key" | "merged":
                 own = self.queries.fields[state.name]
-                known = {f.name: p.name for f, p in zip(own, plan.columns, strict=True)}
-                rows = current_by_key(rows, [known[k] for k in _key(state, own)])
+                renamed = {f.name: p.name for f, p in zip(own, plan.columns, strict=True)}
+                is_sum = compiled.choice is not None and compiled.choice.is_sum
+                rows = (sums_by_key if is_sum else current_by_key)(rows, [renamed[k] for k in _key(state, own)])
             case "last":
                 assert self.loop.limit is not None
                 rows = of_round(rows, self.loop.limit.rounds)
@@ -282,6 +342,15 @@ def _kept(state: AnyState, result: Program) -> AnyState:
         return state
     read = {bag for step in result.steps for term in step.terms for bag, _ in maps_read(term)}
     return replace(state, is_kept=state.bag in read)
+
+
+def _place(view: str, names: Sequence[str], name: str) -> int:
+    """Where a column is."""
+    if name.lower() not in names:
+        raise UnsupportedQuery(
+            f"view {view}: `{name}`, which rows are joined on, is no column", hint=f"there are {', '.join(names)}"
+        )
+    return names.index(name.lower())
 
 
 def _key_first(plan: Plan, at: int) -> Plan:

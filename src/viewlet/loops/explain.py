@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewlet.loops.compiled import AnyState, CompiledState, GatheredState, RelaxedState
+from viewlet.loops.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
 from viewlet.loops.syntax import State
 from viewlet.plan.show import show_expr
@@ -47,6 +47,8 @@ def outline(loop: Loop) -> str:
 def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
     if isinstance(state, RelaxedState):
         return _relaxed(text, state, snapshot, verbose=verbose)
+    if isinstance(state, HandledState):
+        return _handled(text, state, snapshot, verbose=verbose)
     if isinstance(state, GatheredState):
         return _gathered(text, state, snapshot, verbose=verbose)
     rows = "" if snapshot is None else f"{snapshot.contents(state.program.view).total():,} rows"
@@ -66,6 +68,19 @@ def _relaxed(text: State, state: RelaxedState, snapshot: Snapshot | None, *, ver
         *_views("first rows", [state.firsts], snapshot, verbose=verbose),
         f"  on Δ{text.name}",
         f"    {text.name} ← {target}{value} of Δ{text.name} ⋈ {state.edges.view}, where that is better",
+    ]
+
+
+def _handled(text: State, state: HandledState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
+    """The relation and the first rows as views, and where deltas go in a round."""
+    columns, (left, right) = ", ".join(f.name for f in state.fields), state.on
+    on = f"{state.fields[left].name} = {state.relation.columns[right].name}"
+    return [
+        f"state {text.name} ({columns}): {merging(text, state)}",
+        *_views("invariant views", [state.relation], snapshot, verbose=verbose),
+        *_views("first rows", [state.firsts], snapshot, verbose=verbose),
+        f"  on Δ{text.name}",
+        f"    Δ{text.name} ⋈ {state.relation.view} on {on} → the join's handler → the aggregate's → {text.name}",
     ]
 
 
@@ -102,10 +117,16 @@ def merging(text: State, state: AnyState) -> str:
             return "every round adds its rows"
         case "distinct":
             return "each row in its first round"
+        case "key" if state.choice is not None and state.choice.is_sum:
+            return f"by {', '.join(text.key)}, rounds add up"
         case "key" if state.choice is None:
             return f"by {', '.join(text.key)}, the newest row"
         case "key" if state.choice:
             return f"by {', '.join(text.key)}, rows with {'greater' if state.choice.is_greatest else 'lesser'} {state.choice.column}"
+        case "merged":
+            return f"by {', '.join(text.key)}, rows that a function of yours merges"
+        case "handled":
+            return f"by {', '.join(text.key)}, as its handler says"
         case _:
             return "every round replaces it"
 

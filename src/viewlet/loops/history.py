@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import UnknownName
-from viewlet.loops.compiled import CompiledState, GatheredState, RelaxedState
+from viewlet.loops.compiled import CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.histories import ROUND
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing, rounds
 from viewlet.loops.working import WorkingMaps
@@ -41,7 +41,7 @@ def history(db: Database, view: str, state: str | None = None) -> pa.Table:
     return _stored(db._warehouse, wanted)
 
 
-def _stored(warehouse: Warehouse, state: CompiledState | GatheredState) -> pa.Table:
+def _stored(warehouse: Warehouse, state: CompiledState | GatheredState | HandledState) -> pa.Table:
     rows = warehouse.store.snapshot().contents(state.bag).consolidated().select(state.stored)
     names = [*(f.name for f in state.fields), *([] if state.goes_on else [ROUND])]
     return rows.rename(names).expanded().arrow()

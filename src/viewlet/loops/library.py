@@ -72,11 +72,14 @@ def pagerank(
     tolerance: float = 1e-9,
     teleport: str | None = None,
     hold: bool = True,
+    diffusion: int | None = None,
 ) -> str:
     """The `rank` of each vertex `v`, to a tolerance; ranks add up to the number of vertices that have edges out.
 
     `teleport`: a query that gives vertices and the shares that a walk begins anew with there (personalized PageRank);
     without it, each vertex has a share of one. `hold`: changes below the tolerance wait until they add up to more.
+    `diffusion`: so many rounds in each epoch, of what it changes; what is left of a change then is lost to others, so
+    ranks are approximate (MRQL's method, for comparison).
     """
     a, b, edges = map(identifier, (src, dst, edges))
     each = f"SELECT {a} AS v FROM {edges} UNION ALL SELECT {b} FROM {edges}"
@@ -86,6 +89,7 @@ def pagerank(
         base = f"""SELECT v, sum(share) * {1 - damping!r}D FROM (
     {shares} UNION ALL SELECT {b}, 0.0D FROM {edges}) GROUP BY v"""
     held = f" HOLD CHANGES WHERE abs(new.rank - old.rank) < {tolerance!r}D" if hold else ""
+    most = "" if diffusion is None else f" MAX {diffusion} DIFFUSE"
     return f"""INITIALIZE
   outward(v, n) AS (SELECT {a}, count(*) FROM {edges} GROUP BY {a}),
   base(v, rank) AS ({base}),
@@ -94,7 +98,7 @@ ITERATE SET ranks =
   SELECT base.v, base.rank + {damping!r}D * coalesce(given.rank, 0.0D) AS rank FROM base LEFT JOIN (
     SELECT e.{b} AS v, sum(r.rank / o.n) AS rank
     FROM ranks r JOIN outward o ON o.v = r.v JOIN {edges} e ON e.{a} = r.v GROUP BY e.{b}) given ON given.v = base.v
-UNTIL max(abs(new.rank - old.rank)) < {tolerance!r}D ON ranks BY v{held}
+UNTIL max(abs(new.rank - old.rank)) < {tolerance!r}D ON ranks BY v{held}{most}
 RETURN SELECT v, rank FROM ranks"""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,15 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import layout_of
-from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
+from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery, UntrustedCode
+from viewlet.loops import syntax
 from viewlet.loops.check import recompute
 from viewlet.loops.checkpoints import Checkpoints, fingerprint
 from viewlet.loops.compiled import CompiledLoop, from_document, to_document
 from viewlet.loops.define import define_loop
 from viewlet.loops.explain import explain, outline
+from viewlet.loops.frame_queries import StoredQuery
+from viewlet.loops.prepared_loop import Outcome, PreparedLoop
 from viewlet.loops.preview import run_rounds
+from viewlet.loops.python_form import PythonLoop
 from viewlet.loops.relax.network import Network
-from viewlet.loops.run import Outcome, PreparedLoop, TooMuch, run_loop
+from viewlet.loops.run import TooMuch, run_loop
 from viewlet.loops.syntax import LoopText
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field
@@ -49,22 +55,31 @@ class Loop(Maintained):
 
     kind: ClassVar[str] = "loop"
     name: str
-    definition: str
+    definition: str | None
+    """The text; None where the loop was given in Python."""
     compiled: CompiledLoop
     position: int = 0
     created: int = 0
     seen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The columns of tables as the definition found them, where they have got more since."""
 
+    given: LoopText | None = None
+    """The loop that was given in Python, and those of its queries that are DataFrames, by name."""
+    queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+    trusted: bool = True
+    """Whether the plans that are stored with it may run."""
+
     @cached_property
     def text(self) -> LoopText:
         """The definition, taken apart."""
-        found = read_loop(self.definition)
+        found = self.given or read_loop(self.definition or "")
         assert found is not None, f"{self.name} is no loop: {self.definition}"
         return found
 
     @cached_property
     def ready(self) -> PreparedLoop:
+        if self.compiled.has_users_code:
+            self._refuse_untrusted()
         return PreparedLoop(self.name, self.compiled, self.text)
 
     @property
@@ -97,7 +112,9 @@ class Loop(Maintained):
         return sum(len(p.steps) for p in self.compiled.programs)
 
     @property
-    def statement(self) -> str:
+    def statement(self) -> str | None:
+        if self.definition is None:
+            return None
         return f"CREATE MATERIALIZED VIEW {identifier(self.name)} AS\n{self.definition}"
 
     def fill(self, run: Refresh) -> dict[str, Any]:
@@ -108,13 +125,15 @@ class Loop(Maintained):
         """Go on from what is there. Histories may begin again: where an epoch reaches most rows, or fails on some that go."""
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
-            return self._emitted(run, self._from_nothing(run), "from nothing, as RESTART says")
+            why = "as its merge asks for" if self.compiled.has_users_code else "as RESTART says"
+            return self._emitted(run, self._from_nothing(run), f"from nothing, {why}")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
         if self.compiled.relaxed is not None:
             return self._relax(run, changes)
-        if self.text.converges:  # where it begins may matter to its result
+        if self.text.converges or self.compiled.handled is not None:  # where it begins may matter to its result
             outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
-            return self._emitted(run, outcome, "rounds from the last result")
+            how = "diffusion from the last result: approximate" if self.text.diffuses else "rounds from the last result"
+            return self._emitted(run, outcome, how)
         try:
             return self._emitted(run, self._run(run, changes, most=self._worth_going_on(run)), "rounds that change")
         except (TooMuch, EvaluationError) as reason:
@@ -137,7 +156,8 @@ class Loop(Maintained):
 
     def _from_nothing(self, run: Refresh) -> Outcome:
         """All rounds, on all rows; the difference to what is there is what goes on."""
-        rows = {bag: found for bag in self.reads if len(found := run.rows(bag))}
+        read = run.rows_unnetted if self.compiled.is_in_memory else run.rows
+        rows = {bag: found for bag in self.reads if len(found := read(bag))}
         outcome = self._run(run, rows, initial=True)
         if not run.transaction.has(self.name):
             return outcome
@@ -145,7 +165,8 @@ class Loop(Maintained):
 
     def _run(self, run: Refresh, changes: Mapping[str, Rows], **how: Any) -> Outcome:
         store = run.warehouse.store
-        work = partial(fingerprint, f"{self.definition}\n{sorted(how)}", store.epoch, changes)
+        definition = self.definition or json.dumps(to_document(self.compiled))
+        work = partial(fingerprint, f"{definition}\n{sorted(how)}", store.epoch, changes)
         checkpoints = Checkpoints(store.root, self.name, work)
         try:
             return run_loop(self.ready, run.transaction, changes, checkpoints=checkpoints, **how)
@@ -165,6 +186,20 @@ class Loop(Maintained):
 
     def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
         return run_rounds(self.ready, {bag: rows for bag in self.reads if len(rows := read(bag))}, number)
+
+    @property
+    def trusted_queries(self) -> Mapping[str, StoredQuery]:
+        """The plans that are stored with it, to be run."""
+        if self.queries:
+            self._refuse_untrusted()
+        return self.queries
+
+    def _refuse_untrusted(self) -> None:
+        if not self.trusted:
+            raise UntrustedCode(
+                f"view {self.name} runs code that is stored in the warehouse, which was opened with trust=False",
+                hint="open it with trust=True if you trust whoever wrote it",
+            )
 
     def recompute(self, warehouse: Warehouse) -> Rows:
         return recompute(warehouse, self)
@@ -194,27 +229,51 @@ class Loop(Maintained):
             "compiled": to_document(self.compiled),
             "created": self.created,
             "seen": {name: list(columns) for name, columns in self.seen.items()},
+            "given": None if self.given is None else syntax.to_document(self.given),
+            "queries": {name: _stored(query) for name, query in self.queries.items()},
         }
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
-    """The loop that a document describes; it holds no code of users, so nothing in it has to be trusted."""
+    """The loop that a document describes."""
     if document["version"] != VERSION:
         raise StoreError(
             f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
         )
     compiled = from_document(document["compiled"])
     seen = {table: tuple(columns) for table, columns in document.get("seen", {}).items()}
-    return Loop(name, document["definition"], compiled, document["position"], document["created"], seen)
+    given = document.get("given")
+    queries = {
+        name: StoredQuery(base64.b64decode(plan), tuple(inputs))
+        for name, (plan, inputs) in document.get("queries", {}).items()
+    }
+    return Loop(
+        name,
+        document["definition"],
+        compiled,
+        document["position"],
+        document["created"],
+        seen,
+        None if given is None else syntax.from_document(given),
+        queries,
+        trusted,
+    )
+
+
+def _stored(query: StoredQuery) -> list[Any]:
+    return [base64.b64encode(query.plan).decode(), list(query.inputs)]
 
 
 def loop_of(warehouse: Warehouse, name: str, definition: Any, policy: str) -> Loop | None:
     """The loop that a definition is; None if it is an ordinary query, or a recursion that is left to Spark."""
+    if isinstance(definition, PythonLoop):
+        compiled, queries = define_loop(warehouse, name, definition)
+        return Loop(name, None, compiled, warehouse.next_position(), given=definition.text, queries=queries)
     text = read_loop(definition) if isinstance(definition, str) else None
     if text is None or (policy == "FULL" and text.is_sparks_own):
         return None
     try:
-        compiled = define_loop(warehouse, name, text)
+        compiled, _ = define_loop(warehouse, name, text)
     except UnsupportedQuery as reason:
         if text.is_sparks_own and policy != "INCREMENTAL STRICT":
             log.info("left to Spark, which recomputes it on every change: %s", reason.message)

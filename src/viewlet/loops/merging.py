@@ -1,7 +1,7 @@
 """What a round's rows do to the earlier ones, as plans: from all rows that were ever derived to a state's history.
 
     UNION ALL    every row                  UNION    each row in its first round
-    USING KEY    of each key the rows that are better than all before, by round and within it
+    USING KEY    of each key the rows that are better than all before, by round and within it; or the sum of all
     REPEAT       every row; the last round is the result
 
 For min(cost) a better row is one of a lesser cost, for max of a greater one. Where neither decides, the newest row
@@ -28,10 +28,11 @@ _JUST_BEFORE = Frame("rows", Literal(-1, INT), Literal(-1, INT))
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one row of a key is chosen: by the least or greatest value of a column; without one, the newest."""
+    """How the rows of a key become one: by the least or greatest value of a column, or by adding all columns up."""
 
     column: str
-    is_greatest: bool
+    is_greatest: bool = False
+    is_sum: bool = False
 
     @property
     def function(self) -> str:
@@ -41,18 +42,22 @@ class Choice:
 # ——— what decides
 
 
-def choice_of(view: str, step: Plan, names: Sequence[str]) -> tuple[Plan, Choice | None]:
+def choice_of(view: str, step: Plan, names: Sequence[str], key: Sequence[str]) -> tuple[Plan, Choice | None]:
     """The rows among which the min or max at the top of a step chooses, and how; else the step itself.
 
-    Columns that are carried along by min_by or max_by of the same column stay with their row.
+    Columns that are carried along by min_by or max_by of the same column stay with their row. Where all columns but the
+    key are sums, a round's rows are what it adds.
     """
     aggregate, results = _at_top(step)
+    others = {name: expr for name, expr in zip(names, results, strict=False) if name not in key}
+    if others and all(map(_is_sum, others.values())):
+        return step, Choice(next(iter(others)), is_sum=True)
     extremes = [_extreme(expr) for expr in results]
     deciding = [(name, e) for name, e in zip(names, extremes, strict=False) if e and not e.is_carried]
     if aggregate is None or not deciding:
         return step, None
-    (name, by), *others = deciding
-    if others or not all(e.by == by.by and e.is_greatest == by.is_greatest for e in extremes if e):
+    (name, by), *further = deciding
+    if further or not all(e.by == by.by and e.is_greatest == by.is_greatest for e in extremes if e):
         raise UnsupportedQuery(
             f"view {view}: several columns decide which row of a key is kept",
             hint="take the min or max of one column, and carry others along with min_by or max_by of it",
@@ -102,6 +107,16 @@ def _extreme(expr: Expr) -> Extreme | None:
             return None
 
 
+def _is_sum(expr: Expr) -> bool:
+    match expr:
+        case Call("cast", (Reduce() as call,), kind) if kind.is_numeric:
+            return _is_sum(call)
+        case Reduce("sum" | "count", _, distinct=False):
+            return True
+        case _:
+            return False
+
+
 def _struct_fields(row: Expr) -> dict[str, Expr]:
     """The fields of the struct that a row is, where its first field is not NULL."""
     match row:
@@ -139,6 +154,18 @@ def current_by_key(rows: Plan, key: Sequence[str]) -> Plan:
     """By key, the row of the last round that has one."""
     keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
     return _first_rows(rows, keys, (Order(column(rows.columns[-1]), descending=True),))
+
+
+def sums_by_key(rows: Plan, key: Sequence[str]) -> Plan:
+    """By key, the sums of all other columns over all rounds."""
+    *others, at = rows.columns
+    keys = {f.name: comparable(column(f)) for f in others if f.name in key}
+    sums = {f.name: Reduce("sum", (column(f),), f.type) for f in others if f.name not in key}
+    results = (
+        *(Named(f.name, keys.get(f.name) or sums[f.name]) for f in others),
+        Named(at.name, Reduce("max", (column(at),), at.type)),
+    )
+    return Aggregate(rows, tuple(keys.values()), results, rows.columns)
 
 
 def of_round(rows: Plan, number: int) -> Plan:

@@ -11,10 +11,13 @@ from viewlet.columns.rows import Rows
 from viewlet.loops.converge import Convergence
 from viewlet.loops.gather.run import PreparedGathering
 from viewlet.loops.graph.deltas import delta_of
+from viewlet.loops.graph_run import gatherer
+from viewlet.loops.handlers.run import Handling, PreparedHandlers, as_rows
+from viewlet.loops.prepared_loop import PreparedLoop
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
-from viewlet.loops.rounds import PreparedState, Round, Rounds, round_of
-from viewlet.loops.run import PreparedLoop, gatherer, opened
+from viewlet.loops.rounds import PreparedState, Round, round_of
+from viewlet.loops.run import opened, rounds_of
 from viewlet.loops.working import WorkingMaps
 
 
@@ -25,12 +28,14 @@ def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Row
         states = _relaxed(loop, loop.relaxed, maps, rows, number)
     elif loop.gathered is not None:
         states = _gathered(loop, loop.gathered, maps, rows, number)
+    elif loop.handled is not None:
+        states = _handled(loop, loop.handled, maps, rows, number)
     elif loop.text.converges:
         steps = Convergence(loop.view, loop.states, maps, max(number, 1), until=loop.until, is_error=False)
         found = steps.run(rows, initial=True) if number else steps.first_rows(rows)
         states = {s.bag: found[s.name] for s in loop.states if s.name in found}
     else:
-        histories = Rounds(loop.view, loop.states, maps, loop.text.last_round)
+        histories = rounds_of(loop, (loop.view, loop.states, maps, loop.text.last_round))
         found = histories.run(rows, initial=True, stop=number)
         states = {s.bag: _up_to(loop, s, found[s.name], number) for s in loop.states if s.name in found}
     maps.begin_round()
@@ -56,6 +61,14 @@ def _gathered(
         return {} if first is None else {state.compiled.bag: state.visible(delta_of(first, maps, rows, initial=True))}
     sums = gatherer(loop, maps, number).start(rows)
     return {state.compiled.bag: state.visible(sums.changes(sums.shown))}
+
+
+def _handled(
+    loop: PreparedLoop, state: PreparedHandlers, maps: WorkingMaps, rows: Mapping[str, Rows], number: int
+) -> dict[str, Rows]:
+    flow = state.dataflow()
+    Handling(loop.view, state, maps, number, stops=True).run(flow, rows, initial=True)
+    return {state.compiled.bag: as_rows(flow.row_changes(), state.compiled.fields)}
 
 
 def _up_to(loop: PreparedLoop, state: PreparedState, history: Rows, number: int) -> Rows:

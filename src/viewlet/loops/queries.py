@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from viewlet.errors import UnsupportedQuery
+from viewlet.loops.frame_queries import FrameQueries, StoredQuery
 from viewlet.loops.syntax import LoopText, State
 from viewlet.plan.types import Field, ddl
 from viewlet.plan.words import quoted
@@ -31,6 +33,8 @@ class LoopQueries:
     sessions: Sessions
     schemas: Schemas
     settings: Settings | None = None
+    frames: FrameQueries | None = None
+    """Those of its queries that are DataFrames, by name."""
     fields: dict[str, Fields] = field(default_factory=dict)
     """The columns of the states, once they are known."""
     changing: set[str] = field(default_factory=set)
@@ -44,7 +48,8 @@ class LoopQueries:
     def analysed(self, query: str, more: Schemas | None = None) -> Analysis:
         """What a query means."""
         known = {**self._tables(), **self.fields, **(more or {})}
-        with self.sessions.analysed(query, known, self.settings) as analysis:
+        frames = {} if self.frames is None else self.frames.read_by(query, self.fields)
+        with self.sessions.analysed(query, known, self.settings, frames) as analysis:
             if analysis.is_session_bound:
                 raise UnsupportedQuery(
                     f"view {self.view}: a loop can neither call functions of yours nor read temporary views",
@@ -57,7 +62,20 @@ class LoopQueries:
         """The tables and views that the queries may read."""
         queries = [q for s in self.loop.states for q in (s.first, s.step)]
         text = "\n".join([*queries, self.loop.result])
-        return tuple(name for name in self._tables() if mentions(text, name))
+        read = {table for query in self.stored.values() for table in query.inputs}
+        return tuple(name for name in self._tables() if name in read or mentions(text, name))
+
+    @cached_property
+    def stored(self) -> dict[str, StoredQuery]:
+        """The DataFrames as they are stored, once the columns of all states are known."""
+        return (
+            {} if self.frames is None else {name: self._stored(self.frames, name) for name in self.frames.loop.queries}
+        )
+
+    def _stored(self, frames: FrameQueries, name: str) -> StoredQuery:
+        known = {**self._tables(), **self.fields}
+        with self.sessions.analysed(frames.frame(name, self.fields), known, self.settings) as analysis:
+            return StoredQuery.of(analysis)
 
     def _tables(self) -> Schemas:
         """The tables and views that no state of the same name hides."""
@@ -88,6 +106,8 @@ class LoopQueries:
         )
 
     def _columns_of_both(self, state: State) -> Fields:
+        if state.merge == "handled":
+            return self.fields[state.name]
         first = _renamed(state.first, [f.name for f in self.fields[state.name]])
         return _nullable(self.analysed(f"{first} UNION ALL ({state.step})").columns)
 

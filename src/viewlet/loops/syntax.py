@@ -7,13 +7,15 @@ Every spelling (WITH RECURSIVE, USING KEY, ITERATE, REPEAT) is this one form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-Merge = Literal["all", "distinct", "key", "last", "replace"]
+Merge = Literal["all", "distinct", "key", "merged", "last", "replace", "handled"]
 """What a round's rows do to the earlier ones: they are added (UNION ALL); added where they are new (UNION); each takes
-the place of the one with its key, if it is better (USING KEY); together they take the place of all, in so many rounds
-from the first rows on (REPEAT), or in rounds that go on from the last result until they settle (SET)."""
+the place of the one with its key, if it is better (USING KEY), or a user's function merges them; together they take the place of all, in so many rounds
+from the first rows on (REPEAT), or in rounds that go on from the last result until they settle (SET); or users'
+handlers say so, and the step is the relation that the state is joined with."""
 
 MOST_ROUNDS, MOST_SETTLING = 10_000, 1_000
 """A loop that says no limit is given up after so many rounds; one that has to settle, after fewer."""
@@ -68,6 +70,8 @@ class LoopText:
     until: Until | None = None
     restarts: bool = False
     """Whether every epoch begins with the first rows, because the result depends on them."""
+    diffuses: bool = False
+    """Whether what the last round of an epoch leaves is not handed on, until its row changes again (MRQL's diffusion)."""
 
     @property
     def last_round(self) -> int:
@@ -86,3 +90,25 @@ class LoopText:
     def converges(self) -> bool:
         """Whether the loop goes on from its last result when something changes."""
         return self.states[0].merge == "replace"
+
+
+def to_document(loop: LoopText) -> dict[str, Any]:
+    """A loop as JSON."""
+    return asdict(loop)
+
+
+def from_document(document: Mapping[str, Any]) -> LoopText:
+    """The loop that `to_document` wrote down."""
+    states = tuple(
+        State(**{**state, "columns": tuple(state["columns"]), "key": tuple(state["key"])})
+        for state in document["states"]
+    )
+    limit, until = document["limit"], document["until"]
+    return LoopText(
+        states,
+        document["result"],
+        None if limit is None else Limit(**limit),
+        None if until is None else Until(**{**until, "key": tuple(until["key"])}),
+        document["restarts"],
+        document["diffuses"],
+    )

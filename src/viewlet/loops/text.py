@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewlet.loops.iteration import read_iteration
-from viewlet.loops.recursion import read_recursion
+from viewlet.loops.iteration_text import read_iteration
+from viewlet.loops.recursion_text import read_recursion
 from viewlet.loops.syntax import LoopText
 
 

@@ -21,7 +21,7 @@ from viewlet.errors import SparkMissing, UnsupportedQuery
 from viewlet.spark.session.settings import PLAIN, has_meaning, meaning_of, put, settings_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.plan.types import Field
     from viewlet.spark.analyse import Analysis
@@ -113,19 +113,27 @@ class Sessions:
 
     @contextmanager
     def analysed(
-        self, definition: Any, schemas: Mapping[str, tuple[Field, ...]], settings: Settings | None = None
+        self,
+        definition: Any,
+        schemas: Mapping[str, tuple[Field, ...]],
+        settings: Settings | None = None,
+        queries: Mapping[str, DataFrame] | None = None,
     ) -> Iterator[Analysis]:
         """What a definition means, in a session of its own that is active in the block.
 
-        It has the settings of the caller's session, of the DataFrame's, or those that were recorded.
+        It has the settings of the caller's session, of the DataFrame's, or those that were recorded. A text may read
+        `queries` by their names.
         """
         from viewlet.spark.analyse import analyse
         from viewlet.spark.session.children import active, clone
+        from viewlet.spark.session.leaves import register_query
 
         spark = self.statement(definition) if isinstance(definition, str) else clone(_session_of(definition))
         if settings is not None:
             put(spark, settings, others=settings_of(spark))
         with active(spark):
+            for name, query in (queries or {}).items():
+                register_query(spark, name, query)
             yield analyse(spark, definition, schemas, self.warehouse)
 
     @property

@@ -59,6 +59,14 @@ class Refresh:
             return visible(self.find(name), self.after(name).consolidated())
         return visible(self.find(name), self._inputs[name] if name in self._inputs else self.after(name).nothing())
 
+    def rows_unnetted(self, name: str) -> Rows:
+        """The same where a row may come several times; none is taken away again."""
+        if self._inputs is None and self.after(name).layout.form == "table":
+            found = self.after(name).scan()
+            if (found.weights > 0).all():
+                return visible(self._find(name), found)
+        return self.rows(name)
+
     def sources(self) -> dict[str, Source]:
         """All that is read, as the epoch leaves it, to be read piece by piece; a trial has what it is given instead."""
         if self._inputs is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from viewlet.columns.arrays import Positions
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
+from viewlet.loops.checkpoints import Checkpoints, Done
 from viewlet.loops.compiled import CompiledUntil, GatheredState
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.gather.until import PairsUntil
@@ -69,8 +70,14 @@ class Gatherer:
     maps: WorkingMaps
     last: int
     is_error: bool
+    hands_on: bool = True
+    """Whether an epoch begins with what the last one left; else that waits until its vertex changes again."""
+    checkpoints: Checkpoints | None = None
+    resumed_at: int | None = None
+    """The last round of an earlier run of the same work that this one goes on from."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
+    _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> Sums:
         """The values that all rows settle to."""
@@ -80,17 +87,27 @@ class Gatherer:
         sums.change(edges, sources, own)
         if first is not None:
             sums.begin(first)
+        self._take_up(sums)
         everyone = np.arange(len(sums.vertices))
         sums.add_up(everyone)
         self._settle(sums, everyone[sums.differs(everyone)])
         return sums
+
+    def _take_up(self, sums: Sums) -> None:
+        """Let neighbours read what they had read when an earlier run of the same work ended."""
+        done = Done() if self.checkpoints is None else self.checkpoints.done()
+        found = done.moved.get(self.state.compiled.name)
+        if found is not None:
+            self.sizes.update(done.sizes)
+            self.resumed_at, self._is_written = max(done.sizes), True
+            sums.begin(found.filter(found.weights > 0))
 
     def go_on(self, sums: Sums, changes: Mapping[str, Rows]) -> Sums:
         """The values with an epoch's changes."""
         edges, sources, own, _ = self._deltas(self.maps, changes, initial=False)
         assert edges is not None
         reached = [sums.change(edges, sources, own)]
-        if not self.state.until.holds_back:
+        if self.hands_on and not self.state.until.holds_back:
             reached.append(sums.hand_on(sums.pending))
         self._settle(sums, sums.add_up(sums.each(reached)))
         return sums
@@ -119,7 +136,22 @@ class Gatherer:
             moving = self._moving(sums, made)
             if not len(moving) or self._ends(sums, moving):
                 return
-            made = sums.add_up(sums.hand_on(moving))
+            writes = self.checkpoints is not None and self.checkpoints.is_due
+            before = sums.read_rows(moving) if writes and self._is_written else None
+            reached = sums.hand_on(moving)
+            if writes:
+                self._write_down(sums, moving, before)
+            made = sums.add_up(reached)
+
+    def _write_down(self, sums: Sums, moving: Positions, before: Rows | None) -> None:
+        """What neighbours have read: at first all of it, then what a round has changed of it."""
+        assert self.checkpoints is not None
+        if before is None:
+            rows = sums.read_rows(np.arange(len(sums.vertices)))
+        else:
+            rows = Rows.concat([before.negated(), sums.read_rows(moving)])
+        self.checkpoints.write(self.sizes, {self.state.compiled.name: rows})
+        self._is_written = True
 
     def _moving(self, sums: Sums, made: Positions) -> Positions:
         """The vertices whose change is handed on; where it is held back, it waits."""

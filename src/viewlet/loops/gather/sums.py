@@ -96,7 +96,9 @@ class Sums:
         return different(np.concatenate(reached), len(self.vertices))
 
     def _reached(self, vertices: Positions) -> Positions:
-        """Where the edges of vertices lead."""
+        """Where the edges of vertices lead; for most vertices, where any edge does."""
+        if 2 * len(vertices) > len(self.vertices) and self.edges.are_all_there:
+            return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
 
     def begin(self, first: Rows) -> Positions:
@@ -151,6 +153,8 @@ class Sums:
     def _sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
         """What arrives at vertices, added up; and at which of them anything does."""
         count = len(vertices)
+        if 2 * count > len(self.vertices) and self._is_plain:
+            return self._all_sums(vertices)
         edges = self.edges.all() if 2 * count > len(self.vertices) else self.edges.arriving(vertices)
         is_readable = self.read.present
         if self.gathering.sources is not None:
@@ -170,6 +174,25 @@ class Sums:
             return from_numpy(np.bincount(at, values, count)[:count], pa.float64(), arrives), arrives
         known = np.bincount(at[valid], minlength=count)[:count] > 0
         return from_numpy(np.bincount(at[valid], values[valid], count)[:count], pa.float64(), known), arrives
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether every edge is there once, and offers what its source does, which is a number."""
+        if self.gathering.edges or not self.edges.are_single:
+            return False
+        offers = self.read.present & self._is_offered.now
+        if self.gathering.sources is not None:
+            offers &= self.sources.present
+        return bool((offers | ~self.edges.has_edge("source", len(self.vertices))).all())
+
+    def _all_sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
+        """The same by adding up what arrives anywhere."""
+        length = len(self.vertices)
+        sums = np.bincount(self.edges.targets, self._offered.now[self.edges.sources], length)
+        arrives = self.edges.has_edge("target", length)
+        if len(vertices) < length:
+            sums, arrives = sums[vertices], arrives[vertices]
+        return from_numpy(sums, pa.float64(), arrives), arrives
 
     def _along(self, edges: Positions, starts: Positions) -> tuple[Values, Mask]:
         """What edges offer, as often as they are there."""
@@ -243,6 +266,11 @@ class Sums:
 
     def shown_rows(self, vertices: Positions) -> Rows:
         return self._rows(self.shown.known(vertices))
+
+    def read_rows(self, vertices: Positions) -> Rows:
+        """What neighbours have read of vertices that have a row."""
+        known = self.read.known(vertices)
+        return self._rows(known.where(known.present))
 
     def changes(self, store: VertexValues) -> Rows:
         """What has changed of values since the last time: keys, then values."""

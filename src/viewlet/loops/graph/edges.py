@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -61,11 +62,20 @@ class Adjacency:
 
     def _sort(self) -> None:
         ends = self._ends.now
-        self._order = np.argsort(ends, kind="stable")
+        self._order = stable_order(ends)
         counts = np.bincount(ends) if len(ends) else np.zeros(0, dtype=np.int64)
         self._bounds = np.concatenate([[0], np.cumsum(counts)])
         self._sorted = self._known = len(ends)
         self._recent = {}
+
+
+def stable_order(numbers: Positions) -> Positions:
+    """What sorts numbers from 0 on, equal ones as they come: by 16 bits at a time, which NumPy sorts in linear time."""
+    most = int(numbers.max(initial=0))
+    order: Positions = np.argsort(numbers.astype(np.uint16), kind="stable")
+    for shift in range(16, most.bit_length(), 16):
+        order = order[np.argsort((numbers[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
 
 
 @dataclass(frozen=True)
@@ -94,9 +104,21 @@ class Edges:
         self._valid = [Growing(np.bool_) for _ in kinds]
         self._leaving, self._arriving = Adjacency(self._sources), Adjacency(self._targets)
         self._gone = 0
+        self._are_single = True
+        self._ends: dict[str, Mask] = {}
 
     def __len__(self) -> int:
         return len(self._sources)
+
+    @property
+    def are_all_there(self) -> bool:
+        """Whether none of those that have a number is gone."""
+        return not self._gone
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each is there once."""
+        return self._are_single and not self._gone
 
     @property
     def sources(self) -> Positions:
@@ -120,12 +142,14 @@ class Edges:
 
     def _add(self, rows: Change) -> Positions:
         first = len(self)
-        self._sources.append(rows.sources)
-        self._targets.append(rows.targets)
+        self._sources.adopt(rows.sources)
+        self._targets.adopt(rows.targets)
         self._counts.append(rows.weights)
+        self._are_single &= bool((rows.weights == 1).all())
+        self._ends = {}
         for array, values, valid in zip(rows.columns, self._columns, self._valid, strict=True):
-            values.append(values_of(array, values.now.dtype.str))
-            valid.append(valid_mask(array))
+            values.adopt(values_of(array, values.now.dtype.str))
+            valid.adopt(valid_mask(array))
         return np.arange(first, len(self))
 
     def leaving(self, vertices: Positions) -> Positions:
@@ -159,6 +183,13 @@ class Edges:
         """All edges."""
         return self._there(np.arange(len(self)))
 
+    def has_edge(self, end: Literal["source", "target"], count: int) -> Mask:
+        """Which of so many vertices are an end of edges, where none of these is gone."""
+        if end not in self._ends or len(self._ends[end]) != count:
+            numbers = self.sources if end == "source" else self.targets
+            self._ends[end] = np.bincount(numbers, minlength=count) > 0
+        return self._ends[end]
+
     def compacted(self) -> Positions | None:
         """Drop what is gone, if that is much; then the new number of each edge."""
         if self._gone <= len(self) // 4 + _RECENT:
@@ -166,7 +197,7 @@ class Edges:
         kept = self._counts.now > 0
         for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
             part.replace(part.now[kept])
-        self._gone = 0
+        self._gone, self._ends = 0, {}
         self._leaving.forget()
         self._arriving.forget()
         return np.cumsum(kept) - 1

@@ -21,6 +21,13 @@ class Growing:
     def __len__(self) -> int:
         return len(self.now)
 
+    def adopt(self, values: Values) -> None:
+        """Append values that nobody else changes: an array that is empty takes them as they are."""
+        if len(self.now) or values.dtype != self._room.dtype:
+            self.append(values)
+        else:
+            self._room = self.now = values
+
     def append(self, values: Values) -> None:
         length = len(self.now)
         self._reserve(length + len(values))

@@ -32,6 +32,9 @@ class Offers:
 
     @staticmethod
     def concat(parts: Sequence[Offers]) -> Offers:
+        some = [part for part in parts if len(part)]
+        if len(some) < 2:
+            return some[0] if some else parts[0]
         columns = zip(*((p.targets, p.edges, p.values, p.valid) for p in parts), strict=True)
         return Offers(*map(np.concatenate, columns))
 
@@ -61,7 +64,7 @@ class Labels(VertexValues):
 
     def improve(self, offers: Offers) -> Positions:
         """Take the offers that are better than what is known; the vertices that they are made to."""
-        offers = offers.where(self._is_better(offers))
+        offers = offers.where(self.is_better(offers.targets, offers.values, offers.valid))
         if not len(offers):
             return offers.targets
         changed = different(offers.targets, len(self))
@@ -85,11 +88,18 @@ class Labels(VertexValues):
     def forget_all(self) -> None:
         self.forget(np.flatnonzero(self.present))
 
-    def _is_better(self, offers: Offers) -> Mask:
-        """A value is better than NULL, and a row, if only with NULL, than none."""
-        there = self.present[offers.targets]
-        is_known = there & self.valid[offers.targets]
-        values = self.values[offers.targets]
-        beats = offers.values > values if self._is_greatest else offers.values < values
-        better: Mask = ~there | (offers.valid & (~is_known | beats))
+    @property
+    def are_complete(self) -> bool:
+        """Whether every vertex has a value."""
+        return bool(self.present.all() and self.valid.all())
+
+    def is_better(self, targets: Positions, offered: Values, valid: Mask) -> Mask:
+        """Which offers are better: a value than NULL, and a row, if only with NULL, than none."""
+        values = self.values[targets]
+        beats: Mask = offered > values if self._is_greatest else offered < values
+        if self.are_complete:
+            return beats & valid
+        there = self.present[targets]
+        is_known = there & self.valid[targets]
+        better: Mask = ~there | (valid & (~is_known | beats))
         return better

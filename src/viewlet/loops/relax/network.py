@@ -8,8 +8,10 @@ better offers its neighbours a value, until nothing does. Where most values woul
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type
@@ -23,6 +25,7 @@ from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
 from viewlet.plan.expr import Column
 
+_ALL = np.ones(1, dtype=np.bool_)
 _FEW, _PART = 1000, 4
 """If more than these and one in so many vertices lose their values, all are found anew."""
 
@@ -42,8 +45,11 @@ class Network:
         self.begins_again = False
         """Whether all values were found anew the last time."""
 
-    def follow(self, edges: Rows, firsts: Rows) -> Iterator[Positions]:
-        """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes."""
+    def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
+        """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
+
+        `known` is what an earlier run from nothing had found, as `found` gives it: it is offered along with first rows.
+        """
         self._compact()
         changed = self._numbered(edges, firsts)
         gone, new = self.edges.change(changed[0])
@@ -57,6 +63,7 @@ class Network:
         else:
             arriving, first = self.edges.arriving(taken), self.firsts.arriving(taken)
             offers = [self._along(arriving), self._along(new), self._first(first), self._first(first_new)]
+            offers += [] if known is None else [self._offered_before(known)]
             yield from self._rounds(Offers.concat(offers))
 
     def solve(self) -> Iterator[Positions]:
@@ -73,11 +80,33 @@ class Network:
         """The rows of some vertices as they are."""
         return self._rows(self.labels.known(vertices))
 
+    def found(self, vertices: Positions) -> Rows:
+        """What some vertices have, and from which edge: with what tells whether edges have the same numbers elsewhere."""
+        labels = self.labels.known(vertices)
+        columns = {
+            "key": self.vertices.keys(vertices),
+            "value": from_numpy(labels.values, self._kind, labels.valid),
+            "edge": from_numpy(self.labels.edges[vertices], pa.int64()),
+            "graph": from_numpy(np.full(len(vertices), self._graph()), pa.int64()),
+        }
+        return Rows(columns, np.ones(len(vertices), dtype=np.int64))
+
+    def _graph(self) -> int:
+        """A number that another order of the edges, or other ones, would hardly have."""
+        ends = crc32(self.edges.targets.tobytes(), crc32(self.edges.sources.tobytes()))
+        return crc32(self.firsts.targets.tobytes(), ends)
+
+    def _offered_before(self, known: Rows) -> Offers:
+        known = known.filter(values_of(known["graph"], "i8") == self._graph())
+        (targets,) = self.vertices.number([known["key"]])
+        values, edges = known["value"], values_of(known["edge"], "i8")
+        return Offers(targets, edges, values_of(values, self._dtype), valid_mask(values))
+
     def _rounds(self, offers: Offers) -> Iterator[Positions]:
         while len(changed := self.labels.improve(offers)):
             yield changed
             is_most = 2 * len(changed) > len(self.vertices)  # what others offer is known, and does no harm
-            offers = self._along(self.edges.all() if is_most else self.edges.leaving(changed))
+            offers = self._along_all() if is_most else self._along(self.edges.leaving(changed))
 
     def _numbered(self, *changes: Rows) -> list[Change]:
         """Changes with the numbers of vertices; a first row starts where it ends."""
@@ -112,10 +141,23 @@ class Network:
         values, valid = self._values(self.edges.sources[edges], edges)
         return Offers(self.edges.targets[edges], edges, values, valid)
 
+    def _along_all(self) -> Offers:
+        """What all edges offer that is better than what is known."""
+        if not (self.edges.are_all_there and self.labels.are_complete and self._passes_on):
+            return self._along(self.edges.all())
+        targets, values = self.edges.targets, self.labels.values[self.edges.sources]
+        better = np.flatnonzero(self.labels.is_better(targets, values, _ALL))
+        return Offers(targets[better], better, values[better], np.ones(len(better), dtype=np.bool_))
+
+    @property
+    def _passes_on(self) -> bool:
+        """Whether an edge offers the value at its source as it is."""
+        return self.offering.known is None or isinstance(self.offering.value, Column)
+
     def _values(self, sources: Positions, edges: Positions) -> tuple[Values, Mask]:
         values, valid = self.labels.values[sources], self.labels.valid[sources]
         known = self.offering.known
-        if known is None or self._evaluate is None or isinstance(self.offering.value, Column):
+        if known is None or self._evaluate is None or self._passes_on:
             return values, valid
         columns = {known.name: from_numpy(values, self._kind, valid)}
         columns |= {f.name: self.edges.column(at, edges) for at, f in enumerate(self.offering.columns)}

@@ -16,6 +16,7 @@ from viewlet.columns.arrays import Positions
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import EvaluationError
+from viewlet.loops.checkpoints import Checkpoints, Done
 from viewlet.loops.compiled import RelaxedState
 from viewlet.loops.graph.deltas import Read, delta_of
 from viewlet.loops.progress import report_round
@@ -53,13 +54,23 @@ class Relaxing:
     state: PreparedRelaxation
     reads: tuple[str, ...]
     maps: WorkingMaps
+    checkpoints: Checkpoints | None = None
+    resumed_at: int | None = None
+    """The last round of an earlier run of the same work that this one goes on from."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
+    _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> tuple[Network, Rows]:
-        """The graph of all rows, and the state."""
+        """The graph of all rows, and the state; what an earlier run had found of it is taken up."""
         network = Network(self.state.compiled.offering)
-        self._count(network, network.follow(*self.deltas(self.maps, rows, initial=True)), 0)
+        done = Done() if self.checkpoints is None else self.checkpoints.done()
+        found = done.moved.get(self.state.compiled.name)
+        self.resumed_at = max(done.sizes, default=None) if found is not None else None
+        edges, firsts = self.deltas(self.maps, rows, initial=True)
+        self._count(
+            network, network.follow(edges, firsts, found), 0 if self.resumed_at is None else self.resumed_at + 1
+        )
         return network, self.visible(network.changes())
 
     def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Read) -> tuple[Network, Rows]:
@@ -99,10 +110,18 @@ class Relaxing:
         self.sizes.clear()
         for number, changed in enumerate(rounds, first):
             self.sizes[number] = len(changed)
+            self._write_down(network, changed)
             report_round(self.view, self.sizes)
             if number > len(network.vertices) + 1:  # no path without a cycle is as long
                 rows = self.visible(network.rows(changed[:3]))
                 raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)
+
+    def _write_down(self, network: Network, changed: Positions) -> None:
+        """What is known of vertices: at first of all, then of those that a round has changed."""
+        if self.checkpoints is not None and self.checkpoints.is_due:
+            vertices = changed if self._is_written else np.flatnonzero(network.labels.present)
+            self.checkpoints.write(self.sizes, {self.state.compiled.name: network.found(vertices)})
+            self._is_written = True
 
 
 def rounds(relaxing: Relaxing, rows: Read) -> Iterator[Rows]:

@@ -22,7 +22,7 @@ from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, class_of, copy_with, items
 
 Fields = tuple[Field, ...]
-_MARK = "viewlet"
+_MARK, _QUERY = "viewlet", "viewlet query"
 
 
 @dataclass
@@ -72,6 +72,12 @@ def _register(jvm: Jvm, warehouse: str, name: str, plan: Node) -> None:
     jvm.frame(plan).alias(f"{_MARK}:{warehouse}:{name}").createOrReplaceTempView(quoted(name))
 
 
+def register_query(spark: SparkSession, name: str, query: DataFrame) -> None:
+    """Let a name stand for a query in the session: a definition that reads it means what the query means."""
+    jvm = Jvm(spark)
+    jvm.frame(plan_of(query)).alias(f"{_QUERY}:{name}").createOrReplaceTempView(quoted(name))
+
+
 def mentions(text: str, name: str) -> bool:
     """Whether a text may read a table: its name occurs in it, quoted or not."""
     return name.replace("`", "``").lower() in text.lower()
@@ -82,7 +88,11 @@ def replace_tables(jvm: Jvm, plan: Node, tables: Tables) -> Node:
     problems: list[Exception] = []
 
     def rule(node: Node) -> Node | None:
-        if class_of(node) != "View" or (marked := _mark_of(node)) is None:
+        if class_of(node) != "View":
+            return None
+        if _alias_of(node).startswith(f"{_QUERY}:"):
+            return node.child()
+        if (marked := _mark_of(node)) is None:
             return None
         try:
             return _leaf_for(jvm, node, *marked, tables)
@@ -98,11 +108,17 @@ def replace_tables(jvm: Jvm, plan: Node, tables: Tables) -> Node:
 
 def _mark_of(view: Node) -> tuple[str, str] | None:
     """The warehouse and the table that a temporary view stands for."""
-    below = view.child()
-    if class_of(below) != "SubqueryAlias" or not (mark := str(below.alias())).startswith(f"{_MARK}:"):
+    mark = _alias_of(view)
+    if not mark.startswith(f"{_MARK}:"):
         return None
     _, warehouse, name = mark.split(":", 2)
     return warehouse, name
+
+
+def _alias_of(view: Node) -> str:
+    """The alias below a temporary view, which says what it stands for."""
+    below = view.child()
+    return str(below.alias()) if class_of(below) == "SubqueryAlias" else ""
 
 
 def _leaf_for(jvm: Jvm, view: Node, warehouse: str, name: str, tables: Tables) -> Node:

@@ -2,8 +2,8 @@
 
     INITIALIZE t [(column, …)] AS (query), …
     ITERATE SET t = query; LET u = query; …
-    UNTIL {FIXPOINT | condition over new.x and old.x ON t BY (column, …) [HOLD CHANGES WHERE condition]} [MAX n]
-    [RESTART] RETURN query
+    UNTIL {FIXPOINT | condition over new.x and old.x ON t BY (column, …) [HOLD CHANGES WHERE condition]}
+    [MAX n [DIFFUSE]] [RESTART] RETURN query
 
     REPEAT t = query STEP query LIMIT n [RETURN query]
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from viewlet.loops.recursion import Definition, in_parentheses, mentioned, whole_number, with_names
+from viewlet.loops.recursion_text import Definition, in_parentheses, mentioned, whole_number, with_names
 from viewlet.loops.syntax import Limit, LoopText, State, Until
 from viewlet.plan.words import quoted
 from viewlet.sql.reader import Reader
@@ -67,6 +67,7 @@ def _iterate(reader: Reader) -> LoopText:
     reader.expect("UNTIL")
     until = _until(reader, assigned)
     limit = Limit(whole_number(reader, "the number of rounds"), is_error=False) if reader.accept("MAX") else None
+    diffuses = limit is not None and reader.accept("DIFFUSE")
     restarts = reader.accept("RESTART")
     reader.expect("RETURN")
     result = reader.rest()
@@ -79,7 +80,11 @@ def _iterate(reader: Reader) -> LoopText:
         for at, assignment in enumerate(assigned)
         if assignment.name.lower() in kept
     )
-    return LoopText(states, with_names([*constants, *lets], result), limit, until, restarts)
+    if diffuses and (until is None or len(states) > 1):
+        reader.refuse(
+            "DIFFUSE needs a condition ON the only table of the loop", hint="UNTIL … ON t BY key MAX n DIFFUSE"
+        )
+    return LoopText(states, with_names([*constants, *lets], result), limit, until, restarts, diffuses)
 
 
 def _initialized(reader: Reader) -> Iterator[Definition]:

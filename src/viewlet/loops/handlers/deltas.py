@@ -1,0 +1,73 @@
+"""The four kinds of delta (REX, definition 1): a row comes, goes, takes the place of another; or a state is adjusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """+: the row comes."""
+
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """−: the row goes."""
+
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """→: the row takes the place of another."""
+
+    row: Row
+    old: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Adjust:
+    """δ: what a handler of the user's makes of the state that the row belongs to."""
+
+    row: Row
+    by: Any = None
+
+
+Delta = Insert | Delete | Replace | Adjust
+
+
+def over_row(delta: Delta, change: Callable[[Row], Row]) -> Delta:
+    """The same kind of delta over other rows."""
+    match delta:
+        case Insert(row):
+            return Insert(change(row))
+        case Delete(row):
+            return Delete(change(row))
+        case Replace(row, old):
+            return Replace(change(row), change(old))
+        case Adjust(row, by):
+            return Adjust(change(row), by)
+
+
+def split(delta: Delta, key: Callable[[Row], Any]) -> tuple[Delta, ...]:
+    """A delta as deltas of one key each: a replacement of a row with another key is a deletion and an insertion."""
+    if isinstance(delta, Replace) and key(delta.row) != key(delta.old):
+        return Delete(delta.old), Insert(delta.row)
+    return (delta,)
+
+
+def apply(rows: list[Row], delta: Delta) -> None:
+    """Let rows come and go; an adjustment changes none of them."""
+    match delta:
+        case Insert(row):
+            rows.append(row)
+        case Delete(row):
+            rows.remove(row)
+        case Replace(row, old):
+            rows[rows.index(old)] = row

@@ -1,0 +1,70 @@
+"""What users say of deltas: in a join, in an aggregate, and in the state of the loop (REX, section 3.3)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from viewlet.errors import UnsupportedQuery
+from viewlet.loops.handlers.deltas import Adjust, Delete, Delta, Insert, Replace, Row, apply, over_row
+
+
+class JoinHandler:
+    """The join of the state with a relation, unless a method says otherwise.
+
+    Both methods are given the rows of one key, those of the state on the left, which they may change, and a delta.
+    """
+
+    def left(self, left: list[Row], right: list[Row], delta: Delta) -> Iterable[Delta]:
+        """The deltas that a delta of the state makes."""
+        apply(left, delta)
+        return [over_row(delta, lambda row, other=other: (*row, *other)) for other in right]  # type: ignore[misc]
+
+    def right(self, left: list[Row], right: list[Row], delta: Delta) -> Iterable[Delta]:
+        """The deltas that a delta of the relation makes."""
+        apply(right, delta)
+        return [over_row(delta, lambda row, other=other: (*other, *row)) for other in left]  # type: ignore[misc]
+
+
+class AggregateHandler(ABC):
+    """A state for each group of the join's deltas; a group is what their first columns, as many as the key has, say."""
+
+    @abstractmethod
+    def zero(self) -> Any:
+        """The state of a group that nothing has reached."""
+
+    @abstractmethod
+    def update(self, state: Any, delta: Delta) -> Any:
+        """The state with a delta in it."""
+
+    @abstractmethod
+    def result(self, key: Row, state: Any) -> tuple[Any, Iterable[Delta]]:
+        """When a round is done: the state that stays, and the deltas that the group makes."""
+
+
+class StateHandler:
+    """What a delta makes of the row that its key has: the newest one stays, unless `update` says otherwise."""
+
+    def update(self, old: Row | None, delta: Delta) -> Iterable[Delta]:
+        """Insertions, deletions and replacements of the row: they change the state, and go through the next round."""
+        match delta:
+            case Insert(row) | Replace(row):
+                return () if row == old else (Insert(row) if old is None else Replace(row, old),)
+            case Delete(row):
+                return (Delete(row),) if row == old else ()
+            case Adjust():
+                raise UnsupportedQuery(
+                    "an adjustment reached the state of a loop, which has no handler for it",
+                    hint="derive a class from loops.StateHandler, and say in `update` what it means",
+                )
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """All that is said of one loop; without an aggregate, the join's deltas go to the state as they are."""
+
+    join: JoinHandler
+    aggregate: AggregateHandler | None
+    state: StateHandler

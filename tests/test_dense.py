@@ -1,0 +1,61 @@
+"""Whole numbers told apart by their distances, and sorted by parts of their bits: the same as NumPy gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from viewlet.columns.dense import dense, distinct_numbers
+from viewlet.columns.rows import group
+from viewlet.loops.graph.edges import stable_order
+from viewlet.loops.graph.vertices import Vertices
+
+
+@pytest.mark.parametrize(("count", "width"), [(1, 1), (10, 3), (100_000, 60_000)])
+def test_numbers_are_told_apart(count: int, width: int) -> None:
+    values = np.random.default_rng(count).integers(-width // 2, width - width // 2, count)
+    found = distinct_numbers(pa.array(values))
+    if found is None:
+        assert int(values.max() - values.min()) >= count
+        return
+    first, codes = found
+    assert first.tolist() == np.sort(np.unique(values, return_index=True)[1]).tolist()
+    assert (values[first][codes] == values).all()
+    grouped = group([pa.array(values)], count)
+    assert all((a == b).all() for a, b in zip(grouped, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [pa.array([1, None]), pa.array([0, 10**12]), pa.array(["a"]), pa.array([], pa.int64()), pa.array([1.0, 2.0])],
+)
+def test_others_are_left_to_hashing(array: pa.Array) -> None:
+    assert dense([array]) is None
+
+
+def test_small_types_do_not_overflow() -> None:
+    array = pa.array([-128, 127, *range(-128, 128)], pa.int8())
+    found = dense([array])
+    assert found is not None
+    assert (found.least, found.width) == (-128, 256)
+    assert found.offsets[0].tolist() == [0, 255, *range(256)]
+
+
+@pytest.mark.parametrize("most", [1, 70_000, 1 << 33])
+def test_the_order_is_stable(most: int) -> None:
+    numbers = np.random.default_rng(most).integers(0, most, 5_000)
+    assert (stable_order(numbers) == np.argsort(numbers, kind="stable")).all()
+
+
+@pytest.mark.parametrize("keys", [range(-5_000, 15_000), [7 * 10**9 * v for v in range(20_000)]])
+def test_vertices_keep_their_numbers(keys: range | list[int]) -> None:
+    """Whether the first keys are close together or far apart, later ones are found, and new ones get the next numbers."""
+    chance = np.random.default_rng(3)
+    vertices, first = Vertices(pa.int64()), pa.array(chance.permutation(list(keys)))
+    (numbers,) = vertices.number([first])
+    assert sorted(numbers.tolist()) == list(range(len(keys)))
+    assert vertices.keys(numbers).equals(first)
+    again, new = vertices.number([first[:3], pa.array([-(10**15), None])])
+    assert again.tolist() == numbers[:3].tolist()
+    assert new.tolist() == [len(keys), len(keys) + 1]
