@@ -68,6 +68,7 @@ def two_costs(edges: list[tuple[int, int, int]]) -> set[tuple[int, int, int | No
     return {(v, *[*sorted(costs), None][:2]) for v, costs in found.items()}  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_a_merge_of_ones_own(db: viewlet.Database, tmp_path: Path, spark: Any) -> None:
     chance = random.Random(10)
     edges = [(a, b, chance.randrange(1, 9)) for a in range(7) for b in range(a + 1, 7) if chance.random() < 0.7]
@@ -101,6 +102,7 @@ def test_a_merge_keeps_the_key(db: viewlet.Database) -> None:
         loops.recursion(loops.Recursive("d", "SELECT 0L AS v", step, merge=cheapest_two))
 
 
+@pytest.mark.slow
 def test_diffusion_is_approximate_and_says_so(db: viewlet.Database) -> None:
     """A change goes so many edges far, and no farther; what it left is handed on when its row changes again."""
     chain = [(v, v + 1) for v in range(12)]
