@@ -9,7 +9,7 @@ All of it is stored, key by key, so that an epoch goes on from where the last on
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,7 +143,7 @@ class Dataflow:
             self.kept[part][pickle.loads(key)] = pickle.loads(value)
 
 
-def deltas_of(rows: Mapping[Row, int]) -> list[Delta]:
+def deltas_of(rows: Sequence[tuple[Row, int]]) -> list[Delta]:
     """Changes of a relation as deltas: what goes, then what comes."""
-    gone = [Delete(row) for row, count in rows.items() for _ in range(-count)]
-    return [*gone, *(Insert(row) for row, count in rows.items() for _ in range(count))]
+    gone = [Delete(row) for row, count in rows for _ in range(-count)]
+    return [*gone, *(Insert(row) for row, count in rows for _ in range(count))]

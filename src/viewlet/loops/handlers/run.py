@@ -87,7 +87,7 @@ class Handling:
 
 def _deltas(rows: Rows) -> list[Delta]:
     netted = rows.consolidate()
-    return deltas_of(dict(zip(values_of_rows(netted), netted.weights.tolist(), strict=True)))
+    return deltas_of(list(zip(values_of_rows(netted), netted.weights.tolist(), strict=True)))
 
 
 def as_rows(changes: Sequence[tuple[Row, int]], fields: Sequence[Field]) -> Rows:
