@@ -20,7 +20,7 @@ from viewlet.columns.rows import Rows, Weights
 from viewlet.loops.gather.gathering import SUM, Gathering
 from viewlet.loops.graph.edges import Change, Edges
 from viewlet.loops.graph.growing import Growing, Values
-from viewlet.loops.graph.vertex_values import Known, VertexValues, different
+from viewlet.loops.graph.vertex_values import DENSE, Known, VertexValues, different
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.plan.types import Field
 
@@ -97,7 +97,7 @@ class Sums:
 
     def _reached(self, vertices: Positions) -> Positions:
         """Where the edges of vertices lead; for most vertices, where any edge does."""
-        if 2 * len(vertices) > len(self.vertices) and self.edges.are_all_there:
+        if DENSE * len(vertices) > len(self.vertices) and self.edges.are_all_there:
             return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
 
@@ -153,7 +153,7 @@ class Sums:
     def _sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
         """What arrives at vertices, added up; and at which of them anything does."""
         count = len(vertices)
-        if 2 * count > len(self.vertices) and self._is_plain:
+        if DENSE * count > len(self.vertices) and self._is_plain:
             return self._all_sums(vertices)
         edges = self.edges.all() if 2 * count > len(self.vertices) else self.edges.arriving(vertices)
         is_readable = self.read.present

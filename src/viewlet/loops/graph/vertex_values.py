@@ -13,6 +13,10 @@ _FEW = 64
 """One in so many vertices are few: they are sorted, rather than ticked off."""
 
 
+DENSE = 8
+"""Where more than one in so many vertices are concerned, going through all edges takes less time than finding theirs."""
+
+
 @dataclass(frozen=True)
 class Known:
     """What some vertices have: whether there is a row, and whether its value is one, or NULL."""

@@ -19,7 +19,7 @@ from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows
 from viewlet.loops.graph.edges import Change, Edges
 from viewlet.loops.graph.growing import Values
-from viewlet.loops.graph.vertex_values import Known
+from viewlet.loops.graph.vertex_values import DENSE, Known
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
@@ -105,8 +105,8 @@ class Network:
     def _rounds(self, offers: Offers) -> Iterator[Positions]:
         while len(changed := self.labels.improve(offers)):
             yield changed
-            is_most = 2 * len(changed) > len(self.vertices)  # what others offer is known, and does no harm
-            offers = self._along_all() if is_most else self._along(self.edges.leaving(changed))
+            dense = self._along_all(len(changed))
+            offers = self._along(self.edges.leaving(changed)) if dense is None else dense
 
     def _numbered(self, *changes: Rows) -> list[Change]:
         """Changes with the numbers of vertices; a first row starts where it ends."""
@@ -141,10 +141,12 @@ class Network:
         values, valid = self._values(self.edges.sources[edges], edges)
         return Offers(self.edges.targets[edges], edges, values, valid)
 
-    def _along_all(self) -> Offers:
-        """What all edges offer that is better than what is known."""
+    def _along_all(self, count: int) -> Offers | None:
+        """What all edges offer, if so many vertices have changed that this is cheaper; what others offer does no harm."""
         if not (self.edges.are_all_there and self.labels.are_complete and self._passes_on):
-            return self._along(self.edges.all())
+            return self._along(self.edges.all()) if 2 * count > len(self.vertices) else None
+        if DENSE * count <= len(self.vertices):
+            return None
         targets, values = self.edges.targets, self.labels.values[self.edges.sources]
         better = np.flatnonzero(self.labels.is_better(targets, values, _ALL))
         return Offers(targets[better], better, values[better], np.ones(len(better), dtype=np.bool_))
