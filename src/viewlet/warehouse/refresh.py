@@ -64,7 +64,7 @@ class Refresh:
         if self._inputs is None and self.after(name).layout.form == "table":
             found = self.after(name).scan()
             if (found.weights > 0).all():
-                return visible(self._find(name), found)
+                return visible(self.find(name), found)
         return self.rows(name)
 
     def sources(self) -> dict[str, Source]:
