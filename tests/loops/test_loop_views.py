@@ -345,9 +345,10 @@ def test_the_page_about_loops_runs(tmp_path: Path, spark: Any) -> None:
     blocks = re.findall(r"^```(sql|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     found = []
     with viewlet.connect(tmp_path / "page", spark=spark) as db:
+        names = {"db": db, "__name__": "__main__"}
         for kind, block in blocks:
             if kind == "python":
-                exec(block, {"db": db, "__name__": "__main__"})
+                exec(block, names)
             else:
                 found.append([db.sql(text) for _, text in split(block)][-1].to_pylist())
         dist, two_steps, rank = ({row["v"]: row for row in rows} for rows in found)
