@@ -36,6 +36,26 @@ class Smoothed:
         return result - old.sum(axis=1) + new.sum(axis=1)
 
 
+class SlidingSpectrum:
+    """Three bins of the transform of each window, kept by a sliding transform; what a window gives is their power."""
+
+    bins = np.array([0, 1, 3])
+
+    def turns(self, samples: int, size: int) -> Any:
+        return np.exp(-2j * np.pi * np.outer(np.arange(samples), self.bins) / size)
+
+    def recompute(self, window: Any) -> Any:
+        return window @ self.turns(window.shape[1], window.shape[1])
+
+    def update(self, state: Any, window: Any, old: Any, new: Any) -> Any:
+        size, hop = window.shape[1], old.shape[1]
+        moved = np.exp(2j * np.pi * self.bins * hop / size)
+        return (state + (new - old) @ self.turns(hop, size)) * moved
+
+    def result(self, state: Any) -> Any:
+        return np.abs(state) ** 2
+
+
 SOS = {
     "low": ss.butter(4, 0.2, output="sos"),
     "band": ss.cheby1(3, 1, [0.2, 0.5], "bandpass", output="sos"),
@@ -112,7 +132,9 @@ UNIFORM: dict[str, Step] = {
     "downsample plainly": lambda s: s.downsample(3, antialias=False),
     "upsample": lambda s: s.upsample(2),
     "resample": lambda s: s.resample(25),
-    "running": either(lambda s: s.running(Smoothed(), 4, 2), lambda s: s.windows(4, 2, "invalid").reduce("sum")),
+    "running": either(
+        lambda s: s.running(Smoothed(), 4, 2, renew=3), lambda s: s.windows(4, 2, "invalid").reduce("sum")
+    ),
     "spectrum max": lambda s: (
         s.windows(8, 4, missing="interpolate").taper("hann").rfft().spectrum("power").reduce("max")
     ),
@@ -128,6 +150,10 @@ UNIFORM: dict[str, Step] = {
 """Steps from a uniform signal to a uniform signal."""
 
 ARRAYS: dict[str, Step] = {
+    "sliding spectrum": either(
+        lambda s: s.running(SlidingSpectrum(), 8, 1, renew=5),
+        lambda s: s.windows(8, 1, "invalid").map(lambda x: np.abs(np.fft.fft(x)[SlidingSpectrum.bins]) ** 2).arrays(),
+    ),
     "spectrum": lambda s: s.windows(8, 8, missing="invalid").rfft().spectrum("magnitude").arrays(),
     "complex": lambda s: s.windows(6, 3, missing="zero").fft().arrays(),
     "autocorrelation": lambda s: s.windows(5, 2, missing="invalid").autocorrelate().arrays(),

@@ -114,6 +114,15 @@ def test_epochs_on_spark(tmp_path: Path, spark: Any, steps: tuple[str, ...]) -> 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(recipe=recipes(), seed=st.integers(0, 2**32 - 1))
+def test_random_pipelines_on_spark(tmp_path_factory: Any, spark: Any, recipe: Recipe, seed: int) -> None:
+    path = tmp_path_factory.mktemp("signal") / "w"
+    follow_epochs(path, recipe, seed, 3, spark=spark, engine="spark")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 def test_errors_of_tasks_are_told_as_in_process(tmp_path: Path, spark: Any) -> None:
     def strict(x: Any) -> Any:
         if (x > 100).any():
@@ -427,7 +436,12 @@ def test_a_signal_can_be_replaced_dropped_and_explained(db: viewlet.Database) ->
     text = db.explain("out")
     assert text.splitlines()[0].startswith("signal out → sensor, at, v ")
     assert "iir of 1 section, missing restart" in text
-    assert list(map(str, told)) == ["view out: 100 readings"]
+    assert list(map(str, told)) == [
+        "view out: 100 readings",
+        "view out: readings [sensor] at → v: 100 samples",
+        "view out: sample every 10, none: 100 samples",
+        "view out: iir of 1 section, missing restart: 100 samples",
+    ]
     for part in ("numbers every", "changes below 1e-12", "1 group"):
         assert part in text
     db.create_signal("out", source(db).scale(3.0), replace=True)
@@ -447,6 +461,10 @@ def test_the_examples_run(spark: Any, capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "noise: 0.30 before, 0.06 after\n" in shown
     assert "the late piece of 500 samples changed 1,280 of 8,704\n" in shown
+    runpy.run_path(str(examples / "09_spectral_query.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "sensor 3 swings 4.0 times a minute\n" in shown
+    assert "the same as R's program gives for each sensor from scratch: True\n" in shown
 
 
 def test_readings_that_hold_for_a_while(tmp_path: Path) -> None:

@@ -1,19 +1,18 @@
-"""The checkpoints of filters: states by group and time, taken up, recorded and forgotten."""
+"""Checkpoints: states of operators by group and time, taken up, recorded and forgotten."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from viewlet.signal.kinds import grid_of
 from viewlet.signal.nodes import Node, Scan
 from viewlet.signal.ragged import Ints, Spans, spread
 from viewlet.signal.reach import lookbacks
-from viewlet.signal.scans import Recorded, States, spacing, state_size
+from viewlet.signal.scans import Recorded, States, is_due, state_size
 from viewlet.signal.series import Series
 
 
 class Checkpoints:
-    """States of one filter, by group and time: those at its spacing, and the last one of each group."""
+    """States of one operator, by group and time: those at its spacing, and the last one of each group."""
 
     def __init__(self, node: Scan, series: Series | None = None) -> None:
         none = np.zeros(0, dtype=np.int64)
@@ -34,9 +33,7 @@ class Checkpoints:
         last, once = np.ones((2, len(kept.groups)), dtype=np.bool_)
         last[:-1] = np.diff(kept.groups) != 0
         once[:-1] = last[:-1] | (np.diff(kept.times) != 0)  # several segments of a group may have passed it
-        grid = grid_of(self.node)
-        due = ((kept.times - grid.offset) // grid.period + 1) % spacing(self.node) == 0
-        self.series = kept.filter(once & (last | due))
+        self.series = kept.filter(once & (last | is_due(self.node, kept.times)))
 
     def forget(self, spans: Spans) -> None:
         start = self.series.find(spans.groups, spans.start)
@@ -46,7 +43,7 @@ class Checkpoints:
 
 
 class Filters:
-    """The checkpoints of a pipeline's filters, as an evaluation wants them."""
+    """The checkpoints of a pipeline's operators, as an evaluation wants them."""
 
     def __init__(self, node: Node, tolerance: float) -> None:
         self.node, self.tolerance = node, tolerance

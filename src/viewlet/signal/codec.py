@@ -10,7 +10,7 @@ from viewlet.errors import StoreError
 from viewlet.signal import nodes
 from viewlet.signal.functions import Function, from_text, to_text
 
-VERSION = 1
+VERSION = 2
 """Of the stored form; a pipeline of another version is refused, not misread."""
 
 _CLASSES: dict[str, type] = {

@@ -14,6 +14,7 @@ from viewlet.signal.kept import Schema
 from viewlet.signal.kinds import kind_of
 from viewlet.signal.maintained import SignalView
 from viewlet.signal.nodes import Node, Sample, Source, in_order, sources
+from viewlet.signal.numbers import whole
 from viewlet.signal.pipeline import Signal
 from viewlet.signal.reach import is_bounded
 from viewlet.signal.sample_rows import Columns, time_field
@@ -32,9 +33,17 @@ MERGES = ("error", "mean", "sum", "min", "max")
 
 
 def make_source(
-    warehouse: Warehouse, table: str, by: Any, time: str, value: Any, is_complex: bool, merge: str, until: str | None
+    warehouse: Warehouse,
+    table: str,
+    by: Any,
+    time: str,
+    value: Any,
+    is_complex: bool,
+    merge: str,
+    until: str | None,
+    width: int | None,
 ) -> Signal:
-    """A signal of the rows of a table or view."""
+    """A signal of the rows of a table or view; of a signal's arrays it is known how long they are."""
     found = warehouse.catalog.find(arguments.text("the name of a table or view", table))
     keys, values = arguments.texts("by", by), arguments.texts("value", value)
     if not values or (is_complex and len(values) != 2):
@@ -44,7 +53,10 @@ def make_source(
         raise WrongArgument(f"merge is {shortened(merge)}", hint=f"one of {', '.join(MERGES)}")
     ends = None if until is None else arguments.text("until", until)
     named = arguments.text("time", time)
-    return Signal(source_of(found.name, found.fields, keys, named, values, is_complex, merge, ends))
+    if width is None and isinstance(found, SignalView):
+        width = found.schema.result.kind.width
+    long = None if width is None else whole("width", width)
+    return Signal(source_of(found.name, found.fields, keys, named, values, is_complex, merge, ends, long))
 
 
 def create_signal(warehouse: Warehouse, name: str, signal: Signal, tolerance: float, replace: bool) -> None:

@@ -41,10 +41,11 @@ from viewlet.signal.nodes import (
 )
 from viewlet.signal.overlap import overlap_add
 from viewlet.signal.pointwise import combine, modulate, scale, select, where
-from viewlet.signal.ragged import FOREVER, Ints, Ragged, Spans, later
-from viewlet.signal.reach import Widen, needs
+from viewlet.signal.ragged import FOREVER, Ints, Ragged, Spans
+from viewlet.signal.reach import Widen, needs, needs_from
+from viewlet.signal.running import run_windows
 from viewlet.signal.scans import Recorded, States, scan
-from viewlet.signal.windows import run_windows, window
+from viewlet.signal.windows import window
 
 
 class Inputs(Protocol):
@@ -67,8 +68,12 @@ class Inputs(Protocol):
         ...
 
 
-def evaluate(node: Node, spans: Spans, inputs: Inputs) -> Ragged:
-    """The samples of a pipeline within spans."""
+def unseen(*_: object) -> None:
+    """For those who want no more than the result."""
+
+
+def evaluate(node: Node, spans: Spans, inputs: Inputs, done: Callable[[Node, Ragged], None] = unseen) -> Ragged:
+    """The samples of a pipeline within spans; `done` sees those of each operator."""
     need = needed(node, spans, inputs.resume, partial(widen, inputs))
     found: dict[Node, Ragged] = {}
     for one in in_order(node):
@@ -76,6 +81,7 @@ def evaluate(node: Node, spans: Spans, inputs: Inputs) -> Ragged:
         samples = _samples(one, parts, need, inputs).restrict(need.wanted[one])
         is_known = bool(parts) and samples.values is parts[0].values
         found[one] = samples if is_known else finite(samples)
+        done(one, found[one])
     return found[node]
 
 
@@ -93,9 +99,9 @@ def needed(node: Node, spans: Spans, resume: Callable[[Scan, Spans], States], wi
     need = Needs({node: spans}, {}, {})
     for one in reversed(in_order(node)):
         asked = need.wanted[one]
-        if isinstance(one, Iir | Feedback):
+        if isinstance(one, Scan):
             need.past[one] = resume(one, asked)
-            need.read[one] = Spans(asked.groups, later(need.past[one].at, 1), asked.stop)
+            need.read[one] = needs_from(one, asked, need.past[one].at)
         else:
             need.read[one] = needs(one, asked, widen)
         for child in children(one):
@@ -108,11 +114,19 @@ def _samples(node: Node, parts: list[Ragged], need: Needs, inputs: Inputs) -> Ra
     """An operator on the samples that it reads."""
     if isinstance(node, Source):
         return inputs.read(node, need.wanted[node])
-    if isinstance(node, Iir | Feedback):
-        result, recorded = scan(node, parts[0], need.past[node], inputs.lookback(node))
+    if isinstance(node, Scan):
+        result, recorded = _go_on(node, parts[0], need.past[node], inputs.lookback(node))
         inputs.record(node, need.wanted[node].groups, recorded)
         return result
     return apply(node, parts, need.wanted[node])
+
+
+def _go_on(node: Scan, part: Ragged, past: States, lookback: int) -> tuple[Ragged, Recorded]:
+    """An operator with a state, from its checkpoints on."""
+    if isinstance(node, Running):
+        return run_windows(node, part, past, lookback)
+    result, recorded = scan(node, part.flat, past, lookback)
+    return result.shaped(part), recorded
 
 
 def apply(node: Node, parts: list[Ragged], spans: Spans) -> Ragged:
@@ -131,28 +145,26 @@ def apply(node: Node, parts: list[Ragged], spans: Spans) -> Ragged:
         case Combine():
             return combine(node, parts[0], parts[1])
         case Sample():
-            return sample(node, parts[0], spans)
+            return sample(node, parts[0].flat, spans).shaped(parts[0])
         case Fir():
-            return filter_fir(node, parts[0])
+            return filter_fir(node, parts[0].flat).shaped(parts[0])
         case Windows():
             return window(node, parts[0])
-        case Running():
-            return run_windows(node, parts[0])
         case OverlapAdd():
             return overlap_add(node, parts[0])
         case Peaks():
             return peaks(node, parts[0])
         case Crossings():
             return crossings(node, parts[0])
-        case Source() | Iir() | Feedback():
-            raise AssertionError("readings and filters with a state are not applied")
+        case Source() | Iir() | Feedback() | Running():
+            raise AssertionError("readings and operators with a state are not applied")
         case _:
             assert_never(node)
 
 
 def finite(signal: Ragged) -> Ragged:
     """The samples that are numbers, in every channel."""
-    if np.isfinite(signal.values.sum()):  # no other sum is
+    if np.isfinite(signal.values.ravel().view(np.float64).sum()):  # no other sum is
         return signal
     return signal.filter(np.asarray(np.isfinite(signal.values).all(axis=tuple(range(1, signal.values.ndim)))))
 

@@ -46,8 +46,11 @@ def _state(node: Node, tolerance: float) -> str:
             return f"reads {policy.before} before and {policy.after} after"
         case Fir(taps=taps, ahead=ahead):
             return f"reads {len(taps) - 1 - ahead} before and {ahead} after"
-        case Windows(size=samples) | Running(size=samples):
+        case Windows(size=samples):
             return f"reads {samples - 1} before"
+        case Running(size=samples, renewal=renewal):
+            kept = f"keeps {plural(state_size(node), 'number')} of a group and reads {samples - 1} before"
+            return f"{kept}; computed from scratch every {renewal:,} windows"
         case OverlapAdd(of):
             return f"reads {(kind_of(of).width or 1) - 1} after"
         case Iir() | Feedback():

@@ -66,4 +66,4 @@ class _Untrusted:
             hint="open it with trust=True if you trust who wrote it",
         )
 
-    recompute = update = __call__
+    recompute = update = result = __call__

@@ -18,7 +18,8 @@ from viewlet.errors import RejectedEpoch, UnknownName, UnsupportedQuery
 from viewlet.plan.types import INTEGRAL, Field
 from viewlet.signal.durations import Clock
 from viewlet.signal.nodes import Source
-from viewlet.signal.ragged import LATEST, Ints, Values
+from viewlet.signal.payload import doubles, is_array, is_finite, is_payload, other_lengths
+from viewlet.signal.ragged import LATEST, Ints
 from viewlet.signal.sample_rows import Columns
 from viewlet.signal.series import Series
 
@@ -27,8 +28,10 @@ def readings(source: Source, columns: Columns, rows: Rows) -> Rows:
     """The rows of a source that are readings, as they are kept, with their weights."""
     picked = rows.select(dict.fromkeys((*source.by, source.time, *source.values, *filter(None, [source.until]))))
     times = picked[source.time]
-    numbers = [pc.cast(picked[name], pa.float64()) for name in source.values]
-    kept = np.logical_and.reduce([valid_mask(times), *(np.isfinite(_doubles(n)) & valid_mask(n) for n in numbers)])
+    numbers = [doubles(picked[name], source.width) for name in source.values]
+    if source.width is not None:
+        _refuse_lengths(source, picked, numbers, source.width)
+    kept = np.logical_and.reduce([valid_mask(times), *(is_finite(n, source.width) for n in numbers)])
     ticks = values_of(pc.cast(times, pa.int64()), "i8")
     if source.until is not None:
         until = picked[source.until]
@@ -42,8 +45,19 @@ def readings(source: Source, columns: Columns, rows: Rows) -> Rows:
     return made.with_columns({columns.block: pa.array(columns.times(made) // columns.span)})
 
 
-def _doubles(array: pa.Array) -> Values:
-    return values_of(array, "f8")
+def _refuse_lengths(source: Source, rows: Rows, columns: Sequence[pa.Array], width: int) -> None:
+    for name, column in zip(source.values, columns, strict=True):
+        if len(found := other_lengths(column, width)):
+            at = int(found[0])
+            told = _told({key: rows[key][at].as_py() for key in source.by}, rows[source.time][at].as_py())
+            raise RejectedEpoch(
+                f"{source.table}.{name} has an array of {len(column[at])} numbers, of {told}",
+                hint=f"the signal was made of arrays of {width}",
+            )
+
+
+def _told(keys: Mapping[str, object], time: object) -> str:
+    return f"{', '.join(f'{k} = {v!r}' for k, v in keys.items())} at {time}"
 
 
 def _refuse_far(source: Source, ticks: Ints) -> None:
@@ -88,8 +102,9 @@ def _merge(how: str, series: Series, weights: Weights, starts: Ints) -> Series:
         merge = np.minimum if how == "min" else np.maximum
         values = merge.reduceat(series.values, starts, axis=0)
     else:
-        values = np.add.reduceat(series.values * weights[:, None], starts, axis=0)
-        values = values / np.add.reduceat(weights, starts)[:, None] if how == "mean" else values
+        each = weights.reshape(-1, *(1,) * (series.values.ndim - 1))
+        values = np.add.reduceat(series.values * each, starts, axis=0)
+        values = values / np.add.reduceat(each, starts, axis=0) if how == "mean" else values
     return Series(series.groups[starts], series.times[starts], values)
 
 
@@ -99,7 +114,7 @@ def _refuse(source: Source, keys: Rows, columns: Columns, series: Series, severa
     at = several[0]
     told = {name: keys[name][int(series.groups[at])].as_py() for name in columns.keys}
     time = from_numpy(series.times[at : at + 1], columns.time_type)[0].as_py()
-    where = f"{', '.join(f'{k} = {v!r}' for k, v in told.items())} at {time}"
+    where = _told(told, time)
     if source.until is not None:
         raise RejectedEpoch(
             f"{source.table} has readings that overlap, of {where}", hint="end one before the next begins"
@@ -119,6 +134,7 @@ def source_of(
     is_complex: bool,
     merge: str,
     until: str | None,
+    width: int | None,
 ) -> Source:
     """The source that a user describes, if the table has such columns."""
     known = {f.name.lower(): f for f in fields}
@@ -130,8 +146,7 @@ def source_of(
             hint="the two are of one type; the values are real, and not merged",
         )
     for name in values:
-        if not found[name].type.is_numeric:
-            raise UnsupportedQuery(f"{table}.{name} is {found[name].type}, and a signal is of numbers")
+        _refuse_value(table, found[name], width, until)
     for name in by:
         if found[name].type.has_floats or found[name].type.is_nested:
             raise UnsupportedQuery(
@@ -139,7 +154,19 @@ def source_of(
             )
     names = tuple(tuple(found[name].name for name in part) for part in (by, (time,), values))
     ends = None if until is None else found[until].name
-    return Source(table, names[0], names[1][0], clock, names[2], is_complex, merge, ends)  # type: ignore[arg-type]
+    return Source(table, names[0], names[1][0], clock, names[2], is_complex, merge, ends, width)  # type: ignore[arg-type]
+
+
+def _refuse_value(table: str, value: Field, width: int | None, until: str | None) -> None:
+    if not is_payload(value.type):
+        raise UnsupportedQuery(f"{table}.{value.name} is {value.type}, and a signal is of numbers")
+    if is_array(value.type) and width is None:
+        raise UnsupportedQuery(f"{table}.{value.name} has arrays of any length", hint="say how long they are: width=…")
+    if width is not None and (until is not None or not is_array(value.type)):
+        raise UnsupportedQuery(
+            f"{table}.{value.name} is {value.type}, and width is {width}",
+            hint="with a width, all values are arrays, and readings have no until",
+        )
 
 
 def _column(table: str, known: Mapping[str, Field], name: str) -> Field:

@@ -25,7 +25,7 @@ from viewlet.signal.blocks import Blocks, found
 from viewlet.signal.checkpoints import Checkpoints, Filters
 from viewlet.signal.intake import merged
 from viewlet.signal.kinds import kind_of
-from viewlet.signal.nodes import Feedback, Iir, Node, Scan, Source, in_order, sources
+from viewlet.signal.nodes import Node, Scan, Source, in_order, sources
 from viewlet.signal.ragged import Ints, Ragged, Spans
 from viewlet.signal.sample_rows import Columns
 from viewlet.signal.scans import state_size
@@ -56,8 +56,8 @@ class Schema:
 
     @cached_property
     def scans(self) -> tuple[Scan, ...]:
-        """The filters that have checkpoints; these are told apart by their place here."""
-        return tuple(one for one in in_order(self.node) if isinstance(one, Iir | Feedback))
+        """The operators that have checkpoints; these are told apart by their place here."""
+        return tuple(one for one in in_order(self.node) if isinstance(one, Scan))
 
     @property
     def blocks(self) -> str:

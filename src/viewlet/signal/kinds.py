@@ -68,12 +68,12 @@ def kind_of(node: Node) -> Kind:
     match node:
         case Source(values=values, until=str(until)):
             return Kind((*values, until), None, False, None, is_held=True)
-        case Source(values=values, is_complex=is_complex):
-            return Kind(values[:1] if is_complex else values, None, is_complex, None)
+        case Source(values=values, is_complex=is_complex, width=width):
+            return Kind(values[:1] if is_complex else values, width, is_complex, None)
         case Where(of):
             return kind_of(of)
-        case Select(of, _, channels, is_complex):
-            return replace(kind_of(of), channels=channels, is_complex=is_complex)
+        case Select(of, _, channels, form):
+            return replace(kind_of(of), channels=channels, width=form.width, is_complex=form.is_complex)
         case Scale(of, factor, plus):
             kind = kind_of(of)
             return replace(kind, is_complex=kind.is_complex or isinstance(factor, complex) or isinstance(plus, complex))
@@ -89,14 +89,15 @@ def kind_of(node: Node) -> Kind:
             channels = kind.channels[:-1] if kind.is_held else kind.channels
             return replace(kind, channels=channels, grid=_grid(period, offset), policy=policy, is_held=False)
         case Fir(of, taps):
-            kind = _uniform(of, "a filter")
+            kind = _regular(of, "a filter")
             return replace(kind, is_complex=kind.is_complex or any(isinstance(tap, complex) for tap in taps))
         case Iir(of) | Feedback(of):
-            return _uniform(of, "a filter")
+            return _regular(of, "a filter")
         case Windows(of, size, hop, _, steps):
             return _windowed(_uniform(of, "a window"), size, hop, steps)
-        case Running(of, size, hop, _, width):
-            return replace(_windowed(_uniform(of, "a window"), size, hop, ()), width=width)
+        case Running(of, size, hop, result=form):
+            windows = _windowed(_uniform(of, "a window"), size, hop, ())
+            return replace(windows, width=form.width, is_complex=form.is_complex)
         case OverlapAdd(of, period):
             return _laid_out(kind_of(of), period)
         case Peaks(of) | Crossings(of):
@@ -116,10 +117,15 @@ def _grid(period: int, offset: int) -> Grid:
     return Grid(period, offset % period)
 
 
-def _uniform(node: Node, what: str) -> Kind:
+def _regular(node: Node, what: str) -> Kind:
     kind = kind_of(node)
     if kind.grid is None:
         raise UnsupportedQuery(f"{what} needs a uniform signal", hint="call .sample(period, …) before it")
+    return kind
+
+
+def _uniform(node: Node, what: str) -> Kind:
+    kind = _regular(node, what)
     if kind.width is not None:
         raise UnsupportedQuery(f"{what} needs samples that are numbers, not arrays", hint="call .overlap_add() before")
     return kind
@@ -190,8 +196,8 @@ def after_step(kind: Kind, step: Step) -> Kind:
             return replace(kind, width=2 * kind.width - 1)
         case Correlate():
             return _correlated(kind)
-        case Apply(_, channels, width, is_complex):
-            return replace(kind, channels=channels, width=width, is_complex=is_complex)
+        case Apply(_, channels, form):
+            return replace(kind, channels=channels, width=form.width, is_complex=form.is_complex)
         case Reduce(statistic):
             is_complex = kind.is_complex and statistic in ("sum", "mean")
             return replace(kind if is_complex else _seen(kind, statistic), width=None, is_complex=is_complex)
@@ -219,5 +225,9 @@ def _seen(kind: Kind, statistic: str) -> Kind:
 def _laid_out(kind: Kind, period: int) -> Kind:
     if kind.width is None:
         raise UnsupportedQuery("only windows of arrays can be laid back on the time axis", hint="do not reduce them")
-    assert kind.grid is not None
+    if kind.grid is None or kind.grid.period % period:
+        raise UnsupportedQuery(
+            f"arrays that are not a multiple of {period} ticks apart cannot be laid back on the time axis",
+            hint="call .sample(period, …) before it",
+        )
     return replace(kind, width=None, grid=_grid(period, kind.grid.offset))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from viewlet.columns.rows import Rows
-from viewlet.signal.evaluate import evaluate
+from viewlet.signal.evaluate import evaluate, unseen
 from viewlet.signal.intake import Keyed, merged
 from viewlet.signal.kept import Bags, Schema, Stored
+from viewlet.signal.nodes import Node
 from viewlet.signal.online import Online
 from viewlet.signal.ragged import Ragged, Spans
 from viewlet.signal.refresh import refresh
@@ -38,7 +39,9 @@ class Made:
         )
 
 
-def fill(schema: Schema, tolerance: float, taken: Sequence[Rows]) -> Made:
+def fill(
+    schema: Schema, tolerance: float, taken: Sequence[Rows], done: Callable[[Node, Ragged], None] = unseen
+) -> Made:
     """All samples, from the readings of each source."""
     keyed = Keyed.of(schema.result, taken)
     online, at = Online(schema.node, tolerance), 0
@@ -46,7 +49,7 @@ def fill(schema: Schema, tolerance: float, taken: Sequence[Rows]) -> Made:
         groups, at = keyed.groups[at : at + len(rows)], at + len(rows)
         online.readings[source] = merged(source, keyed.keys, columns, rows, groups)
     everything = Spans.everything(np.arange(len(keyed.keys)))
-    samples = evaluate(schema.node, everything, online)
+    samples = evaluate(schema.node, everything, online, done)
     checkpoints = schema.checkpoint_rows(keyed.keys, online.checkpoints, 1) if schema.scans else None
     return Made(rows_of(schema, keyed.keys, everything, samples, 1), checkpoints, len(keyed.keys), at)
 

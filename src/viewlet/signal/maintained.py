@@ -13,6 +13,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.runner import SparkEngine
 from viewlet.engine.engine import Engine
 from viewlet.errors import EvaluationError
+from viewlet.formatting import plural
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json as fields_from_json
 from viewlet.program.codec import to_json as fields_to_json
@@ -23,10 +24,11 @@ from viewlet.signal.explain import explain
 from viewlet.signal.intake import Keyed, readings
 from viewlet.signal.kept import Schema
 from viewlet.signal.made import Made, fill, rerun, rows_of
-from viewlet.signal.nodes import Node
+from viewlet.signal.nodes import Node, in_order
 from viewlet.signal.on_spark import TaskBags, on_spark
 from viewlet.signal.ragged import Ragged, Spans
 from viewlet.signal.refresh import unchanged
+from viewlet.signal.show import show_node
 from viewlet.store import Layout, Transaction
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
@@ -86,8 +88,17 @@ class SignalView(Maintained):
         taken = [readings(s, columns, run.rows(s.table)) for s, columns in self.schema.readings.items()]
         report(f"view {self.name}", f"{sum(map(len, taken)):,} readings")
         self._keep_readings(run, taken)
-        made = self._made(run, partial(fill, self.schema, self.tolerance), taken)
+        work = partial(fill, self.schema, self.tolerance)
+        if not _is_spark(run.engine):
+            work = partial(work, done=self._report)
+        made = self._made(run, work, taken)
         return {"technique": "from all readings", "groups": made.groups}
+
+    def _report(self, node: Node, samples: Ragged) -> None:
+        """What an operator has come to, while those after it are still to run."""
+        operators = in_order(self.node)
+        text = f"{show_node(node, next(iter(self.schema.readings)).clock)}: {plural(len(samples.times), 'sample')}"
+        report(f"view {self.name}", text, (operators.index(node) + 1) / len(operators))
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
         taken = []

@@ -25,17 +25,19 @@ class SignalMethods:
         value: str | Sequence[str],
         until: str | None = None,
         complex: bool = False,
+        width: int | None = None,
         merge: Literal["error", "mean", "sum", "min", "max"] = "error",
     ) -> Signal:
         """The rows of a table or view as signals: one for each group, of its values in the order of time.
 
-        Several columns of values are channels of one signal; with `complex`, two are one complex number. A group has
+        Several columns of values are channels of one signal; with `complex`, two are one complex number. Values may be
+        arrays: `width` says how many numbers each has, unless they are those of another signal. A group has
         one reading at a time: several are an error, unless `merge` says how they become one. With `until`, a reading holds
         from its time until that one; those of a group must not overlap.
         """
         from viewlet.signal.create import make_source
 
-        return make_source(self._warehouse, table, by, time, value, complex, merge, until)
+        return make_source(self._warehouse, table, by, time, value, complex, merge, until, width)
 
     def create_signal(
         self,

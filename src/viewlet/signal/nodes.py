@@ -24,6 +24,14 @@ Merge = Literal["error", "mean", "sum", "min", "max"]
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a user's function gives: numbers or arrays of a width, real or complex."""
+
+    width: int | None
+    is_complex: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """The readings of a table or view: by group, in the order of time; with `until`, each holds until then."""
 
@@ -36,6 +44,8 @@ class Source:
     """Whether the two values are the real and the imaginary part of one."""
     merge: Merge
     until: str | None = None
+    width: int | None = None
+    """How many numbers each value has, if they are arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Select:
     of: Node
     function: Function
     channels: tuple[str, ...]
-    is_complex: bool
+    form: Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +198,11 @@ class Correlate:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function of the user's own on windows; a width of None means that it gives one value for a window."""
+    """A function of the user's own on windows."""
 
     function: Function
     channels: tuple[str, ...]
-    width: int | None
-    is_complex: bool
+    form: Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +231,19 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Complete windows, each brought up to date from the one before by the user's operator, or computed from scratch."""
+    """Complete windows; the user's operator brings the state of each up to date from that of the one before.
+
+    The first window after a gap is computed from scratch, and so is each whose number `renewal` divides: roundings
+    cannot add up without end, and a change is felt no further than the next such window.
+    """
 
     of: Node
     size: int
     hop: int
     operator: Function
-    width: int | None
+    renewal: int
+    state: Form
+    result: Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +291,8 @@ Node: TypeAlias = (
     | Peaks
     | Crossings
 )
-Scan: TypeAlias = Iir | Feedback
-"""Operators that remember everything before: they have a state, which checkpoints keep."""
+Scan: TypeAlias = Iir | Feedback | Running
+"""Operators that go on from a state, which checkpoints keep."""
 
 
 def children(node: Node) -> tuple[Node, ...]:

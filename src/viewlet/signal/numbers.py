@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from viewlet.errors import WrongArgument, shortened
+from viewlet.signal.durations import Clock, Duration, positive, show_ticks
 from viewlet.signal.nodes import Numbers
 
 
@@ -16,6 +18,19 @@ def whole(what: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise WrongArgument(f"{what} is {shortened(value)}", hint=f"give a whole number, {least} or more")
     return int(value)
+
+
+def samples(what: str, value: Duration, period: int, clock: Clock) -> int:
+    """A length in samples: a number of them, or a duration of whole periods."""
+    if not isinstance(value, str | timedelta):
+        return whole(what, value)
+    length = positive(what, value, clock)
+    if length % period:
+        raise WrongArgument(
+            f"{what} is {shortened(value)}, and samples are {show_ticks(period, clock)} apart",
+            hint="give a multiple of that, or a number of samples",
+        )
+    return length // period
 
 
 def coefficients(what: str, values: ArrayLike) -> Numbers:

@@ -69,4 +69,4 @@ def evaluate_all(node: Node, readings: Mapping[Source, Series]) -> Series:
     parts = [series.each_group() for series in readings.values()]
     groups = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
     found = evaluate(node, Spans.everything(groups), online)
-    return Series(groups[found.segments], found.times, found.values)
+    return Series(np.repeat(groups, found.lengths), found.times, found.values)

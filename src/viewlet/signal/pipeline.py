@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +40,7 @@ from viewlet.signal.scans import NEGLIGIBLE, settling
 from viewlet.signal.show import show
 from viewlet.signal.trial import probe_samples
 from viewlet.signal.waves import Continuous
-from viewlet.signal.windowed import Windowed, WindowOperator, running
+from viewlet.signal.windowed import Merging, Windowed, WindowOperator, laid_out, running
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,12 @@ class Signal:
         return Signal(Where(self.node, Function(f"{low:g} < x < {high:g}", lambda x: (x > low) & (x < high))))
 
     def select(self, change: Callable[..., Any], channels: Sequence[str] | None = None) -> Signal:
-        """A function of the channels, given as arrays; it may give one channel, or several as a tuple."""
+        """A function of the channels, given as arrays; it may give one channel, or several as a tuple.
+
+        Where samples are arrays, a row is one sample; the function may give arrays of another width, or numbers.
+        """
         own = function(change)
-        names, is_complex = probe_samples(own, self.kind, channels)
-        return Signal(Select(self.node, own, names, is_complex))
+        return Signal(Select(self.node, own, *probe_samples(own, self.kind, channels)))
 
     def scale(self, factor: complex, plus: complex = 0.0) -> Signal:
         """factor · x + plus"""
@@ -141,11 +144,13 @@ class Signal:
             return Signal(Sample(self.node, length, start % length, HELD))
         return Signal(Sample(self.node, length, start % length, policy_of(interpolate or "linear", gap, value)))
 
-    def upsample(self, times: int, interpolate: Interpolate | None = None) -> Signal:
+    def upsample(self, times: int, interpolate: Interpolate | Literal["bandlimited"] | None = None) -> Signal:
         """So many times as many samples; those between are interpolated."""
         grid, times = self._grid("upsampling"), whole("times", times)
         if grid.period % times:
             raise UnsupportedQuery(f"a period of {grid.period} ticks cannot be cut into {times} parts")
+        if interpolate == "bandlimited":
+            return self._bandlimited(grid, grid.period // times)
         policy = self._policy(grid) if interpolate is None else policy_of(interpolate, grid.period, 0.0)
         return Signal(Sample(self.node, grid.period // times, grid.offset % (grid.period // times), policy))
 
@@ -154,9 +159,20 @@ class Signal:
         grid, every = self._grid("downsampling"), whole("every", every)
         return self._resampled(every * grid.period, grid.offset, antialias, policy_of("none", None, 0.0))
 
-    def resample(self, period: Duration, interpolate: Interpolate | None = None, *, antialias: bool = True) -> Signal:
-        """The signal with another period; where that is longer, without what is too fast for it."""
+    def resample(
+        self,
+        period: Duration,
+        interpolate: Interpolate | Literal["bandlimited"] | None = None,
+        *,
+        antialias: bool = True,
+    ) -> Signal:
+        """The signal with another period; where that is longer, without what is too fast for it.
+
+        `"bandlimited"` is `scipy.signal.resample_poly`: it adds no frequency that the signal did not have.
+        """
         grid, length = self._grid("resampling"), positive("the period", period, self.clock)
+        if interpolate == "bandlimited":
+            return self._bandlimited(grid, length)
         policy = self._policy(grid) if interpolate is None else policy_of(interpolate, grid.period, 0.0)
         return self._resampled(length, grid.offset, antialias, policy)
 
@@ -164,6 +180,13 @@ class Signal:
         ratio = period / self._grid("resampling").period
         smooth = self._below(ratio) if antialias and ratio > 1 else self
         return Signal(Sample(smooth.node, period, offset % period, policy))
+
+    def _bandlimited(self, grid: Grid, period: int) -> Signal:
+        """Zeros between the samples, on the finest grid that both periods divide into; a filter; every so many of that."""
+        fine = gcd(grid.period, period)
+        stuffed = Sample(self.node, fine, grid.offset % fine, policy_of("constant", grid.period, 0.0))
+        smooth = Signal(stuffed)._below(max(grid.period, period) / fine).scale(grid.period / fine)
+        return Signal(Sample(smooth.node, period, grid.offset % period, policy_of("none", None, 0.0)))
 
     def _below(self, ratio: float) -> Signal:
         """Without frequencies above the part that 1 / ratio is of the highest: the filter of scipy's `resample_poly`."""
@@ -196,7 +219,7 @@ class Signal:
         """How much the last samples are like a template: Σ template[i] · x[n − len + 1 + i]."""
         return self.fir(np.conj(np.asarray(template))[::-1])
 
-    def cross_correlate(self, other: Signal, size: int, hop: int | None = None) -> Signal:
+    def cross_correlate(self, other: Signal, size: Duration, hop: Duration | None = None) -> Signal:
         """The correlation of two signals in each window, at every lag: an array of 2 · size − 1 numbers."""
         return self.zip(other).windows(size, hop).correlate().arrays()
 
@@ -218,17 +241,26 @@ class Signal:
         """
         return Signal(Feedback(self.node, function(compute), whole("forward", forward), whole("backward", backward, 0)))
 
-    def windows(self, size: int, hop: int | None = None, *, missing: Gaps = "invalid") -> Windowed:
-        """Windows of so many samples, a new one every `hop` samples: next to each other unless told."""
+    def windows(self, size: Duration, hop: Duration | None = None, *, missing: Gaps = "invalid") -> Windowed:
+        """Windows of so many samples, or so long, a new one every `hop`: next to each other unless told."""
         return Windowed.of(self.node, size, hop, missing)
 
-    def moving(self, statistic: str, size: int, *, missing: Gaps = "invalid") -> Signal:
+    def moving(self, statistic: str, size: Duration, *, missing: Gaps = "invalid") -> Signal:
         """A statistic of the last samples, at every sample: mean, sum, min, max, std, median, rms, energy, power."""
         return self.windows(size, 1, missing=missing).reduce(statistic)
 
-    def running(self, operator: WindowOperator, size: int, hop: int | None = None) -> Signal:
-        """Windows that an operator of your own brings up to date from the window before."""
-        return Signal(running(self.node, operator, size, hop))
+    def running(
+        self, operator: WindowOperator, size: Duration, hop: Duration | None = None, *, renew: int | None = None
+    ) -> Signal:
+        """Windows that an operator of your own brings up to date from the window before.
+
+        Its states are kept from one epoch to the next. Every `renew` windows, one is computed from scratch.
+        """
+        return Signal(running(self.node, operator, size, hop, renew))
+
+    def overlap_add(self, period: Duration, merge: Merging = "sum") -> Signal:
+        """Samples that are arrays, laid back on the time axis: their numbers `period` apart, the last at its own time."""
+        return Signal(laid_out(self.node, positive("the period", period, self.clock), merge))
 
     def envelope(self, taps: int = 65) -> Signal:
         """The magnitude of the analytic signal, by a Hilbert transformer of so many taps."""

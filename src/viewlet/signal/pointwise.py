@@ -11,6 +11,7 @@ from viewlet.errors import EvaluationError
 from viewlet.signal.kinds import kind_of
 from viewlet.signal.nodes import Combine, Modulate, Scale, Select, Wave, Where
 from viewlet.signal.ragged import FOREVER, Ints, Ragged, Values
+from viewlet.signal.transforms import as_channels
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
@@ -30,18 +31,7 @@ def where(node: Where, signal: Ragged) -> Ragged:
 
 
 def select(node: Select, signal: Ragged) -> Ragged:
-    return signal.with_values(as_channels(node.function.name, node.function(*_channels(signal.values)), signal.values))
-
-
-def as_channels(name: str, found: Any, values: Values) -> Values:
-    """What a function of channels gave, as channels again."""
-    parts = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
-    wanted = (len(values), *values.shape[2:])
-    for part in parts:
-        if part.shape != wanted:
-            raise EvaluationError(f"{name} gave an array of {part.shape} for samples of {wanted}")
-    result = np.stack(parts, axis=1)
-    return result if np.iscomplexobj(result) else result.astype(np.float64, copy=False)
+    return signal.with_values(as_channels(node.function, node.form, *_channels(signal.values)))
 
 
 def _channels(values: Values) -> list[Values]:

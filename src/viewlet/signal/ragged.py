@@ -93,6 +93,19 @@ class Ragged:
     def with_values(self, values: Values) -> Ragged:
         return Ragged(self.offsets, self.times, values)
 
+    @property
+    def flat(self) -> Ragged:
+        """Samples of numbers: each number of an array as a channel of its own."""
+        if self.values.ndim == 2:
+            return self
+        return self.with_values(self.values.reshape(len(self.times), int(np.prod(self.values.shape[1:]))))
+
+    def shaped(self, like: Ragged) -> Ragged:
+        """What was made of the `flat` samples of another signal: arrays again, where those were."""
+        if like.values.ndim == 2:
+            return self
+        return self.with_values(self.values.reshape(len(self.times), *like.values.shape[1:]))
+
     @staticmethod
     def of(segments: Ints, count: int, times: Ints, values: Values) -> Ragged:
         """Samples that are in order already, of `count` segments."""

@@ -1,8 +1,8 @@
 """How far samples are felt: what an operator must read to give some times, and which times a change below it reaches.
 
-For most operators both are fixed distances, so a change costs its surroundings and no more. Two depend on what is
-there: an interpolation without a maximal gap looks for the next readings, however far, and a filter with feedback reads
-on from its last checkpoint, and is felt until it has settled, or to the end.
+For most operators both are fixed distances, so a change costs its surroundings and no more. Some depend on what is
+there: an interpolation without a maximal gap looks for the next readings, however far; an operator with a state reads on
+from its last checkpoint; and a filter with feedback is felt until it has settled, or to the end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from viewlet.signal.nodes import (
     children,
     in_order,
 )
-from viewlet.signal.ragged import FOREVER, Spans
+from viewlet.signal.ragged import FOREVER, Ints, Spans, later
 from viewlet.signal.scans import settling
 
 Widen = Callable[[Sample, Spans, int, int], Spans]
@@ -57,8 +57,10 @@ def needs(node: Node, spans: Spans, widen: Widen) -> Spans:
         case Fir(of, taps, ahead):
             period = grid_of(of).period
             return spans.moved(-(len(taps) - 1 - ahead) * period, ahead * period)
-        case Windows(of, size) | Running(of, size):
+        case Windows(of, size):
             return spans.moved(-(size - 1) * grid_of(of).period, 0)
+        case Running(of):
+            return spans.moved(-_chain(node) * grid_of(of).period, 0)
         case OverlapAdd(of, period):
             return spans.moved(0, (_width(of) - 1) * period)
         case Peaks(of, radius):
@@ -83,8 +85,10 @@ def reach(node: Node, changed: Spans, widen: Widen, tolerance: float) -> Spans:
         case Fir(of, taps, ahead):
             period = grid_of(of).period
             return changed.moved(-ahead * period, (len(taps) - 1 - ahead) * period)
-        case Windows(of, size) | Running(of, size):
+        case Windows(of, size):
             return changed.moved(0, (size - 1) * grid_of(of).period)
+        case Running(of):
+            return changed.moved(0, _chain(node) * grid_of(of).period)
         case OverlapAdd(of, period):
             return changed.moved(-(_width(of) - 1) * period, 0)
         case Peaks(of, radius):
@@ -97,6 +101,20 @@ def reach(node: Node, changed: Spans, widen: Widen, tolerance: float) -> Spans:
             return Spans(changed.groups, changed.start, np.full(len(changed), FOREVER))
         case _:
             assert_never(node)
+
+
+def needs_from(node: Scan, spans: Spans, past: Ints) -> Spans:
+    """The times below that an operator with a state reads, if its states hold all up to some times."""
+    if not isinstance(node, Running):
+        return Spans(spans.groups, later(past, 1), spans.stop)
+    window = later(past, -(node.size - 1) * grid_of(node.of).period)  # what leaves it is read again
+    fresh = spans.moved(-_chain(node) * grid_of(node.of).period, 0)
+    return Spans(spans.groups, np.maximum(window, fresh.start), spans.stop)
+
+
+def _chain(node: Running) -> int:
+    """From the first sample of a window that is computed from scratch to the last one that goes on from it."""
+    return node.size - 1 + (node.renewal - 1) * node.hop
 
 
 def _width(node: Node) -> int:
@@ -147,10 +165,11 @@ def lookbacks(node: Node, tolerance: float) -> Mapping[Scan, int]:
     wanted = {node: reached[node]}
     found: dict[Scan, int] = {}
     for one in reversed(in_order(node)):
-        if isinstance(one, Iir | Feedback):
+        below = needs(one, wanted[one], _nearby)
+        if isinstance(one, Scan):
             before = reached[one.of].stop[0] - 1 - wanted[one].start[0]
             found[one] = int(-(-before // grid_of(one).period))
-        below = needs(one, wanted[one], _nearby)
+            below = needs_from(one, wanted[one], wanted[one].start - 1)
         for child in children(one):
             wanted[child] = wanted[child].hull(below) if child in wanted else below
     return found

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from viewlet.signal.evaluate import Inputs, evaluate, widen
-from viewlet.signal.nodes import Feedback, Iir, Node, Scan
+from viewlet.signal.nodes import Node, Scan
 from viewlet.signal.pointwise import common
 from viewlet.signal.ragged import Ints, Mask, Ragged, Spans
 from viewlet.signal.reach import carry, distance, reach
@@ -66,7 +66,7 @@ def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
 
     def step(at: Node, spans: Spans) -> Spans:
         reached = reach(at, spans, partial(widen, kept), tolerance)
-        if isinstance(at, Iir | Feedback):
+        if isinstance(at, Scan):
             kept.forget(at, reached)
         return reached
 

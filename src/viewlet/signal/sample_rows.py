@@ -16,8 +16,9 @@ from viewlet.columns.arrays import from_numpy, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows, Weights
-from viewlet.plan.types import BIGINT, DOUBLE, Field, Type
+from viewlet.plan.types import BIGINT, DOUBLE, Field
 from viewlet.signal.kinds import Kind
+from viewlet.signal.payload import ARRAY
 from viewlet.signal.ragged import Ints, Values
 from viewlet.signal.series import Series
 from viewlet.store import Layout
@@ -96,7 +97,7 @@ class Columns:
 
 def value_fields(kind: Kind) -> tuple[Field, ...]:
     """The columns of a signal's values: one for each channel, or its two parts."""
-    number = DOUBLE if kind.width is None else Type("array", (DOUBLE,))
+    number = DOUBLE if kind.width is None else ARRAY
     parts = ("_re", "_im") if kind.is_complex else ("",)
     return tuple(Field(f"{channel}{part}", number, nullable=False) for channel in kind.channels for part in parts)
 
@@ -116,9 +117,7 @@ def _array(values: Values, width: int | None) -> pa.Array:
     if width is None:
         return from_numpy(values, pa.float64())
     ends = pa.array(np.arange(len(values) + 1, dtype=np.int32) * width)
-    return pa.ListArray.from_arrays(
-        ends, from_numpy(values.ravel(), pa.float64()), type=arrow_type(Type("array", (DOUBLE,)))
-    )
+    return pa.ListArray.from_arrays(ends, from_numpy(values.ravel(), pa.float64()), type=arrow_type(ARRAY))
 
 
 def _complex(real: Values, imaginary: Values) -> Values:

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from scipy import signal as scipy_signal
 
 from viewlet.signal.dense import Dense, Runs, dense, indexes, runs_of
 from viewlet.signal.kinds import Grid, grid_of, kind_of
-from viewlet.signal.nodes import Feedback, Iir, Scan
-from viewlet.signal.ragged import FOREVER, LATEST, Ints, Ragged, Values
+from viewlet.signal.nodes import Feedback, Iir, Running, Scan
+from viewlet.signal.ragged import FOREVER, LATEST, Ints, Mask, Ragged, Values
+
+Filter: TypeAlias = Iir | Feedback
 
 NEGLIGIBLE = 1e-15
 """A filter whose answer to an impulse has faded to this is at rest: it need not be run through a longer gap."""
@@ -51,17 +54,26 @@ class Recorded:
 def state_size(node: Scan) -> int:
     """How many doubles a state has."""
     kind = kind_of(node)
-    width = len(kind.channels) * (2 if kind.is_complex else 1)
+    numbers = len(kind.channels) * (kind.width or 1) * (2 if kind.is_complex else 1)
     match node:
         case Iir(sections=sections):
-            return 2 * len(sections) * width
+            return 2 * len(sections) * numbers
         case Feedback(forward=forward, backward=backward):
-            return (forward + backward) * width
+            return (forward + backward) * numbers
+        case Running(state=state):
+            return len(kind.channels) * (state.width or 1) * (2 if state.is_complex else 1)
 
 
-def spacing(node: Scan) -> int:
+def spacing(node: Filter) -> int:
     """The samples from one checkpoint to the next: so many that checkpoints take a small part of what readings take."""
     return max(CLOSEST, SHARE * state_size(node))
+
+
+def is_due(node: Scan, times: Ints) -> Mask:
+    """Whether a checkpoint at a time stays when there are later ones; running windows are renewed instead."""
+    if isinstance(node, Running):
+        return np.zeros(len(times), dtype=np.bool_)
+    return (indexes(times, grid_of(node)) + 1) % spacing(node) == 0
 
 
 @lru_cache(maxsize=256)
@@ -81,7 +93,7 @@ def settling(sections: tuple[tuple[float, ...], ...], tolerance: float) -> int |
     return None
 
 
-def scan(node: Scan, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
+def scan(node: Filter, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
     """The filtered signal, from states before it, and the states at its checkpoints.
 
     Those are at the spacing, and one that is about `lookback` samples before the end: what comes next starts there.
@@ -90,18 +102,18 @@ def scan(node: Scan, signal: Ragged, resume: States, lookback: int) -> tuple[Rag
     runs, states = _continue(node, signal, grid, resume)
     laid = dense(signal, runs, 0)
     filtered = np.zeros(laid.values.shape, dtype=laid.values.dtype)
-    last = _before_end(runs, lookback)
+    last = before_end(runs.first + runs.spans, lookback)
     passed = list(_pieces(node, laid, runs, states, filtered, last))
     return signal.with_values(laid.of_samples(filtered)), _at_checkpoints(node, grid, runs, passed, last)
 
 
-def _before_end(runs: Runs, lookback: int) -> Ints:
-    """The index before which each run's last checkpoint is: not a new one for every sample that comes."""
+def before_end(ends: Ints, lookback: int) -> Ints:
+    """The index before which the last checkpoint of what has some ends is: not a new one for all that comes."""
     step = max(1, lookback // 4)
-    return (runs.first + runs.spans - lookback) // step * step
+    return (ends - lookback) // step * step
 
 
-def _continue(node: Scan, signal: Ragged, grid: Grid, resume: States) -> tuple[Runs, Values]:
+def _continue(node: Filter, signal: Ragged, grid: Grid, resume: States) -> tuple[Runs, Values]:
     """The runs, and the state in which each begins; one that continues begins right after its checkpoint."""
     reach = _longest_gap(node)
     runs = runs_of(signal, grid, reach)
@@ -114,7 +126,7 @@ def _continue(node: Scan, signal: Ragged, grid: Grid, resume: States) -> tuple[R
     return replace(runs, first=runs.first - lead, spans=runs.spans + lead), states
 
 
-def _longest_gap(node: Scan) -> int:
+def _longest_gap(node: Filter) -> int:
     """The distance of two samples of one run."""
     if isinstance(node, Feedback) or node.missing == "restart":
         return 1
@@ -124,7 +136,7 @@ def _longest_gap(node: Scan) -> int:
 
 
 def _pieces(
-    node: Scan, laid: Dense, runs: Runs, states: Values, filtered: Values, last: Ints
+    node: Filter, laid: Dense, runs: Runs, states: Values, filtered: Values, last: Ints
 ) -> Iterator[tuple[Ints, Ints, Values]]:
     """Filters piece after piece of all runs together; which runs, up to which index, and the states after it."""
     at, end, step = runs.first.copy(), runs.first + runs.spans, spacing(node)
@@ -138,7 +150,7 @@ def _pieces(
 
 
 def _at_checkpoints(
-    node: Scan, grid: Grid, runs: Runs, passed: list[tuple[Ints, Ints, Values]], last: Ints
+    node: Filter, grid: Grid, runs: Runs, passed: list[tuple[Ints, Ints, Values]], last: Ints
 ) -> Recorded:
     """The states at the spacing, and the last ones of segments."""
     if not passed:
@@ -151,7 +163,7 @@ def _at_checkpoints(
     return Recorded(runs.segments[which[kept]], at, states[kept])
 
 
-def _filter(node: Scan, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values) -> Values:
+def _filter(node: Filter, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values) -> Values:
     """Filters pieces of different lengths; the states after them."""
     match node:
         case Iir(sections=sections):

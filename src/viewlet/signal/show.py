@@ -62,9 +62,10 @@ def lines(
 def show_node(node: Node, clock: Clock) -> str:
     """An operator, without what it reads."""
     match node:
-        case Source(table, by, time, _, values, until=until):
+        case Source(table, by, time, _, values, until=until, width=width):
             held = "" if until is None else f" until {until}"
-            return f"{table} [{', '.join(by)}] {time}{held} → {', '.join(values)}"
+            arrays = "" if width is None else f" of {width}"
+            return f"{table} [{', '.join(by)}] {time}{held} → {', '.join(values)}{arrays}"
         case Where(_, function):
             return f"where {function.name}"
         case Select(_, function, channels):

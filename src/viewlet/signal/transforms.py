@@ -9,7 +9,8 @@ import numpy as np
 from scipy import fft as scipy_fft
 
 from viewlet.errors import EvaluationError
-from viewlet.signal.nodes import Apply, Autocorrelate, Correlate, Reduce, Spectrum, Step, Taper, Transform
+from viewlet.signal.functions import Function
+from viewlet.signal.nodes import Apply, Autocorrelate, Correlate, Form, Reduce, Spectrum, Step, Taper, Transform
 from viewlet.signal.ragged import Values
 
 TRANSFORMS: dict[str, Callable[..., Values]] = {
@@ -68,10 +69,17 @@ def correlate(left: Values, right: Values) -> Values:
 
 
 def _apply(step: Apply, windows: Values) -> Values:
-    found = step.function(*(windows[:, i] for i in range(windows.shape[1])))
-    shape = (len(windows),) if step.width is None else (len(windows), step.width)
+    return as_channels(step.function, step.form, *(windows[:, i] for i in range(windows.shape[1])))
+
+
+def as_channels(function: Function, form: Form, *given: Values) -> Values:
+    """What a user's function gives for some rows, as channels of its form."""
+    found = function(*given)
+    shape = (len(given[0]),) if form.width is None else (len(given[0]), form.width)
     channels = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
     for channel in channels:
         if channel.shape != shape:
-            raise EvaluationError(f"{step.function.name} gave an array of {channel.shape}, not of {shape}")
-    return np.stack(channels, axis=1)
+            raise EvaluationError(f"{function.name} gave an array of {channel.shape}, not of {shape}")
+        if np.iscomplexobj(channel) and not form.is_complex:
+            raise EvaluationError(f"{function.name} gave complex numbers, and real ones when it was tried")
+    return np.stack(channels, axis=1).astype(np.complex128 if form.is_complex else np.float64, copy=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from viewlet.errors import UnsupportedQuery, WrongArgument, shortened
+from viewlet.signal.durations import Duration
 from viewlet.signal.functions import function
 from viewlet.signal.kinds import Kind, grid_of, kind_of
 from viewlet.signal.nodes import (
@@ -26,25 +27,36 @@ from viewlet.signal.nodes import (
     Taper,
     Transform,
     Windows,
+    sources,
 )
-from viewlet.signal.numbers import coefficients, whole
+from viewlet.signal.numbers import coefficients, samples, whole
 from viewlet.signal.transforms import STATISTICS
-from viewlet.signal.trial import probe_windows
+from viewlet.signal.trial import probe_operator, probe_windows
 
 if TYPE_CHECKING:
     from viewlet.signal.pipeline import Signal
 
 
 class WindowOperator(Protocol):
-    """An operator of your own on windows, for all groups at once: arrays have a row for each group."""
+    """An operator of your own on windows, for all groups at once: arrays have a row for each group.
+
+    It keeps a state for each group: a number, or an array of fixed length, real or complex. What a window gives is its
+    state, or what the operator's `result(state)` makes of it, if it has such a method.
+    """
 
     def recompute(self, window: Any) -> Any:
-        """The result for windows, from all their samples: a number or an array of fixed length for each."""
+        """The state after windows, from all their samples."""
         ...
 
-    def update(self, result: Any, window: Any, old: Any, new: Any) -> Any:
-        """The result from that of the window before: samples that have left are in `old`, those that came in `new`."""
+    def update(self, state: Any, window: Any, old: Any, new: Any) -> Any:
+        """The state from that of the window before: samples that have left are in `old`, those that came in `new`."""
         ...
+
+
+Merging = Literal["sum", "mean", "min", "max"] | Callable[[Any], Any]
+"""How samples that overlap become one."""
+LEAST, SAMPLES = 16, 4096
+"""A window is computed from scratch after so many windows, and after so many samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +66,13 @@ class Windowed:
     node: Windows
 
     @staticmethod
-    def of(node: Node, size: int, hop: int | None, gaps: Gaps) -> Windowed:
+    def of(node: Node, size: Duration, hop: Duration | None, gaps: Gaps) -> Windowed:
         if gaps not in ("invalid", "zero", "interpolate"):
             raise WrongArgument(f"missing is {shortened(gaps)}", hint="invalid, zero or interpolate")
-        size = whole("the size of a window", size)
+        length, step = lengths(node, size, hop)
         if gaps == "interpolate" and kind_of(node).is_complex:
             raise UnsupportedQuery("missing samples of a complex signal cannot be interpolated", hint="zero or invalid")
-        windows = Windows(node, size, size if hop is None else whole("the hop", hop), gaps, ())
+        windows = Windows(node, length, step, gaps, ())
         kind_of(windows)  # refuses what does not fit
         return Windowed(windows)
 
@@ -129,7 +141,7 @@ class Windowed:
             raise WrongArgument(f"there is no statistic {shortened(statistic)}", hint=f"one of {', '.join(STATISTICS)}")
         return self._then(Reduce(statistic)).arrays()
 
-    def overlap_add(self, merge: Literal["sum", "mean", "min", "max"] | Callable[[Any], Any] = "sum") -> Signal:
+    def overlap_add(self, merge: Merging = "sum") -> Signal:
         """The windows laid back on the time axis; samples that overlap are merged.
 
         A function of your own gets an array with a row for each sample: what overlaps there, and NaN where that is
@@ -137,18 +149,30 @@ class Windowed:
         """
         from viewlet.signal.pipeline import Signal
 
-        if callable(merge):
-            return Signal(OverlapAdd(self.node, grid_of(self.node.of).period, function(merge)))
-        if merge not in ("sum", "mean", "min", "max"):
-            raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min, max or a function")
-        return Signal(OverlapAdd(self.node, grid_of(self.node.of).period, merge))
+        return Signal(laid_out(self.node, grid_of(self.node.of).period, merge))
 
 
-def running(node: Node, operator: WindowOperator, size: int, hop: int | None) -> Running:
-    """Windows kept by a user's operator, whose result is probed once."""
-    own, size = function(operator), whole("the size of a window", size)  # type: ignore[arg-type]
-    kind = replace(kind_of(node), width=size, channels=kind_of(node).channels[:1])
-    if kind.is_complex:
-        raise UnsupportedQuery("a window operator takes real signals", hint="select the real part, or the magnitude")
-    _, width, _ = probe_windows(type(own)(own.name, operator.recompute), kind)
-    return Running(node, size, size if hop is None else whole("the hop", hop), own, width)
+def lengths(node: Node, size: Duration, hop: Duration | None) -> tuple[int, int]:
+    """The size and the hop of windows, in samples; next to each other unless told."""
+    grid, clock = kind_of(node).grid, sources(node)[0].clock
+    period = 1 if grid is None else grid.period
+    length = samples("the size of a window", size, period, clock)
+    return length, length if hop is None else samples("the hop", hop, period, clock)
+
+
+def laid_out(node: Node, period: int, merge: Merging) -> OverlapAdd:
+    """Arrays laid back on the time axis."""
+    if callable(merge):
+        return OverlapAdd(node, period, function(merge))
+    if merge not in ("sum", "mean", "min", "max"):
+        raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min, max or a function")
+    return OverlapAdd(node, period, merge)
+
+
+def running(node: Node, operator: WindowOperator, size: Duration, hop: Duration | None, renew: int | None) -> Running:
+    """Windows kept by a user's operator, which is called once to see what it gives."""
+    own, (length, step) = function(operator), lengths(node, size, hop)  # type: ignore[arg-type]
+    usual = max(LEAST, SAMPLES // step) if renew is None else whole("renew", renew)
+    renewal = usual if step < length else 1  # windows that share no sample are not updated
+    kind = replace(kind_of(node), width=length, channels=kind_of(node).channels[:1])
+    return Running(node, length, step, own, renewal, *probe_operator(own, kind, step))

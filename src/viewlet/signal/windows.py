@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewlet.signal.dense import Dense, dense, interpolated, runs_of
-from viewlet.signal.kinds import Kind, grid_of, kind_of
-from viewlet.signal.nodes import Running, Windows
+from viewlet.signal.kinds import grid_of, kind_of
+from viewlet.signal.nodes import Form, Running, Windows
 from viewlet.signal.ragged import Ints, Mask, Ragged, Values, spread
 from viewlet.signal.transforms import take_step
 
@@ -30,6 +30,8 @@ class Frames:
     """Where each window begins."""
     segments: Ints
     times: Ints
+    numbers: Ints
+    """The j of each."""
     is_next: Mask
     """Whether a window is the one right after the window before it."""
 
@@ -38,7 +40,7 @@ def window(node: Windows, signal: Ragged) -> Ragged:
     """Each window after its steps."""
     frames = cut(node, signal)
     kind = kind_of(node)
-    values, done = _empty(kind, len(frames.places)), 0
+    values, done = empty(Form(kind.width, kind.is_complex), len(frames.places), len(kind.channels)), 0
     for batch in _batches(frames, node.size):
         for step in node.steps:
             batch = take_step(step, batch)
@@ -63,7 +65,7 @@ def cut(node: Windows | Running, signal: Ragged) -> Frames:
     values = interpolated(laid) if gaps == "interpolate" else laid.values
     is_next = np.zeros(len(run), dtype=np.bool_)
     is_next[1:] = np.diff(run) == 0
-    frames = Frames(values, places, runs.segments[run], times, is_next)
+    frames = Frames(values, places, runs.segments[run], times, number, is_next)
     return _between_samples(frames, laid, node.size) if gaps == "interpolate" else frames
 
 
@@ -74,7 +76,14 @@ def _between_samples(frames: Frames, laid: Dense, size: int) -> Frames:
     known = np.zeros(len(frames.values), dtype=np.bool_)
     known[laid.places] = True
     kept = known[frames.places] & known[frames.places + size - 1]
-    return Frames(frames.values, frames.places[kept], frames.segments[kept], frames.times[kept], frames.is_next[kept])
+    return Frames(
+        frames.values,
+        frames.places[kept],
+        frames.segments[kept],
+        frames.times[kept],
+        frames.numbers[kept],
+        frames.is_next[kept],
+    )
 
 
 def _batches(frames: Frames, size: int) -> Iterator[Values]:
@@ -90,29 +99,6 @@ def _batches(frames: Frames, size: int) -> Iterator[Values]:
             yield frames.values[places[:, None] + np.arange(size)].swapaxes(1, 2)
 
 
-def _empty(kind: Kind, count: int) -> Values:
-    shape = (count, len(kind.channels)) if kind.width is None else (count, len(kind.channels), kind.width)
-    return np.empty(shape, dtype=np.complex128 if kind.is_complex else np.float64)
-
-
-def run_windows(node: Running, signal: Ragged) -> Ragged:
-    """Each window from the one before it by `update`, the first of a run by `recompute`; all groups move together."""
-    frames, kind = cut(node, signal), kind_of(node)
-    result = _empty(kind, len(frames.places))
-    starts = np.flatnonzero(~frames.is_next)
-    lengths = np.diff(np.concatenate([starts, [len(frames.places)]]))
-    for level in range(int(lengths.max(initial=0))):
-        which = starts[lengths > level] + level
-        for channel in range(len(kind.channels)):
-            before = result[which - 1, channel] if level else None
-            result[which, channel] = _update(node, frames, which, channel, before)
-    return Ragged.of(frames.segments, len(signal), frames.times, result)
-
-
-def _update(node: Running, frames: Frames, which: Ints, channel: int, before: Values | None) -> Values:
-    values, places = frames.values[:, channel], frames.places[which, None]
-    whole = values[places + np.arange(node.size)]
-    if before is None or node.hop >= node.size:
-        return node.operator(whole, method="recompute")
-    left = values[places - node.hop + np.arange(node.hop)]
-    return node.operator(before, whole, left, whole[:, -node.hop :], method="update")
+def empty(form: Form, count: int, channels: int) -> Values:
+    shape = (count, channels) if form.width is None else (count, channels, form.width)
+    return np.empty(shape, dtype=np.complex128 if form.is_complex else np.float64)
