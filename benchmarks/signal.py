@@ -11,7 +11,9 @@ warehouse, new and late readings beside computing again; `state`: what is kept w
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -165,7 +167,7 @@ def _by_duckdb(name: str, slow: pd.DataFrame) -> float:
         return 0.0
     with duckdb.connect() as con:
         con.register("slow", slow)
-        return timed(lambda: con.execute(DUCKDB[name], {"template": TEMPLATE.tolist()}).to_arrow_table())
+        return timed(lambda: con.sql(DUCKDB[name], params={"template": TEMPLATE.tolist()}).to_arrow_table())
 
 
 def _by_spark(spark: Any, frame: pd.DataFrame, function: Callable[[pd.DataFrame], pd.DataFrame]) -> float:
@@ -312,6 +314,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], str]] = {
 def _spark() -> Any:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return (
         SparkSession.builder.master("local[*]")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")

@@ -87,7 +87,7 @@ def filtered(frames: Frames) -> Frames:
     for sensor, at in sorted(frames):
         if (sensor, at - 10) in frames:
             continue
-        run = []
+        run: list[list[float]] = []
         while (sensor, at + 10 * len(run)) in frames:
             run.append(frames[sensor, at + 10 * len(run)])
         for i, array in enumerate(ss.sosfilt(SECTIONS, np.array(run), axis=0)):
