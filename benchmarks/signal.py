@@ -131,11 +131,13 @@ DUCKDB = {
 }
 
 
-def grouped(groups: int, samples: int, times: int, spark: Any) -> Iterator[list[str]]:
+def grouped(groups: int, samples: int, times: int, spark: Any, only: list[str]) -> Iterator[list[str]]:
     each = samples // groups
     slow, fast = _series(groups, each, 20), _series(groups, 4 * each, 5)
     frames = {"slow": _frame(slow), "both": _both(slow, fast)}
     for name, signal in queries().items():
+        if not name.startswith(tuple(only)):
+            continue
         say(f"{name}, {groups:,} groups")
         given = {SLOW: slow, FAST: fast} if name.startswith("interpolation") else {SLOW: slow}
         frame, function = frames["both" if len(given) == 2 else "slow"], BY_GROUP[name]
@@ -265,6 +267,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to measure")
     parser.add_argument("--samples", type=int, default=200_000, help="of the long signal, and of all groups together")
     parser.add_argument("--groups", type=int, nargs="+", default=[10, 1_000], help="in how many groups these are")
+    parser.add_argument("--queries", nargs="+", default=[""], help="how the names of those to measure begin")
     parser.add_argument("--stored", type=int, default=200_000, help="readings in the warehouse, in 1,000 groups")
     parser.add_argument("--times", type=int, default=5, help="how often each is measured")
     parser.add_argument("--spark", action="store_true", help="measure Spark with applyInPandas as well")
@@ -289,7 +292,7 @@ def _report_long(given: argparse.Namespace) -> str:
 
 def _report_grouped(given: argparse.Namespace) -> str:
     spark = _spark() if given.spark else None
-    rows = [row for groups in given.groups for row in grouped(groups, given.samples, given.times, spark)]
+    rows = [row for groups in given.groups for row in grouped(groups, given.samples, given.times, spark, given.queries)]
     return grid(["grouped query", "readings", "groups", "Viewlet, ms", "pandas", "DuckDB", "Spark"], rows)
 
 
