@@ -293,6 +293,28 @@ def test_a_watermark_lets_state_go(tmp_path: Path) -> None:
         assert "that the watermark of readings has passed are let go" in db.explain("smooth")
 
 
+def test_what_a_watermark_lets_go_takes_no_space(tmp_path: Path) -> None:
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("readings", "sensor INT, at TIMESTAMP, v DOUBLE", watermark=("at", "60 seconds"))
+        uniform = db.signal("readings", by="sensor", time="at", value="v").sample("1 s", max_gap="3 s")
+        db.create_signal("calm", uniform.moving("mean", 8))
+        for begin in (0, 5_000):
+            seconds = range(begin, begin + 5_000 - begin * 9 // 10)
+            db.insert("readings", [(1, start + dt.timedelta(seconds=t), float(t % 7)) for t in seconds])
+        kept = db._warehouse.store.snapshot().contents("calm.state_readings_1")
+        assert kept.rows < 700, "rows that cancel would count twice"
+        db.insert("readings", [(1, start + dt.timedelta(seconds=5_450.5), 100.0)])
+        line = np.interp(
+            np.arange(5_444, 5_452),
+            *zip(*[(t, t % 7) for t in range(5_444, 5_451)], (5_450.5, 100), (5_451, 5), strict=True),
+        )
+        found = {round((r[1] - start).total_seconds()): r[2] for r in db.table("calm").rows()}
+        assert found[5_451] == pytest.approx(line.mean())
+        assert len(found) == 5_493
+        assert db.check("calm").num_rows == 0
+
+
 def _rows(db: viewlet.Database, bag: str) -> int:
     return len(db._warehouse.store.snapshot().contents(bag).consolidated())
 

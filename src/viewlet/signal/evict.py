@@ -1,7 +1,8 @@
 """What a watermark lets go: readings and checkpoints that no change can ask for any more.
 
 A change at the watermark or later reaches back so far as the operators' windows, taps and gaps do; filters begin at
-their last checkpoint before that. Older blocks of readings go. The result's own rows stay.
+their last checkpoint before that. Older blocks of readings go: taken away from what is kept, or, where they are most of
+it, by keeping the rest alone, so that the store has no more than twice what is needed. The result's own rows stay.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from viewlet.signal.kept import Schema
 from viewlet.signal.nodes import Source
 from viewlet.signal.ragged import Ints, Spans
 from viewlet.signal.reach import carry, reach
-from viewlet.store import Transaction
+from viewlet.store import Layout, Transaction
 
 
 def evict(schema: Schema, tolerance: float, transaction: Transaction, mark: int) -> None:
@@ -59,10 +60,22 @@ def _drop_readings(schema: Schema, source: Source, transaction: Transaction, dir
     passed = (values_of(directory[columns.block], "i8") + 1) * columns.span <= horizon
     if not passed.any():
         return
-    blocks = directory.filter(passed)
-    _, rows = found(transaction.contents(bag), blocks, columns.layout.key)
-    transaction.append(bag, rows.negated(), columns.layout)
-    transaction.append(schema.reading_blocks_of(source), blocks.negated(), columns.blocks_layout)
+    gone, rest = directory.filter(passed), directory.filter(~passed)
+    contents, directories = transaction.contents(bag), schema.reading_blocks_of(source)
+    if rest.weights.sum() < contents.rows // 2:
+        _, rows = found(contents, rest, columns.layout.key)
+        _replace(transaction, bag, rows.consolidate(), columns.layout)
+        _replace(transaction, directories, rest, columns.blocks_layout)
+    else:
+        _, rows = found(contents, gone, columns.layout.key)
+        transaction.append(bag, rows.negated(), columns.layout)
+        transaction.append(directories, gone.negated(), columns.blocks_layout)
+
+
+def _replace(transaction: Transaction, bag: str, rows: Rows, layout: Layout) -> None:
+    """Keep some rows alone."""
+    transaction.drop(bag)
+    transaction.append(bag, rows, layout)
 
 
 def _drop_checkpoints(schema: Schema, filters: Filters, transaction: Transaction, keys: Rows, need: Needs) -> None:
