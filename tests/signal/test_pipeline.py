@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         WrongArgument,
         "size",
     ),
-    "arrays through a filter": (lambda: READINGS.sample(1).windows(4).arrays().fir([1.0]), UnsupportedQuery, "arrays"),
+    "windows of arrays": (lambda: READINGS.sample(1).windows(4).arrays().windows(2), UnsupportedQuery, "arrays"),
     "an unknown statistic": (lambda: READINGS.sample(1).moving("mode", 3), WrongArgument, "statistic"),
     "an unknown interpolation": (lambda: READINGS.sample(1, "spline"), WrongArgument, "interpolate"),  # type: ignore[arg-type]
     "a period of nothing": (lambda: READINGS.sample(0), WrongArgument, "period"),
