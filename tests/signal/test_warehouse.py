@@ -305,10 +305,8 @@ def test_what_a_watermark_lets_go_takes_no_space(tmp_path: Path) -> None:
         kept = db._warehouse.store.snapshot().contents("calm.state_readings_1")
         assert kept.rows < 700, "rows that cancel would count twice"
         db.insert("readings", [(1, start + dt.timedelta(seconds=5_450.5), 100.0)])
-        line = np.interp(
-            np.arange(5_444, 5_452),
-            *zip(*[(t, t % 7) for t in range(5_444, 5_451)], (5_450.5, 100), (5_451, 5), strict=True),
-        )
+        known = sorted([(float(t), float(t % 7)) for t in range(5_444, 5_452)] + [(5_450.5, 100.0)])
+        line = np.interp(np.arange(5_444, 5_452), [t for t, _ in known], [x for _, x in known])
         found = {round((r[1] - start).total_seconds()): r[2] for r in db.table("calm").rows()}
         assert found[5_451] == pytest.approx(line.mean())
         assert len(found) == 5_493
