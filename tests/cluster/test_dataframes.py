@@ -46,9 +46,11 @@ def test_changes_by_tasks(spark: Any, tmp_path: Path) -> None:
         db.insert("orders", [(i, f"c{i % 7}", 1) for i in range(-9000, 0)])
         db.create_view("spend", SPEND)
         db.engine = "spark"
+        told: list[viewlet.Progress] = []
         with nothing_here():
-            db.insert("orders", orders(spark, 0, 2000, "id % 100 / 4"))
+            db.load("orders", orders(spark, 0, 2000, "id % 100 / 4"), progress=told.append)
             assert db.history()[-1]["tables"]["orders"] == {"inserted": 2000, "deleted": 0}
+            assert [t.text for t in told[:2]] == ["tasks take in a DataFrame", "2,000 rows taken in by tasks"]
             db.upsert("orders", orders(spark, 1900, 2100, "7.1"))
             assert db.history()[-1]["tables"]["orders"] == {"inserted": 200, "deleted": 100}
             db.delete("orders", spark.range(0, 2000, 10).select("id"))

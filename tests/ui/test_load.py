@@ -70,7 +70,7 @@ def test_ten_thousand_epochs_scroll(browser: Browser, served: Served) -> None:
     assert statistics.median(frames) < 34, frames
     assert page.locator(".space .epoch").count() < 100
     page.evaluate("document.querySelector('.epochs .scroll').scrollTop = 1e9")
-    page.wait_for_function("document.querySelector('.space .epoch:last-child .n')")
+    page.wait_for_selector(".space .epoch:last-child .n", state="attached")
     assert page.evaluate("document.querySelector('.epochs .space').clientHeight") == EPOCHS * 34
     page.close()
 

@@ -71,6 +71,7 @@ def take_by_tasks(
     columns = table.primary_key if action == "delete_keys" else table.names
     types = {name: table.types[name] for name in columns}
     getattr(TableChanges(table, changes.index), action)(Rows.empty(types))  # refused whatever the rows are?
+    report(f"table {table.name}", "tasks take in a DataFrame")
     found = _run_tasks(warehouse, changes, action, columns, frame)
     written = [note for note in found if isinstance(note, Written)]
     if refused := [note for note in found if isinstance(note, Refusal)]:
