@@ -84,6 +84,7 @@ def test_rows_are_followed_and_resumed(tmp_path: Path, A: np.ndarray) -> None:
         A[5] = RANDOM.normal(size=N) / 6
         db.upsert("a", rows_of(A, [5]))
         assert_equal(db, A)
+        assert " in blocks, " in db.explain("p")
         assert db.check("p").num_rows == 0
         assert max(db.matrix("p").check().values()) < 1e-12
 

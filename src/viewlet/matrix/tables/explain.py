@@ -31,6 +31,8 @@ def explain(warehouse: Warehouse, view: MatrixView) -> str:
     lines.append(explain_program(saved.compiled, sizes, last.get("steps", {})))
     since = snapshot.contents(view.state.since)
     kept = size(snapshot.contents(view.state.matrices).bytes)
+    if view.state.has_blocks:
+        kept = f"{size(snapshot.contents(view.state.blocks).bytes)} in blocks, {kept}"
     lines.append(f"kept: {kept} of matrices, and {size(since.bytes)} of what changed since")
     if last:
         lines.append(f"last epoch: {last['technique']}, {duration(last['ms'])}")
