@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ TEMPLATE = RANDOM.normal(size=32)
 LOWPASS = ss.butter(4, 0.1, output="sos")
 FAST = Source("fast", ("sensor",), "at", "number", ("v",), False, "error")
 SLOW = Source("slow", ("sensor",), "at", "number", ("v",), False, "error")
-TENTH = 10
+TENTH, SHORTEST = 10, 64
 Work = Callable[[], Any]
 
 
@@ -136,7 +137,7 @@ def grouped(groups: int, samples: int, times: int, spark: Any, only: list[str]) 
     slow, fast = _series(groups, each, 20), _series(groups, 4 * each, 5)
     frames = {"slow": _frame(slow), "both": _both(slow, fast)}
     for name, signal in queries().items():
-        if not name.startswith(tuple(only)):
+        if not name.startswith(tuple(only)) or (name.startswith("overlap") and each < SHORTEST):
             continue
         say(f"{name}, {groups:,} groups")
         given = {SLOW: slow, FAST: fast} if name.startswith("interpolation") else {SLOW: slow}
@@ -263,6 +264,19 @@ def states(groups: int, each: int) -> Iterator[list[str]]:
 
 
 def main() -> None:
+    given, tables = _arguments(), list[tuple[list[str], list[list[str]]]]()
+    for part in given.parts:
+        headings, rows = PARTS[part](given)
+        tables.append((headings, []))
+        for row in rows:
+            tables[-1][1].append(row)
+            text = "\n\n".join(grid(*table) for table in tables)
+            if given.out:  # what is there is written down, should a later row take too long
+                given.out.write_text(f"{INTRODUCTION}\n\n{text}\n", encoding="utf-8")
+    print(text)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to measure")
     parser.add_argument("--samples", type=int, default=200_000, help="of the long signal, and of all groups together")
@@ -271,46 +285,45 @@ def main() -> None:
     parser.add_argument("--stored", type=int, default=200_000, help="readings in the warehouse, in 1,000 groups")
     parser.add_argument("--times", type=int, default=5, help="how often each is measured")
     parser.add_argument("--spark", action="store_true", help="measure Spark with applyInPandas as well")
-    parser.add_argument("--out", type=Path, help="write the tables to a file")
-    given = parser.parse_args()
-    text = "\n\n".join(_report(given))
-    if given.out:
-        given.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
+    parser.add_argument("--out", type=Path, help="the page, e.g. docs/signals-figures.md")
+    return parser.parse_args()
 
 
-def _report(given: argparse.Namespace) -> Iterator[str]:
-    for part in given.parts:
-        yield PARTS[part](given)
+INTRODUCTION = """# What signals cost, measured
+
+`python -m benchmarks.signal --out docs/signals-figures.md` makes this page; [signals](signals.md) says what is measured. Milliseconds, and in brackets how many times those of Viewlet they are."""
+
+Table = tuple[list[str], Iterator[list[str]]]
+"""Headings, and rows as they are measured."""
 
 
-def _report_long(given: argparse.Namespace) -> str:
+def _long_table(given: argparse.Namespace) -> Table:
     shown = ["SciPy offline, ms", "SciPy online, ms", "part of offline", "online"]
     heading = [f"one signal of {given.samples:,} samples", "Viewlet, ms", *shown]
-    return grid(heading, long_signal(given.samples, given.times))
+    return heading, long_signal(given.samples, given.times)
 
 
-def _report_grouped(given: argparse.Namespace) -> str:
+def _grouped_table(given: argparse.Namespace) -> Table:
     spark = _spark() if given.spark else None
-    rows = [row for groups in given.groups for row in grouped(groups, given.samples, given.times, spark, given.queries)]
-    return grid(["grouped query", "readings", "groups", "Viewlet, ms", "pandas", "DuckDB", "Spark"], rows)
+    parts = (grouped(groups, given.samples, given.times, spark, given.queries) for groups in given.groups)
+    return ["grouped query", "readings", "groups", "Viewlet", "pandas", "DuckDB", "Spark"], chain.from_iterable(parts)
 
 
-def _report_epochs(given: argparse.Namespace) -> str:
+def _epochs_table(given: argparse.Namespace) -> Table:
     heading = [f"{given.stored:,} readings of 1,000 sensors", "ms", "computing again takes"]
-    return grid(heading, epochs(given.stored, 1_000, given.times))
+    return heading, epochs(given.stored, 1_000, given.times)
 
 
-def _report_state(given: argparse.Namespace) -> str:
+def _state_table(given: argparse.Namespace) -> Table:
     each = max(1, min(given.stored // 1_000, 2_000))
-    return grid(["readings so far, of 100 sensors", "state, MB", "result, MB"], states(100, each))
+    return ["readings so far, of 100 sensors", "state, MB", "result, MB"], states(100, each)
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], str]] = {
-    "long": _report_long,
-    "grouped": _report_grouped,
-    "epochs": _report_epochs,
-    "state": _report_state,
+PARTS: dict[str, Callable[[argparse.Namespace], Table]] = {
+    "long": _long_table,
+    "grouped": _grouped_table,
+    "epochs": _epochs_table,
+    "state": _state_table,
 }
 
 
