@@ -238,7 +238,7 @@ _handles: dict[str, Handles] = {}
 
 
 _SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces
-_BRIEF = 8_192  # rows of a run that is soon merged into another, and meanwhile read often
+_BRIEF = 2_048  # rows of a run that is soon merged into another, and meanwhile read often
 _STREAM = b"\xff\xff\xff\xff"  # how an Arrow stream begins, and nothing that is packed
 
 
