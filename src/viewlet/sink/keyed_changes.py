@@ -12,8 +12,8 @@ from viewlet.errors import StoreError
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.tables import Table
 
-GONE = pa.array(["delete", "update_preimage"])
-COME = pa.array(["insert", "update_postimage"])
+GONE = ["delete", "update_preimage"]
+COME = ["insert", "update_postimage"]
 
 
 def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def gone_and_come(relation: Relation, changes: pa.Table) -> tuple[pa.Table, pa.T
     """The rows that go and the rows that come, as the change feed tells them."""
     kinds = changes.column(len(relation.columns))
     rows = changes.select(list(range(len(relation.columns))))
-    return rows.filter(pc.is_in(kinds, GONE)), rows.filter(pc.is_in(kinds, COME))
+    return rows.filter(pc.is_in(kinds, pa.array(GONE))), rows.filter(pc.is_in(kinds, pa.array(COME)))
 
 
 def keys_of(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
