@@ -214,7 +214,7 @@ def test_views_of_sessions(tmp_path: Path, spark: Any, seed: int, monkeypatch: p
     monkeypatch.setattr(gather, "_MANY", float("inf"))
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         make_views(db, [v for v in (*VIEWS, *OVER) if seed > 1 or v not in ON_SPARK])
-        play(db, spark, random.Random(seed), rounds(6, 12))
+        play(db, spark, random.Random(seed), rounds(4, 12))
 
 
 @pytest.mark.spark

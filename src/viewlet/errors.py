@@ -44,6 +44,11 @@ class ViewletError(Exception):
         """What is wrong, and where."""
         return super().__str__()
 
+    @property
+    def kind(self) -> str:
+        """The name of the class that users catch it by."""
+        return next(c.__name__ for c in type(self).__mro__ if c.__module__ == __name__)
+
     def __str__(self) -> str:
         return self.message + (f" (hint: {self.hint})" if self.hint else "")
 

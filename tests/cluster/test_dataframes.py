@@ -66,6 +66,7 @@ def test_changes_by_tasks(spark: Any, tmp_path: Path) -> None:
         assert found == {cust: (sum(totals), len(totals)) for cust, totals in spend.items()}
 
 
+@pytest.mark.slow
 def test_views_are_filled_made_anew_and_read_by_tasks(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

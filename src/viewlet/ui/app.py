@@ -62,7 +62,7 @@ def make_app(db: Database, access: Access) -> ASGIApp:
 def _error(_: Request, error: ViewletError) -> Response:
     """A user's mistake, with the hint apart."""
     status = 404 if isinstance(error, UnknownName) else 400
-    return JSONResponse({"error": error.message, "hint": error.hint, "kind": type(error).__name__}, status)
+    return JSONResponse({"error": error.message, "hint": error.hint, "kind": error.kind}, status)
 
 
 def _refusal(_: Request, error: HTTPException) -> Response:

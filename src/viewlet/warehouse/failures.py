@@ -41,7 +41,7 @@ def read_failures(root: Path) -> list[dict[str, Any]]:
 
 
 def _document(epoch: int, error: ViewletError) -> dict[str, Any]:
-    found: dict[str, Any] = {"timestamp": clock(), "epoch": epoch, "error": type(error).__name__}
+    found: dict[str, Any] = {"timestamp": clock(), "epoch": epoch, "error": error.kind}
     found |= {"message": error.message, "hint": error.hint, "view": "", "table": "", "row": {}, "rows": []}
     if isinstance(error, EvaluationError):
         found |= {"view": error.view, "expression": error.expression, "values": _texts(error.values)}
