@@ -28,6 +28,7 @@ SECTIONS = {
         "create.md",
         "load.md",
         "loops-figures.md",
+        "signals-figures.md",
         "fuzz.md",
     ),
 }
