@@ -54,11 +54,7 @@ class Folder:
         write_file(self.root / file, pieces)
 
     def sync(self, files: Iterable[str]) -> None:
-        made = list(files)
-        sync_files(self.root / file for file in made)
-        for file in made:
-            if (traits := traits_of(self.root / file)) is not None:
-                self._verified.add(file, traits)
+        sync_files(self.root / file for file in files)
 
     def remove(self, files: Iterable[str]) -> list[str]:
         assert not isinstance(files, str), "a name is no list of names"

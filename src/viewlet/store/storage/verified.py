@@ -1,13 +1,15 @@
 """Files that were verified before, kept for the next process: opening a warehouse need not read all of it.
 
-A file that still looks as it did (its size, its times, its inode) was touched by nobody since. What alters a file below
-the file system is found by `viewlet recover` and by backups, which read every byte.
+A file that still looks as it did (its size, its times, its inode) was touched by nobody since, provided that it had
+rested when it was verified: times are coarse, and a change within the same tick would leave them as they were. What
+alters a file below the file system is found by `viewlet recover` and by backups, which read every byte.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +17,9 @@ from pathlib import Path
 from viewlet.store.files import VERIFIED
 
 Traits = list[int]
-"""What no change of a file leaves as it was."""
+"""What no change of a file leaves as it was: its size, when bytes and status changed (in nanoseconds), its inode."""
+_REST = 3_000_000_000
+"""Nanoseconds after its last change before a file is remembered: more than the ticks of any file system."""
 
 
 class VerifiedFiles:
@@ -36,7 +40,9 @@ class VerifiedFiles:
         return self._files.get(file) == traits
 
     def add(self, file: str, traits: Traits) -> None:
-        self._files[file] = traits
+        """Remember a file that is verified after it looked so, unless it was changed just before."""
+        if time.time_ns() - traits[2] >= _REST:
+            self._files[file] = traits
 
     def remove(self, file: str) -> None:
         self._files.pop(file, None)
