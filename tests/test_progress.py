@@ -16,8 +16,8 @@ from IPython.utils.capture import capture_output
 
 import viewlet
 from viewlet import progress
+from viewlet.intake import pieces
 from viewlet.progress import Progress, report, reporting, track
-from viewlet.source import pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -92,6 +92,13 @@ def test_folders_import_from_the_layers_below() -> None:
     assert not bad
 
 
+def test_layers_are_in_order() -> None:
+    above: set[str] = {"aggregates", "database"}
+    for folder, allowed in layers().items():
+        assert allowed <= above, folder
+        above.add(folder)
+
+
 def test_importing_viewlet_loads_no_spark() -> None:
     code = "import sys, viewlet; sys.exit(any(m.split('.')[0] in ('pyspark', 'py4j', 'duckdb', 'scipy', 'pandas') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

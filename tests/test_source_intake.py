@@ -22,8 +22,8 @@ from pyspark.sql.types import VariantVal
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.errors import RejectedEpoch
+from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import BIGINT, DOUBLE, INT, STRING, Field, Type, decimal, parse_type
-from viewlet.source.intake import to_arrow
 
 FIELDS = (Field("id", BIGINT, nullable=False), Field("name", STRING), Field("total", decimal(12, 2)))
 ROWS = [(1, "ann", Decimal("1.50")), (2, None, Decimal("-3.00"))]

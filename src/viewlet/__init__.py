@@ -33,12 +33,12 @@ from viewlet.sink.delta_table import delta_table
 from viewlet.sink.iceberg_table import iceberg_table
 from viewlet.sink.kafka_topic import kafka_topic
 from viewlet.sink.postgres_table import postgres_table
-from viewlet.source.delta_lake import delta
-from viewlet.source.folder import folder
-from viewlet.source.iceberg import iceberg
-from viewlet.source.kafka import kafka
-from viewlet.source.postgres import postgres
-from viewlet.source.spark_batch import spark_batch
+from viewlet.source.events.kafka import kafka
+from viewlet.source.files.folder import folder
+from viewlet.source.lake.delta_lake import delta
+from viewlet.source.lake.iceberg import iceberg
+from viewlet.source.lake.spark_batch import spark_batch
+from viewlet.source.postgres.source import postgres
 from viewlet.store import Backup, backups, restore
 from viewlet.warehouse.open_epoch import Epoch
 from viewlet.warehouse.relation import Relation

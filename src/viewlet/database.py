@@ -23,7 +23,7 @@ from viewlet.project.methods import ProjectMethods
 from viewlet.signal.methods import SignalMethods
 from viewlet.sink.methods import SinkMethods
 from viewlet.source.methods import SourceMethods
-from viewlet.source.schema import read_schema
+from viewlet.sql.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
 from viewlet.ui.methods import UiMethods
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from viewlet.loops.maintained import Loop
     from viewlet.matrix import MatrixProgram
     from viewlet.matrix.tables.reading import MatrixReading
-    from viewlet.source.sources import Source
     from viewlet.views.view import View
+    from viewlet.warehouse.source import Source
 
 
 class Database(

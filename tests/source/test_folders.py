@@ -19,7 +19,7 @@ import viewlet
 from tests.source.folders import OPTIONS, SCHEMA, by_spark, in_order, rows_of, write
 from viewlet.cli.main import main
 from viewlet.errors import InUse, RejectedEpoch, SqlError
-from viewlet.source.xml_records import Unclosed, split_records
+from viewlet.source.files.xml_records import Unclosed, split_records
 
 VIEW = "SELECT cust, count(*) AS n, sum(total) AS total FROM sales GROUP BY cust"
 

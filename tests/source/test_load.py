@@ -16,8 +16,8 @@ import pytest
 
 import viewlet
 from viewlet.errors import RejectedEpoch
+from viewlet.intake import pieces
 from viewlet.progress import Progress
-from viewlet.source import pieces
 
 COUNT, PIECE = 1_050, 100
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("total", pa.decimal128(12, 2))])

@@ -114,7 +114,7 @@ def test_a_transaction_of_several_tables_is_one_epoch(
     portion: int, postgres: str, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Accounts of two tables exchange money: after every epoch, their sum is the same."""
-    monkeypatch.setattr("viewlet.source.read_postgres.CHANGES", portion)
+    monkeypatch.setattr("viewlet.source.postgres.replication.CHANGES", portion)
     rng = random.Random(portion)
     with viewlet.connect(tmp_path / "w") as db:
         for name in ("a", "b"):

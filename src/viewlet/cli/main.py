@@ -28,7 +28,6 @@ from viewlet.errors import SqlError, StoreError, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
 from viewlet.monitor.metrics import serve_metrics
 from viewlet.monitor.openlineage_events import Lineage
-from viewlet.source.sources import shown_reading
 from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
 
 if TYPE_CHECKING:
@@ -221,8 +220,18 @@ def epoch_line(record: dict[str, Any]) -> str:
         return f"{number}{kind} {record.get('name', '')}".rstrip()
     tables = ", ".join(f"{name} +{t['inserted']:,} −{t['deleted']:,}" for name, t in record["tables"].items())
     views = ", ".join(f"{name} {duration(v['ms'])}" for name, v in record["views"].items())
-    read = f" ({shown_reading(record['source'])})" if "source" in record else ""
+    read = f" ({_reading(record['source'])})" if "source" in record else ""
     return f"{number}{tables}{read}{f' → {views}' if views else ''}; {duration(record['ms'])} on {record['engine']}"
+
+
+def _reading(record: dict[str, Any]) -> str:
+    """What an epoch read, for people."""
+    if "files" in record:
+        parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
+    else:
+        parts = [plural(record["records"], "change")]
+    parts += [plural(record["bad"], "bad record")] if record["bad"] else []
+    return f"{', '.join(parts)}, {record['lag']:.1f} s behind"
 
 
 def _explain(arguments: argparse.Namespace) -> int:

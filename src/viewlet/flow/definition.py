@@ -14,7 +14,7 @@ from viewlet.flow.framing import Framing
 from viewlet.flow.processor import COLUMNS, ProcessorStage, TimeMode
 from viewlet.flow.routing import Route, RouteBy
 from viewlet.flow.runnable import Runnable, all_inputs, any_input
-from viewlet.source.schema import read_schema
+from viewlet.sql.schema import read_schema
 
 Translate = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -14,7 +14,7 @@ from viewlet.flow.names import STATE
 from viewlet.flow.routing import RouteBy
 from viewlet.flow.runnable import Runnable
 from viewlet.plan.types import STRING, Field
-from viewlet.source.schema import read_schema
+from viewlet.sql.schema import read_schema
 from viewlet.warehouse.tables import Table
 
 CHANGE_TYPE = Field("_change_type", STRING, False)

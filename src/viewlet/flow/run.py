@@ -27,7 +27,7 @@ from viewlet.flow.groups import gather
 from viewlet.flow.names import ARRIVED, NEWS, SOURCES, STATE
 from viewlet.flow.scheduler import Turn, next_turns
 from viewlet.flow.translate import translate_groups
-from viewlet.source.intake import to_arrow
+from viewlet.intake.to_columns import to_arrow
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from viewlet.flow.graph import Stage
 from viewlet.flow.groups import Grouped, Groups
 from viewlet.flow.names import GROUP, STATE
 from viewlet.flow.python_rows import Row, python_rows, types_of
+from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field
-from viewlet.source.intake import to_arrow
 
 Written = dict[str, Rows]
 """What a stage writes to each of its outputs, and to its state."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -123,3 +123,15 @@ def quoted(name: str) -> str:
 def identifier(name: str) -> str:
     """A name as one would write it: quoted only where Spark needs it."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else quoted(name)
+
+
+def quoted_text(text: str) -> str:
+    """A text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def options_text(options: Mapping[str, str]) -> str:
+    """The clause of CREATE TABLE for options; those that are empty say nothing."""
+    given = ", ".join(f"{name} = {quoted_text(value)}" for name, value in options.items() if value)
+    return f" OPTIONS ({given})" if given else ""

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
-from viewlet.source.sources import Bag, Source
 from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.warehouse.source import Bag, Source
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:

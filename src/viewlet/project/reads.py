@@ -21,7 +21,7 @@ from viewlet.plan.words import quoted
 from viewlet.project.definitions import Definitions
 from viewlet.project.queries import FORMATS, Names, rewrite
 from viewlet.source.bad_records import OnBad
-from viewlet.source.folder import folder
+from viewlet.source.files.folder import folder
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from viewlet.project.run_flow import run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec
 from viewlet.project.surroundings import Surroundings, read_surroundings
 from viewlet.sink.parquet_folder import ParquetFolder
-from viewlet.source.schema import read_schema
 from viewlet.sql.queries import fields_of
+from viewlet.sql.schema import read_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

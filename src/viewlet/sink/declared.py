@@ -124,7 +124,7 @@ def declare_sink(kind: str, place: str, name: str | None, options: Mapping[str, 
         case "DELTA":
             return _made("delta", given, path=str(Path(place).absolute()) if "://" not in place else place, key=key)
         case "ICEBERG":
-            from viewlet.source.iceberg import read_properties
+            from viewlet.source.lake.iceberg import read_properties
 
             properties = read_properties(given)
             return _made("iceberg", {}, catalog=place, table=_named(name, "TABLE"), key=key, properties=properties)

@@ -17,7 +17,7 @@ from viewlet.errors import StoreError
 from viewlet.extras import needed
 from viewlet.sink.keyed_changes import find_key, gone_and_come, keys_of
 from viewlet.sink.sink import Opened, Sender, Sink
-from viewlet.source.iceberg import catalog_of, read_properties
+from viewlet.source.lake.iceberg import catalog_of, read_properties
 
 _WAREHOUSE, _NAME, _EPOCH = "viewlet.warehouse", "viewlet.name", "viewlet.epoch"
 

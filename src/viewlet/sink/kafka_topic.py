@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from viewlet.errors import StoreError
 from viewlet.extras import needed
-from viewlet.source.kafka import client_settings
+from viewlet.source.events.kafka import client_settings
 
 WAIT = 60.0
 """Seconds to wait for Kafka to confirm an epoch."""

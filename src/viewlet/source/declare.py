@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from viewlet.errors import SqlError
-from viewlet.source.delta_lake import delta
-from viewlet.source.folder import folder
-from viewlet.source.iceberg import iceberg
-from viewlet.source.kafka import kafka
-from viewlet.source.postgres import postgres
-from viewlet.source.sources import Source
-from viewlet.source.spark_batch import spark_batch
+from viewlet.source.events.kafka import kafka
+from viewlet.source.files.folder import folder
+from viewlet.source.lake.delta_lake import delta
+from viewlet.source.lake.iceberg import iceberg
+from viewlet.source.lake.spark_batch import spark_batch
+from viewlet.source.postgres.source import postgres
+from viewlet.warehouse.source import Source
 
 
 def declare_source(

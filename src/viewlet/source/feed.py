@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
+from viewlet.intake.to_columns import to_arrow
 from viewlet.source.bad_records import OnBad, Placed, bad_rows, bad_table, refuse_bad
-from viewlet.source.intake import to_arrow
 from viewlet.source.replace_rows import exchange_rows
 from viewlet.source.row_versions import Key, Versions, all_rows, known_versions, note_versions, versions_bags
-from viewlet.source.sources import Bag, Source
 from viewlet.store import Layout, Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes
+from viewlet.warehouse.source import Bag, Source
 from viewlet.warehouse.tables import Table, TableChanges
 
 if TYPE_CHECKING:

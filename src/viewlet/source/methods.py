@@ -15,7 +15,7 @@ from viewlet.warehouse.open_epoch import open_epoch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from viewlet.source.sources import Source
+    from viewlet.warehouse.source import Source
     from viewlet.warehouse.tables import Table
     from viewlet.warehouse.warehouse import Warehouse
 
@@ -39,7 +39,7 @@ class SourceMethods:
         `rows`: whatever `insert` takes, or the path of a file or a folder of files in a `format`: "parquet", "csv" or
         "json", the last two read by Spark with its `options`, where a malformed record refuses all.
         """
-        from viewlet.source.load_files import load_files
+        from viewlet.source.files.load_files import load_files
 
         with reporting(progress, self._warehouse.progress), open_epoch(self._warehouse) as epoch:
             if isinstance(rows, str | Path):

@@ -16,12 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from viewlet.errors import RejectedEpoch, shortened
+from viewlet.intake.from_python import Convert, converter
+from viewlet.intake.refusal import Wrong
+from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field
 from viewlet.source.bad_records import BadRecord, Placed
 from viewlet.source.feed import Batch, Position
-from viewlet.source.from_python import Convert, converter
-from viewlet.source.intake import to_arrow
-from viewlet.source.refusal import Wrong
 from viewlet.source.row_versions import Key, all_rows
 from viewlet.warehouse.tables import Table
 

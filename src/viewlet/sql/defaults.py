@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from viewlet.errors import SqlError, ViewletError
+from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field, ddl
 from viewlet.plan.words import read_words
-from viewlet.source.intake import to_arrow
-from viewlet.source.schema import Schema
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.queries import collect, run_query
+from viewlet.warehouse.schema import Schema
 
 if TYPE_CHECKING:
     from viewlet.database import Database

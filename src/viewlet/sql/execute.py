@@ -8,7 +8,6 @@ from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.sink.declared import declare_sink
 from viewlet.source.declare import declare_source
-from viewlet.source.sources import Source
 from viewlet.sql.execute_dml import delete, insert, update
 from viewlet.sql.execute_merge import merge
 from viewlet.sql.execute_show import describe, described, history_table, of_kind, show, show_columns, show_create
@@ -45,6 +44,7 @@ from viewlet.sql.statements import (
     Update,
 )
 from viewlet.warehouse.backup_methods import restore_elsewhere
+from viewlet.warehouse.source import Source
 
 if TYPE_CHECKING:
     from viewlet.database import Database

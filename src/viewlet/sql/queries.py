@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from viewlet.errors import EvaluationError, SqlError
 from viewlet.plan.types import Field
-from viewlet.source.schema import declared_field
 from viewlet.sql.parameters import Parameters
+from viewlet.sql.schema import declared_field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,12 +19,12 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, UnknownName
 from viewlet.plan.types import Field
-from viewlet.source.schema import Schema, read_schema
 from viewlet.store import Transaction
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.ddl import append_rows, put_table, with_asides
 from viewlet.warehouse.fill import drop_views, fill_views, put_view
 from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.schema import Schema, checked_schema
 from viewlet.warehouse.tables import Table
 
 log = logging.getLogger("viewlet")
@@ -42,7 +42,8 @@ def add_columns(
             f"table {table.name}: column {required[0]} is NOT NULL, and there is no value for the rows that are there",
             hint="give it a DEFAULT, or add it without NOT NULL",
         )
-    fields = read_schema(table.name, (*table.fields, *new.fields), table.primary_key).fields
+    declared = Schema((*table.fields, *new.fields), table.primary_key)
+    fields = checked_schema(table.name, declared).fields
     wider = replace(table, fields=fields, defaults=(*table.defaults, *(new.defaults if not table.aside_of else ())))
     widen(warehouse, transaction, table, wider, values)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import EpochDeltas, counts
-from viewlet.source.intake import to_columns
+from viewlet.intake.to_columns import to_columns
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.clocks import advance, mark_of

@@ -14,9 +14,9 @@ from viewlet import arguments
 from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json, to_json
-from viewlet.source.sources import read_source, source_document
 from viewlet.warehouse.expectations import Constraint
 from viewlet.warehouse.maintained import Maintained, read_maintained
+from viewlet.warehouse.source import read_source, source_document
 from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import Watermark
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
-from viewlet.source.pieces import count_rows, in_pieces
-from viewlet.source.refusal import RejectedRow
+from viewlet.intake.pieces import count_rows, in_pieces
+from viewlet.intake.refusal import RejectedRow
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take_in
 from viewlet.warehouse.blame import blaming_changes

@@ -24,9 +24,9 @@ from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.kernels.collate import folding
 from viewlet.columns.rows import Rows, Weights, add_up, alike, group
 from viewlet.errors import RejectedEpoch
+from viewlet.intake.refusal import RejectedRow
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
-from viewlet.source.refusal import RejectedRow
 from viewlet.store import Contents, Layout
 from viewlet.store.access.probe import Pairs, Sorted
 from viewlet.store.runs.add_rows import add_together, has_equal_neighbour
@@ -43,8 +43,8 @@ from viewlet.warehouse.expectations import (
 from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
 
 if TYPE_CHECKING:
-    from viewlet.source.sources import Source
     from viewlet.warehouse.load import Loading
+    from viewlet.warehouse.source import Source
 
 HASHES = ("_h1", "_h2")
 

@@ -23,11 +23,11 @@ from viewlet.engine.cluster.written import Written, write_run_of
 from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs
 from viewlet.errors import RejectedEpoch
 from viewlet.formatting import plural
+from viewlet.intake.pieces import COLLECTED
+from viewlet.intake.refusal import RejectedRow, place_columns
+from viewlet.intake.to_columns import package_of, refuse_streaming, to_columns
 from viewlet.program.distributed import Anywhere
 from viewlet.progress import report
-from viewlet.source.intake import package_of, refuse_streaming, to_columns
-from viewlet.source.pieces import COLLECTED
-from viewlet.source.refusal import RejectedRow, place_columns
 from viewlet.store import Contents, Transaction
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 from viewlet.warehouse.expectations import evaluator

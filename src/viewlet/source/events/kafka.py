@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from viewlet import arguments
 from viewlet.errors import SqlError
+from viewlet.plan.words import options_text, quoted_text
 from viewlet.source.bad_records import OnBad, read_on_bad
-from viewlet.source.events import EventFormat, read_format
+from viewlet.source.events.formats import EventFormat, read_format
+from viewlet.source.events.json_values import Times
 from viewlet.source.feed import Batch, Feed, Target, fields_of
-from viewlet.source.json_values import Times
-from viewlet.source.sources import options_text, quoted_text
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Kafka(Feed):
     on_bad: OnBad = "FAIL EPOCH"
 
     def batches(self, target: Target) -> Generator[Batch, None, None]:
-        from viewlet.source.read_kafka import read_kafka
+        from viewlet.source.events.read_kafka import read_kafka
 
         return read_kafka(self, target)
 

@@ -16,7 +16,7 @@ from viewlet.columns.arrays import truth_of
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.source.bad_records import bad_rows, refuse_bad
-from viewlet.source.folder import (
+from viewlet.source.files.folder import (
     POSITION_LAYOUT,
     POSITION_TYPES,
     Folder,
@@ -24,8 +24,8 @@ from viewlet.source.folder import (
     position_bag,
     rows_bag,
 )
-from viewlet.source.listing import FileChange, FileState, batches, find_changes, wait_until_settled
-from viewlet.source.read_files import FileRows, file_rows, read_files
+from viewlet.source.files.listing import FileChange, FileState, batches, find_changes, wait_until_settled
+from viewlet.source.files.read_files import FileRows, file_rows, read_files
 from viewlet.source.replace_rows import exchange_rows
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes

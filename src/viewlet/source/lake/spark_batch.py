@@ -17,13 +17,12 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.columns.rows import Rows
 from viewlet.errors import SqlError, StoreError
-from viewlet.plan.words import quoted
-from viewlet.source.arrow_batches import readable_rows
+from viewlet.intake.to_columns import rows_of_spark
+from viewlet.plan.words import options_text, quoted, quoted_text
 from viewlet.source.bad_records import OnBad, Placed, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of
-from viewlet.source.intake import rows_of_spark
+from viewlet.source.lake.arrow_batches import readable_rows
 from viewlet.source.net_changes import Place
-from viewlet.source.sources import options_text, quoted_text
 from viewlet.warehouse.tables import Table
 
 _SECRET = ("password", "secret", "token", "credential")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from viewlet.plan.types import Type
-from viewlet.source.json_values import Times, days, from_json, moment
+from viewlet.source.events.json_values import Times, days, from_json, moment
 from viewlet.source.net_changes import UNCHANGED, NetChanges, Place
 from viewlet.warehouse.tables import Table
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from viewlet.errors import StoreError
-from viewlet.formatting import plural
 from viewlet.store import Layout, Snapshot
 
 if TYPE_CHECKING:
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
 KINDS: dict[str, str] = {
-    "delta": "viewlet.source.delta_lake:read",
-    "folder": "viewlet.source.folder:read",
-    "iceberg": "viewlet.source.iceberg:read",
-    "kafka": "viewlet.source.kafka:read",
-    "postgres": "viewlet.source.postgres:read",
+    "delta": "viewlet.source.lake.delta_lake:read",
+    "folder": "viewlet.source.files.folder:read",
+    "iceberg": "viewlet.source.lake.iceberg:read",
+    "kafka": "viewlet.source.events.kafka:read",
+    "postgres": "viewlet.source.postgres.source:read",
     "project": "viewlet.project.flows:read",
-    "spark": "viewlet.source.spark_batch:read",
+    "spark": "viewlet.source.lake.spark_batch:read",
 }
 """How the documents of each kind are read: where the function is found when the first is needed."""
 
@@ -97,25 +96,3 @@ def read_source(document: Mapping[str, Any] | None) -> Source | None:
     module, _, function = KINDS[document["kind"]].partition(":")
     read: Callable[[Mapping[str, Any]], Source] = getattr(import_module(module), function)
     return read(document)
-
-
-def shown_reading(record: Mapping[str, Any]) -> str:
-    """What an epoch read, for people."""
-    if "files" in record:
-        parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
-    else:
-        parts = [plural(record["records"], "change")]
-    parts += [plural(record["bad"], "bad record")] if record["bad"] else []
-    return f"{', '.join(parts)}, {record['lag']:.1f} s behind"
-
-
-def quoted_text(text: str) -> str:
-    """A text as SQL writes it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
-def options_text(options: Mapping[str, str]) -> str:
-    """The clause of CREATE TABLE for options; those that are empty say nothing."""
-    given = ", ".join(f"{name} = {quoted_text(value)}" for name, value in options.items() if value)
-    return f" OPTIONS ({given})" if given else ""

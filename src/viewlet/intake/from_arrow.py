@@ -18,9 +18,9 @@ from viewlet.columns.arrays import combine, from_numpy, offsets_of, valid_mask, 
 from viewlet.columns.arrow_types import arrow_type, spark_type
 from viewlet.columns.python_values import FIRST_DAY, FIRST_MICRO, LAST_DAY, LAST_MICRO
 from viewlet.columns.rows import group
+from viewlet.intake.from_python import converter
+from viewlet.intake.refusal import Wrong, refuse_null, refuse_value
 from viewlet.plan.types import INTEGRAL, Field, Type
-from viewlet.source.from_python import converter
-from viewlet.source.refusal import Wrong, refuse_null, refuse_value
 
 _arrow_type = lru_cache(maxsize=1024)(arrow_type)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.extras import needed
+from viewlet.plan.words import options_text, quoted_text
 from viewlet.source.bad_records import OnBad, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of, take_portions
-from viewlet.source.sources import options_text, quoted_text
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Postgres(Feed):
         return self.database
 
     def batches(self, target: Target) -> Generator[Batch, None, None]:
-        from viewlet.source.read_postgres import read_snapshot
+        from viewlet.source.postgres.replication import read_snapshot
 
         return read_snapshot(self, target)
 
@@ -52,7 +52,7 @@ class Postgres(Feed):
 
     def read_together(self, warehouse: Warehouse, tables: Sequence[Table]) -> Iterator[int]:
         """All rows of tables that are new, then what transactions have changed in all of them."""
-        from viewlet.source.read_postgres import Reading, read_changes
+        from viewlet.source.postgres.replication import Reading, read_changes
 
         for table in tables:
             yield from super().read(warehouse, table)
@@ -60,12 +60,12 @@ class Postgres(Feed):
         yield from take_portions(warehouse, read_changes(self.database, members))
 
     def check(self, table: Table) -> None:
-        from viewlet.source.read_postgres import check
+        from viewlet.source.postgres.replication import check
 
         check(self, table)
 
     def release(self, table: Table) -> None:
-        from viewlet.source.read_postgres import release
+        from viewlet.source.postgres.replication import release
 
         release(self, table)
 

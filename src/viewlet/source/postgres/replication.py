@@ -21,7 +21,7 @@ from viewlet.errors import RejectedEpoch, SqlError, StoreError
 from viewlet.extras import needed
 from viewlet.source.feed import Batch, Portion, Target
 from viewlet.source.net_changes import UNCHANGED, NetChanges, Place, readable
-from viewlet.source.pgoutput import (
+from viewlet.source.postgres.pgoutput import (
     Begin,
     Commit,
     Delete,
@@ -34,8 +34,8 @@ from viewlet.source.pgoutput import (
     parse_lsn,
     show_lsn,
 )
-from viewlet.source.postgres import Postgres
-from viewlet.source.postgres_values import SETTINGS, can_hold, reader, wanted
+from viewlet.source.postgres.source import Postgres
+from viewlet.source.postgres.values import SETTINGS, can_hold, reader, wanted
 from viewlet.warehouse.tables import Table
 
 log = logging.getLogger("viewlet")

@@ -16,11 +16,11 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.errors import SqlError, StoreError
 from viewlet.extras import needed
-from viewlet.source.arrow_batches import arrow_batch, pick_columns
+from viewlet.plan.words import options_text, quoted_text
 from viewlet.source.bad_records import OnBad, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of
+from viewlet.source.lake.arrow_batches import arrow_batch, pick_columns
 from viewlet.source.net_changes import Place
-from viewlet.source.sources import options_text, quoted_text
 from viewlet.warehouse.tables import Table
 
 _SECRET = ("secret", "password", "token", "credential")

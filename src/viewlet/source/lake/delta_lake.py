@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from viewlet.errors import StoreError
 from viewlet.extras import needed
-from viewlet.source.arrow_batches import arrow_batch, pick_columns, without_views
+from viewlet.plan.words import quoted_text
 from viewlet.source.bad_records import OnBad, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of
+from viewlet.source.lake.arrow_batches import arrow_batch, pick_columns, without_views
 from viewlet.source.net_changes import Place
-from viewlet.source.sources import quoted_text
 from viewlet.warehouse.tables import Table
 
 _FEED = "delta.enableChangeDataFeed"

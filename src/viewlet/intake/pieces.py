@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from viewlet.errors import RejectedEpoch
-from viewlet.source.intake import is_table, package_of, refuse_streaming
+from viewlet.intake.to_columns import is_table, package_of, refuse_streaming
 
 PIECE = 1 << 18
 """Rows of a piece: enough for its overhead not to matter, few enough for memory."""

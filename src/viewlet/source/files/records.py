@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, cast
 
 from viewlet.errors import shortened
 from viewlet.plan.types import Field
-from viewlet.source.folder import Folder
-from viewlet.source.xml_records import row_tag, split_records, values_of
+from viewlet.source.files.folder import Folder
+from viewlet.source.files.xml_records import row_tag, split_records, values_of
 
 Record = tuple[int, str]
 """Its first line, from 1, and its text."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 from viewlet.errors import SqlError
-from viewlet.source.debezium import BadEvent, Events
-from viewlet.source.json_values import Times, from_json, parse_json
+from viewlet.source.events.debezium import BadEvent, Events
+from viewlet.source.events.json_values import Times, from_json, parse_json
 from viewlet.source.net_changes import NetChanges, Place
 from viewlet.warehouse.tables import Table
 

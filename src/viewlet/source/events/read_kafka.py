@@ -9,9 +9,9 @@ from typing import Any
 
 from viewlet.errors import StoreError
 from viewlet.extras import needed
-from viewlet.source.events import event_taker
+from viewlet.source.events.formats import event_taker
+from viewlet.source.events.kafka import Kafka, client_settings
 from viewlet.source.feed import Batch, Target
-from viewlet.source.kafka import Kafka, client_settings
 from viewlet.source.net_changes import NetChanges, Place
 
 MESSAGES = 20_000

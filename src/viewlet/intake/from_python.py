@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from viewlet.errors import shortened
+from viewlet.intake.named_rows import named_values
+from viewlet.intake.refusal import Wrong
 from viewlet.plan.types import INTEGRAL, MONTHS, Type
-from viewlet.source.named_rows import named_values
-from viewlet.source.refusal import Wrong
 
 Convert = Callable[[Any], Any]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from viewlet.source.bad_records import BadRecord, bad_rows, refuse_bad
-from viewlet.source.events import event_taker
+from viewlet.source.events.formats import event_taker
+from viewlet.source.events.json_values import Times
 from viewlet.source.feed import Target, apply_batch
-from viewlet.source.folder import POSITION_LAYOUT, Folder, position_bag
-from viewlet.source.json_values import Times
-from viewlet.source.listing import FileChange, batches, find_changes, state_of, wait_until_settled
+from viewlet.source.files.folder import POSITION_LAYOUT, Folder, position_bag
+from viewlet.source.files.listing import FileChange, batches, find_changes, state_of, wait_until_settled
+from viewlet.source.files.read_files import FileRows
+from viewlet.source.files.records import records_of
+from viewlet.source.files.take_files import known_files, position_rows, reading_record
 from viewlet.source.net_changes import NetChanges, Place
-from viewlet.source.read_files import FileRows
-from viewlet.source.records import records_of
 from viewlet.source.row_versions import note_versions
-from viewlet.source.take_files import known_files, position_rows, reading_record
 from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from viewlet.errors import RejectedEpoch
+from viewlet.intake.to_columns import to_arrow
 from viewlet.source.bad_records import Placed
 from viewlet.source.feed import Batch, Position
-from viewlet.source.intake import to_arrow
 from viewlet.source.net_changes import Place, readable
 from viewlet.warehouse.tables import Table
 

@@ -17,12 +17,13 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.columns.fresh_names import free_name
 from viewlet.errors import SqlError
+from viewlet.plan.words import options_text, quoted_text
 from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
-from viewlet.source.events import read_format
+from viewlet.source.events.formats import read_format
+from viewlet.source.files.xml_records import row_tag
 from viewlet.source.row_versions import versions_bags
-from viewlet.source.sources import Bag, Source, options_text, quoted_text
-from viewlet.source.xml_records import row_tag
 from viewlet.store import Layout, Snapshot
+from viewlet.warehouse.source import Bag, Source
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class Folder(Source):
         return self.option(name).lower() == "true"
 
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
-        from viewlet.source.take_events import take_event_files
-        from viewlet.source.take_files import take_files
+        from viewlet.source.events.take_events import take_event_files
+        from viewlet.source.files.take_files import take_files
 
         return (take_event_files if self.tells_changes else take_files)(warehouse, table, self)
 
@@ -99,7 +100,7 @@ class Folder(Source):
         return [bad_table(table, by_file=True)] if self.on_bad == "KEEP ASIDE" else []
 
     def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
-        from viewlet.source.take_files import reading_status
+        from viewlet.source.files.take_files import reading_status
 
         return {"kind": self.kind, "path": self.path, **reading_status(snapshot, table)}
 

@@ -17,13 +17,13 @@ from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
+from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field
 from viewlet.source.bad_records import BadRecord
-from viewlet.source.folder import Folder
-from viewlet.source.intake import to_arrow
-from viewlet.source.listing import FileChange, FileState, state_of
-from viewlet.source.records import BadHeader, Record, reason, records_of
-from viewlet.source.xml_records import Unclosed
+from viewlet.source.files.folder import Folder
+from viewlet.source.files.listing import FileChange, FileState, state_of
+from viewlet.source.files.records import BadHeader, Record, reason, records_of
+from viewlet.source.files.xml_records import Unclosed
 from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ import pyarrow as pa
 from viewlet.columns.arrays import columns_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.errors import RejectedEpoch, shortened
+from viewlet.intake.from_arrow import checked, from_arrow, from_values, in_range
+from viewlet.intake.named_rows import named_values
+from viewlet.intake.refusal import place_columns, refuse_row
 from viewlet.plan.types import INTEGRAL, Field, Type
-from viewlet.source.from_arrow import checked, from_arrow, from_values, in_range
-from viewlet.source.named_rows import named_values
-from viewlet.source.refusal import place_columns, refuse_row
 
 _ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts or tuples"
 
