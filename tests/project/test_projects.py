@@ -215,12 +215,18 @@ def _start(warehouse: Path, shop: Shop) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def _time_of_run(folder: Path) -> float:
+    """How long a run takes that nothing ends, Spark's start included."""
+    folder.mkdir()
+    shop, began = Shop("python_shop", folder), time.monotonic()
+    shop.deliver("first", distinct(random.Random(5), 0, 50))
+    assert _start(folder / "w", shop).wait() == 0
+    return time.monotonic() - began
+
+
 def _kill_rounds(tmp_path: Path, spark: Any, rounds: int) -> None:
     """Kill runs that are going on; the next one goes on, and nothing is lost or twice."""
-    rng, shop, began = random.Random(6), Shop("python_shop", tmp_path), time.monotonic()
-    shop.deliver("first", distinct(rng, 0, 50))
-    assert _start(tmp_path / "timed", shop).wait() == 0
-    lasts, killed = time.monotonic() - began, 0
+    rng, shop, lasts, killed = random.Random(6), Shop("python_shop", tmp_path), _time_of_run(tmp_path / "timed"), 0
     for number in range(rounds):
         shop.deliver(str(number), distinct(rng, 1000 * (number + 1), 50))
         runner = _start(tmp_path / "w", shop)
