@@ -19,7 +19,7 @@ def aggregated(g: Queries, depth: int) -> Query:
 def calls(g: Queries, q: Query) -> list[tuple[str, Column]]:
     """Some calls; of those that choose a row one, since several choose theirs together."""
     made = [reduce(g, q) for _ in range(g.pick(range(1, 4)))]
-    choices = [call for call, _ in made if "«" in call]
+    choices = [call for call, _ in made if "«" in call or "collect_list" in call]
     return [(call, g.new(kind)) for call, kind in made if call not in choices[1:]]
 
 
