@@ -7,7 +7,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from viewlet.ui.access import is_loopback
+from viewlet.ui.permissions import is_loopback
 from viewlet.ui.server import page
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
-from viewlet.engine.source import Source
+from viewlet.engine.whole_bag import Source
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, Layout, RunRef, make_contents
 

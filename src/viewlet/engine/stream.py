@@ -21,8 +21,8 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.partitions import PIECE, partitions
 from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
-from viewlet.engine.source import sample_of
 from viewlet.engine.terms.compile_term import CompiledTerm, EpochReader
+from viewlet.engine.whole_bag import sample_of
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.progress import report
 from viewlet.store import Contents

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from viewlet.formatting import plural
+from viewlet.program.brief import show_statement
 from viewlet.program.distributed import (
     Anywhere,
     Arrival,
@@ -20,7 +21,6 @@ from viewlet.program.distributed import (
     Update,
 )
 from viewlet.program.show import show_term
-from viewlet.program.statements import show_statement
 from viewlet.program.terms import KEY
 
 _WIDTH = 68

@@ -24,8 +24,8 @@ from viewlet.plan.nodes import Plan, children
 from viewlet.plan.types import MONTHS, Field, Type
 from viewlet.spark.decode.data_types import decode_declared
 from viewlet.spark.decode.expressions import USERS_FUNCTIONS
-from viewlet.spark.decode.functions import sparks_own
 from viewlet.spark.decode.operators import Decoder
+from viewlet.spark.decode.vocabulary import sparks_own
 from viewlet.spark.rewrite.collation_keys import group_by_keys, join_by_keys, speaks_of_collations
 from viewlet.spark.rewrite.guard_failures import ask_harmless_first
 from viewlet.spark.rewrite.lift_subqueries import count_instead, lift

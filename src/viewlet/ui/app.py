@@ -20,10 +20,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from viewlet.errors import UnknownName, ViewletError
-from viewlet.ui.access import Access
 from viewlet.ui.cells import table_document
 from viewlet.ui.graph_layout import HEIGHT, WIDTH, Drawing, layout
 from viewlet.ui.guard import Guard
+from viewlet.ui.permissions import Access
 from viewlet.ui.watcher import Follower
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from viewlet.errors import StoreError
 from viewlet.extras import needed
-from viewlet.ui.access import Access
+from viewlet.ui.permissions import Access
 
 if TYPE_CHECKING:
     import uvicorn

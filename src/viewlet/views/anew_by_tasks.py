@@ -13,7 +13,7 @@ from viewlet.compile import Facts
 from viewlet.compile.distribute import distribute, why_not_distributed
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.epoch import EpochDeltas, WrittenChange
-from viewlet.engine.source import Source
+from viewlet.engine.whole_bag import Source
 from viewlet.views.explain_distributed import facts_with_maps
 from viewlet.warehouse.refresh import Refresh
 

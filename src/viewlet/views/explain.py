@@ -7,9 +7,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.formatting import size
+from viewlet.program.brief import statements
 from viewlet.program.program import Map, Note, Program, operators
 from viewlet.program.show import show_map
-from viewlet.program.statements import statements
 from viewlet.spark.session.settings import PLAIN
 from viewlet.store import Snapshot
 

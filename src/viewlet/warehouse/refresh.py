@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.columns.rows import Rows
 from viewlet.engine.engine import Engine
 from viewlet.engine.epoch import EpochDeltas
-from viewlet.engine.source import Source
+from viewlet.engine.whole_bag import Source
 from viewlet.store import Contents, Layout, Transaction
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.tables import Table

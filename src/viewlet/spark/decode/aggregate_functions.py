@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.plan.expr import Expr, Literal, Over, Reduce
 from viewlet.plan.types import BINARY, decimal
-from viewlet.spark.decode.functions import in_mode
 from viewlet.spark.decode.sketch_constants import hll_constants
 from viewlet.spark.decode.tree import Tree, fingerprint, mode_of, refuse_collated
+from viewlet.spark.decode.vocabulary import in_mode
 from viewlet.spark.session.jvm import class_of, walk
 from viewlet.spark.session.user_functions import handlers_of
 from viewlet.spark.session.versions import change_of

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from viewlet.plan.expr import Call, Column, Expr, Literal, Opaque, Order
 from viewlet.plan.types import BOOLEAN, STRING
-from viewlet.spark.decode import functions
+from viewlet.spark.decode import vocabulary
 from viewlet.spark.decode.aggregate_functions import decode_reduce, decode_short_sum
 from viewlet.spark.decode.constants import NoPythonValue, literal_value, python_value
 from viewlet.spark.decode.interval_arithmetic import decode_time_plus
@@ -58,7 +58,7 @@ class Expressions:
             return self.column(tree)
         if kind == "Literal":
             return self.literal(tree)
-        if kind in functions.TRANSPARENT:
+        if kind in vocabulary.TRANSPARENT:
             return self.decode(tree.parts[0])
         if kind == "AggregateExpression":
             return decode_reduce(self, tree)
@@ -126,20 +126,20 @@ class Expressions:
     def known(self, tree: Tree) -> Call | None:
         """A call of a function that the algebra knows, or None."""
         kind = tree.kind
-        if name := functions.PREDICATES.get(kind):
+        if name := vocabulary.PREDICATES.get(kind):
             return Call(name, self.decode_all(tree.parts), BOOLEAN)
-        if name := functions.PLAIN.get(kind):
+        if name := vocabulary.PLAIN.get(kind):
             return self.call(self.as_of_now(name, tree), tree)
-        if name := functions.MODAL.get(kind):
-            return self.call(functions.in_mode(name, mode_of(tree)), tree)
-        if (name := functions.ONE_ARGUMENT.get(kind)) and len(tree.parts) == 1:
+        if name := vocabulary.MODAL.get(kind):
+            return self.call(vocabulary.in_mode(name, mode_of(tree)), tree)
+        if (name := vocabulary.ONE_ARGUMENT.get(kind)) and len(tree.parts) == 1:
             return self.call(name, tree)
-        if (name := functions.ZONED.get(kind)) and tree.data.get("timeZoneId") in functions.UTC:
+        if (name := vocabulary.ZONED.get(kind)) and tree.data.get("timeZoneId") in vocabulary.UTC:
             return self.call(name, tree)
         match kind:
-            case "Cast" if tree.data.get("timeZoneId") in functions.UTC or not tree.jvm.needsTimeZone():
-                return self.call(functions.in_mode("cast", mode_of(tree)), tree)
-            case "TimestampAddInterval" if tree.data.get("timeZoneId") in functions.UTC:
+            case "Cast" if tree.data.get("timeZoneId") in vocabulary.UTC or not tree.jvm.needsTimeZone():
+                return self.call(vocabulary.in_mode("cast", mode_of(tree)), tree)
+            case "TimestampAddInterval" if tree.data.get("timeZoneId") in vocabulary.UTC:
                 return decode_time_plus(self, tree)
             case "Like" if tree.parts[1].kind == "Literal" and str(tree.jvm.escapeChar()) == "\\":
                 return self.call("like", tree)

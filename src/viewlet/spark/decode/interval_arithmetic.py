@@ -11,8 +11,8 @@ from py4j.java_gateway import get_field
 
 from viewlet.plan.expr import Call, Expr, Literal
 from viewlet.plan.types import BIGINT
-from viewlet.spark.decode.functions import PLAIN
 from viewlet.spark.decode.tree import Tree
+from viewlet.spark.decode.vocabulary import PLAIN
 
 if TYPE_CHECKING:
     from viewlet.spark.decode.expressions import Expressions

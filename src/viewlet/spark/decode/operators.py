@@ -22,9 +22,9 @@ from viewlet.spark.decode.constant_rows import constant_rows
 from viewlet.spark.decode.constants import NoPythonValue
 from viewlet.spark.decode.data_types import decode_field
 from viewlet.spark.decode.expressions import Expressions, rendered
-from viewlet.spark.decode.functions import GENERATORS
 from viewlet.spark.decode.session_windows import in_sessions
 from viewlet.spark.decode.tree import Id, Tree, Undecodable, column_id, expression, expressions, parse, refuse_collated
+from viewlet.spark.decode.vocabulary import GENERATORS
 from viewlet.spark.session.jvm import Jvm, Node, children, class_of, items, subplans
 from viewlet.spark.session.leaves import Tables
 

@@ -14,7 +14,7 @@ from viewlet.store.log.commit_log import Lock
 from viewlet.store.log.lock import WriterLock
 from viewlet.store.log.log_writer import LogWriter, create_segment
 from viewlet.store.log.mark import Mark, make_mark, read_mark
-from viewlet.store.log.records import encode_state
+from viewlet.store.log.record_json import encode_state
 from viewlet.store.log.recovery import Known, Recovery, recover, what_is_known
 from viewlet.store.log.segments import Reading, Tail, is_whole, read_log, segment_name, segment_numbers
 from viewlet.store.log.state import State

@@ -23,7 +23,7 @@ from viewlet.store.log.frames import SEGMENT_HEAD, Frame, encode_frame, head_dam
 from viewlet.store.log.lease import Lease, busy, last_lease
 from viewlet.store.log.mark import Mark
 from viewlet.store.log.object_appender import ObjectAppender
-from viewlet.store.log.records import encode_state, replay
+from viewlet.store.log.record_json import encode_state, replay
 from viewlet.store.log.recovery import Known, Recovery, newest
 from viewlet.store.log.segments import Reading, Tail, record_name, segment_number
 from viewlet.store.log.state import State

@@ -18,7 +18,7 @@ from viewlet.store.files import DATA, LOST, MARK, sync, write_file
 from viewlet.store.garbage import idle_files
 from viewlet.store.limits import Limits
 from viewlet.store.log.mark import Mark, make_mark, read_mark
-from viewlet.store.log.records import replay
+from viewlet.store.log.record_json import replay
 from viewlet.store.log.segments import Reading, read_log, segment_name, segment_numbers
 from viewlet.store.log.state import State
 from viewlet.store.runs.runs import Handles

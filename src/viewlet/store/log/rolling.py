@@ -13,7 +13,7 @@ from typing import Any
 from viewlet.store.files import LOG
 from viewlet.store.limits import Limits
 from viewlet.store.log.commit_log import LogAppender
-from viewlet.store.log.records import encode_state
+from viewlet.store.log.record_json import encode_state
 from viewlet.store.log.state import State, place_ref, relocate
 from viewlet.store.runs.runs import Handles, RunRef
 from viewlet.store.storage.storage import Storage

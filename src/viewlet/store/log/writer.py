@@ -20,7 +20,7 @@ from viewlet.store.limits import Limits
 from viewlet.store.log.background import Flusher, Worker
 from viewlet.store.log.commit_log import Lock, LogAppender
 from viewlet.store.log.landing import Draft, place
-from viewlet.store.log.records import encode_change
+from viewlet.store.log.record_json import encode_change
 from viewlet.store.log.rolling import roll
 from viewlet.store.log.state import Bag, Change, State, apply, place_ref
 from viewlet.store.runs.merge_runs import Merge, choose_large, choose_small
