@@ -12,7 +12,6 @@ import pytest
 from viewlet import matrix
 from viewlet.errors import EvaluationError, RejectedEpoch, UnknownName
 from viewlet.matrix import Border, ColumnChange, Factored, LowRank, Replace, RowChange, SingularMatrix, iterate
-from viewlet.matrix.factors import times
 
 RANDOM = np.random.default_rng(5)
 
@@ -200,17 +199,6 @@ def test_a_check_that_costs_more_than_refreshes_waits() -> None:
     state = matrix.program(lambda X: X.T @ X, X=("n", 3)).start(X=X, options={"strategy": "incremental"})
     checked = [state.update(X=RowChange(changed={i: X[i + 1]})).steps[0].residual is not None for i in range(60)]
     assert 1 <= sum(checked) < 20
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_few_vectors_are_multiplied_one_by_one(dtype: Any) -> None:
-    matrix = RANDOM.normal(size=(300, 250)).astype(dtype)
-    for count in (0, 1, 2, 4, 5):
-        for rows in (matrix, np.asfortranarray(matrix), matrix[::2]):
-            vectors = RANDOM.normal(size=(250, count)).astype(dtype)
-            found = times(rows, vectors)
-            assert found.dtype == dtype
-            np.testing.assert_allclose(found, rows @ vectors, rtol=1e-3 if dtype is np.float32 else 1e-10, atol=1e-4)
 
 
 def test_float32_stays_float32() -> None:

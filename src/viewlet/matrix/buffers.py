@@ -9,6 +9,7 @@ import numpy as np
 
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.factors import Array, Indices
+from viewlet.matrix.kernels import add_product
 from viewlet.matrix.resize import Resize
 
 BLOCK = 1 << 16
@@ -82,6 +83,8 @@ class Buffer:
 
     def _add_factors(self, change: Factored) -> None:
         left, right, target = change.left, change.right, self.array
+        if left.at is None and right.at is None and target.flags.c_contiguous:
+            return add_product(target, left.values, right.values)
         across = right.values.T
         for start, stop in _blocks(0, left.support, right.support):
             piece = left.values[start:stop] @ across
@@ -90,6 +93,7 @@ class Buffer:
                 target[rows] += piece
             else:
                 target[np.ix_(np.arange(len(target))[rows], right.at)] += piece
+        return None
 
 
 def _move_up(view: Array, gone: Indices) -> None:

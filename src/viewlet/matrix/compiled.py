@@ -12,6 +12,7 @@ from typing import Literal
 
 from viewlet.matrix.cost import Costs, Extent, Kind, Machine, Spread
 from viewlet.matrix.errors import UnsupportedQuery
+from viewlet.matrix.fuse import fuse
 from viewlet.matrix.lower import Form, lower, steps_of
 from viewlet.matrix.ops import Iterate, Op, Power, Program, shapes_in
 from viewlet.matrix.reassociate import reassociate
@@ -65,11 +66,18 @@ def compile_program(
         (_weigh(program, m, s, sizes, expected or Expected(), machine or Machine()), program)
         for m in _models(ordered, model)
         for s in _strategies(strategy)
-        for program in (lower(ordered, Form(_skip(m), inverses=s != "reevaluate")),)
+        for program in (_lowered(ordered, m, s),)
     ]
     chosen, program = min(found, key=lambda pair: pair[0].seconds)
     alternatives = tuple(a for a, _ in found)
     return Compiled(program, statements_of(program), chosen, alternatives, machine or Machine())
+
+
+def _lowered(program: Program, model: Model, strategy: Strategy) -> Program:
+    """In statements; what is evaluated anew keeps its products, so that it evaluates only those that change."""
+    evaluates = strategy == "reevaluate"
+    found = lower(program, Form(_skip(model), inverses=not evaluates))
+    return found if evaluates else fuse(found)
 
 
 def statements_of(program: Program) -> dict[str, Op]:

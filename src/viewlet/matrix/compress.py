@@ -9,7 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from viewlet.matrix.changes import Factored, zero
-from viewlet.matrix.factors import Factor
+from viewlet.matrix.factors import Array, Factor
+
+APART = 100
+"""How far columns are from depending on each other, in roots of the precision, if no rank can be spared for certain."""
 
 
 def compress(change: Factored) -> Factored:
@@ -20,7 +23,19 @@ def compress(change: Factored) -> Factored:
     change = _group(change)
     if change.rank <= 1 or _is_unit(change.left) or _is_unit(change.right):
         return change
+    if _is_full(change.left.values) and _is_full(change.right.values):
+        return change
     return _truncate(change)
+
+
+def _is_full(columns: Array) -> bool:
+    """Whether all columns count: their angles show it without a QR factorization, which is several times slower."""
+    gram = columns.T @ columns
+    lengths = np.sqrt(np.diagonal(gram))
+    angles = gram / np.outer(lengths, lengths)
+    if not np.isfinite(angles).all():
+        return False
+    return bool(np.linalg.eigvalsh(angles)[0] > APART * np.sqrt(np.finfo(gram.dtype).eps))
 
 
 def _drop_zeros(change: Factored) -> Factored:

@@ -8,7 +8,7 @@ ways to refresh, and `explain` shows them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -36,6 +36,7 @@ from viewlet.matrix.ops import (
     Stack,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
     Transpose,
     operands,
@@ -129,6 +130,9 @@ class Costs:
         match op:
             case Product(a):
                 return self.product(rows, self.extents[a][1], columns)
+            case SumOfProducts(products, addends):
+                found = sum(self.product(rows, self.extents[a][1], columns) for a, _ in products)
+                return found + (len(products) + len(addends) - 1) * self.moving(3 * rows * columns)
             case Inverse():  # 2n³, and slower than a product
                 return 3 * self.product(rows, rows, rows)
             case Solve(a):
@@ -168,7 +172,9 @@ class Costs:
         rows, columns = self.extents[name]
         match op:
             case Product(a, b):
-                return self._product(name, self.extents[a][1], kind(a), kind(b))
+                return self._products(name, [(a, b)], [], kind)
+            case SumOfProducts(products, addends):
+                return self._products(name, products, addends, kind)
             case Add(a, b) | Subtract(a, b):
                 return self._sum(name, kind(a), kind(b))
             case Inverse(a):
@@ -197,25 +203,22 @@ class Costs:
             case _:
                 assert_never(op)
 
-    def _product(self, name: str, inner: int, a: Kind, b: Kind) -> tuple[float, Kind]:
+    def _products(
+        self, name: str, products: Sequence[tuple[str, str]], addends: Sequence[str], kind: Kinds
+    ) -> tuple[float, Kind]:
+        """ΔA·B' + A·ΔB for each product, and all of it in one sum."""
+        terms = [term for a, b in products for term in self._terms(name, self.extents[a][1], kind(a), kind(b))]
+        joined, found = self._sum(name, *(k for _, k in terms), *map(kind, addends))
+        return sum(work for work, _ in terms) + joined, found
+
+    def _terms(self, name: str, inner: int, a: Kind, b: Kind) -> Iterator[tuple[float, Kind]]:
         rows, columns = self.extents[name]
-        work, changed = 0.0, list[Kind]()
-        match a:
-            case Spread(rank, r, c):
-                work += self.product(columns, c, rank)
-                changed.append(Spread(rank, r, columns))
-            case Whole():
-                work += self.product(rows, inner, columns)
-                changed.append(a)
-        match b:
-            case Spread(rank, r, c):
-                work += self.product(rows, r, rank)
-                changed.append(Spread(rank, rows, c))
-            case Whole():
-                work += self.product(rows, inner, columns)
-                changed.append(b)
-        joined, kind = self._sum(name, *changed)
-        return work + joined, kind
+        if isinstance(a, Spread):
+            yield self.product(columns, a.columns, a.rank), Spread(a.rank, a.rows, columns)
+        if isinstance(b, Spread):
+            yield self.product(rows, b.rows, b.rank), Spread(b.rank, rows, b.columns)
+        for whole in (k for k in (a, b) if isinstance(k, Whole)):
+            yield self.product(rows, inner, columns), whole
 
     def _sum(self, name: str, *kinds: Kind) -> tuple[float, Kind]:
         rows, columns = self.extents[name]
@@ -282,9 +285,13 @@ class Costs:
         read = (name, *operands(op))
         return sum(self.product(self.extents[n][0], self.extents[n][1], probes) for n in read)
 
-    def credit(self, name: str, kind: Kind) -> float:
-        """What a refresh of a statement gives towards its next check: twice what applying its change costs."""
-        return 2 * (self.machine.call + self.applying(name, kind))
+    def credit(self, name: str, op: Op, kind: Kind) -> float:
+        """What a refresh of a statement gives towards its next check: about what a rule costs, and a quarter of applying.
+
+        An inverse gets twice what applying costs: an update of it may lose digits at once, where others lose them slowly.
+        """
+        applying = self.applying(name, kind)
+        return 2 * (self.machine.call + applying) if isinstance(op, Inverse) else self.machine.rule + applying / 4
 
     def stored(self, statements: Mapping[str, Op]) -> int:
         """The bytes that results take."""

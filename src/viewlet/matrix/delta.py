@@ -6,6 +6,7 @@ answer is `NoRule`, with the reason, and the statement is evaluated anew.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -50,6 +51,7 @@ from viewlet.matrix.ops import (
     Stack,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
     Transpose,
 )
@@ -68,6 +70,9 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             return NoRule(f"the number {factor} that all entries are scaled by changed")
         case Scale(factor, a):  # Δ(λA) = λ·ΔA
             return _scaled(change(a), old(factor)[0, 0] if isinstance(factor, str) else factor)
+        case SumOfProducts(products, addends):  # Δ(A·B + C) = ΔA·B' + A·ΔB + ΔC
+            terms = (_terms(old(a), change(a), old(b), change(b)) for a, b in products)
+            return _sum(*chain(*terms), *map(change, addends))
         case Product(a, b):  # Δ(AB) = ΔA·B' + A·ΔB
             return _product(old(a), change(a), old(b), change(b))
         case Transpose(a):  # Δ(Aᵀ) = (ΔA)ᵀ
@@ -124,11 +129,12 @@ def _scaled(change: Change | None, factor: float) -> Change | None:
 
 
 def _product(a: Array, da: Change | None, b: Array, db: Change | None) -> Change | None:
-    """ΔA·B' + A·ΔB: where both change, the first term takes the new B, so that there is no third."""
-    return _sum(
-        None if da is None else carried(da, b, db),
-        None if db is None else multiplied(a, db),
-    )
+    return _sum(*_terms(a, da, b, db))
+
+
+def _terms(a: Array, da: Change | None, b: Array, db: Change | None) -> tuple[Change | None, Change | None]:
+    """ΔA·B' and A·ΔB: where both change, the first term takes the new B, so that there is no third."""
+    return None if da is None else carried(da, b, db), None if db is None else multiplied(a, db)
 
 
 def _number(epoch: Epoch, value: float) -> Dense:

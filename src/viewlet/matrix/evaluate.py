@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
+from operator import add
 from typing import Any, assert_never
 
 import numpy as np
@@ -29,6 +32,7 @@ from viewlet.matrix.ops import (
     Stack,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
     Transpose,
 )
@@ -64,6 +68,8 @@ def _result(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str
             return value(a) * (value(factor)[0, 0] if isinstance(factor, str) else dtype.type(factor))
         case Product(a, b):
             return value(a) @ value(b)
+        case SumOfProducts(products, addends):
+            return reduce(add, chain((value(a) @ value(b) for a, b in products), map(value, addends)))
         case Transpose(a):
             return value(a).T
         case Inverse(a):

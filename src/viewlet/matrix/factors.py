@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from viewlet.matrix.kernels import Array as Array
+from viewlet.matrix.kernels import times
+
 Indices = NDArray[np.intp]
-FEW = 4
-"""Columns up to which a product goes column by column."""
-LARGE = 1 << 16
-"""Entries from which on that pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +68,6 @@ def multiply(matrix: Array, factor: Factor) -> Factor:
     if factor.at is None or not isinstance(matrix, np.ndarray):
         return Factor(len(matrix), times(matrix, factor.dense()))
     return Factor(len(matrix), times(matrix[:, factor.at], factor.values))
-
-
-def times(matrix: Array, vectors: Array) -> Array:
-    """matrix · vectors. A few vectors go one by one: for each, BLAS reads the matrix as fast as memory gives it."""
-    count = vectors.shape[1]
-    if not 1 < count <= FEW or matrix.size < LARGE or not isinstance(matrix, np.ndarray):
-        return matrix @ vectors
-    result = np.empty((len(matrix), count), dtype=matrix.dtype, order="F")
-    for column in range(count):
-        np.matmul(matrix, vectors[:, column], out=result[:, column])
-    return result
 
 
 def inner(left: Factor, right: Factor) -> Array:

@@ -1,8 +1,8 @@
 """Numerical health: how far a maintained result is from its definition, on a few random vectors.
 
 For C = A·B the residual is ‖C'z − A'(B'z)‖ beside the size of either, for random z: a few products of a matrix and a
-vector. It also finds results that shrank to what rounding left of them. A check that costs more than the refresh it
-follows waits until enough refreshes make up for it, so that checking never costs more than refreshing.
+vector. It also finds results that shrank to what rounding left of them. A check of large matrices waits until enough
+refreshes make up for it (`Costs.credit`), so that checking costs a fraction of refreshing.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from viewlet.matrix.ops import (
     Stack,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
 )
 from viewlet.matrix.resize import Frame
@@ -60,9 +61,9 @@ class Health:
         self._credit: dict[str, float] = {}
 
     def is_due(self, name: str, op: Op, costs: Costs, kind: Kind, in_blocks: bool = False) -> bool:
-        """Whether refreshes have cost as much as a check does since the last one; in blocks, every so many refreshes."""
+        """Whether refreshes since the last check make up for another; in blocks, every so many of them do."""
         due_at = costs.checking(name, op, self.probes)
-        credit = self._credit.get(name, 0.0) + (due_at / BLOCKS if in_blocks else costs.credit(name, kind))
+        credit = self._credit.get(name, 0.0) + (due_at / BLOCKS if in_blocks else costs.credit(name, op, kind))
         due = self.probes > 0 and credit >= due_at
         self._credit[name] = 0.0 if due else credit
         return due
@@ -94,6 +95,9 @@ class Health:
         match op:
             case Product(a, b):
                 return _sized(tried.times(a, tried.times(b, z)))
+            case SumOfProducts(products, addends):
+                terms = [tried.times(a, tried.times(b, z)) for a, b in products] + [tried.times(c, z) for c in addends]
+                return np.add.reduce(terms), sum(float(np.linalg.norm(term)) for term in terms)
             case Add(a, b) | Subtract(a, b):
                 left, right = tried.times(a, z), tried.times(b, z)
                 size = float(np.linalg.norm(left) + np.linalg.norm(right))

@@ -49,6 +49,14 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class SumOfProducts:
+    """Σ left @ right + Σ addend; `fuse.py` makes it."""
+
+    products: tuple[tuple[str, str], ...]
+    addends: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Transpose:
     """ofᵀ"""
 
@@ -175,6 +183,7 @@ Op = (
     | Subtract
     | Scale
     | Product
+    | SumOfProducts
     | Transpose
     | Inverse
     | Solve
@@ -272,6 +281,8 @@ def operands(op: Source) -> tuple[str, ...]:
             return tuple(p for p in parts if isinstance(p, str))
         case Stack(parts):
             return parts
+        case SumOfProducts(products, addends):
+            return (*(name for pair in products for name in pair), *addends)
         case Identity() | Full() | Constant() | SizeOf():
             return ()
         case Iterate(start, _, parameter, body):
@@ -287,6 +298,8 @@ def map_operands(op: Source, rename: Callable[[str], str]) -> Source:
             return Elementwise(function, tuple(rename(p) if isinstance(p, str) else p for p in parts))
         case Stack(parts, axis):
             return Stack(tuple(map(rename, parts)), axis)
+        case SumOfProducts(products, addends):
+            return SumOfProducts(tuple((rename(a), rename(b)) for a, b in products), tuple(map(rename, addends)))
         case Iterate():
             raise AssertionError("a loop's names belong to its body: builder.rename")
         case _:

@@ -23,8 +23,9 @@ from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
 from viewlet.matrix.delta_rules import NoRule
 from viewlet.matrix.evaluate import is_view
-from viewlet.matrix.factors import Array, times
+from viewlet.matrix.factors import Array
 from viewlet.matrix.health import Health
+from viewlet.matrix.kernels import times
 from viewlet.matrix.ops import Broadcast, Full, Identity, Leading, Op, SizeOf, Slice, operands, shapes_in
 from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape

@@ -29,6 +29,7 @@ from viewlet.matrix.ops import (
     Stack,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
     Transpose,
 )
@@ -52,6 +53,8 @@ def shape_of(op: Source, shapes: Shapes) -> Shape:
             return shapes[a]
         case Product(a, b):
             return _product(shapes, a, b)
+        case SumOfProducts(products):
+            return _product(shapes, *products[0])
         case Transpose(a):
             rows, columns = _matrix(op, shapes, a)
             return columns, rows

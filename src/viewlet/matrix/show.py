@@ -30,6 +30,7 @@ from viewlet.matrix.ops import (
     Statement,
     Subtract,
     Sum,
+    SumOfProducts,
     Trace,
     Transpose,
 )
@@ -67,6 +68,8 @@ def show_op(op: Source) -> str:
             return f"{factor} * {a}" if isinstance(factor, str) else f"{factor:.6g} * {a}"
         case Product(a, b):
             return f"{a} @ {b}"
+        case SumOfProducts(products, addends):
+            return " + ".join([*(f"{a} @ {b}" for a, b in products), *addends])
         case Transpose(a):
             return f"{a}.T"
         case Inverse(a):

@@ -70,7 +70,7 @@ def _by_delta(name: str, op: Op, kind: Kinds, costs: Costs) -> tuple[float, Kind
     work, result = rule
     if is_thin(result, costs.extents[name]):
         result = Whole()
-    checks = min(costs.checking(name, op), costs.credit(name, result))
+    checks = min(costs.checking(name, op), costs.credit(name, op, result))
     return costs.machine.rule + work + costs.applying(name, result) + checks, result
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, Protocol, cast
 from uuid import uuid4
 
@@ -31,7 +32,7 @@ from viewlet.matrix.errors import EvaluationError, UnsupportedQuery
 from viewlet.matrix.evaluate import evaluate as evaluate_here
 from viewlet.matrix.evaluate import is_view, singular
 from viewlet.matrix.factors import Array
-from viewlet.matrix.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve
+from viewlet.matrix.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve, SumOfProducts
 from viewlet.matrix.sizes import Shape, measure, measured
 
 RESIDENT = 1 << 24
@@ -97,6 +98,9 @@ class Blocks:
         match op:
             case Product(a, b):
                 return self._product(value(a), value(b), large)
+            case SumOfProducts(products, addends):
+                found = [self._product(value(a), value(b), large) for a, b in products]
+                return reduce(add, [*found, *map(value, addends)])
             case Identity(size) if large:
                 return Large(Eye(measure(size, sizes), dtype), self.run)
             case Full(shape, number) if large:

@@ -1,0 +1,77 @@
+"""The two products that a refresh spends its time in, each in one pass over a large matrix.
+
+NumPy would make A·V a pass for each column of a thin V, or a product that copies A first; and A += U·Vᵀ it would make
+through a matrix of A's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+FEW = 4
+"""Columns up to which a product goes column by column, block by block."""
+LARGE = 1 << 16
+"""Entries from which on that pays."""
+BLOCK = 1 << 18
+"""Entries of a block of rows: two megabytes, which stay in the cache from the first column to the last."""
+
+
+def times(matrix: Array, vectors: Array) -> Array:
+    """matrix · vectors."""
+    if not 1 < vectors.shape[1] <= FEW or matrix.size < LARGE or not isinstance(matrix, np.ndarray):
+        return matrix @ vectors
+    columns = np.asfortranarray(vectors)
+    if matrix.strides[1] == matrix.itemsize:
+        return _times(matrix, columns)
+    return _turned_times(matrix.T, columns) if matrix.strides[0] == matrix.itemsize else matrix @ vectors
+
+
+def _times(matrix: Array, columns: Array) -> Array:
+    found = np.empty((len(matrix), columns.shape[1]), dtype=matrix.dtype, order="F")
+    for rows in stretches(matrix.shape, BLOCK):
+        for column in range(columns.shape[1]):
+            np.matmul(matrix[rows], columns[:, column], out=found[rows, column])
+    return found
+
+
+def _turned_times(turned: Array, columns: Array) -> Array:
+    """turnedᵀ · columns: what each block of rows adds to it."""
+    found = np.zeros((turned.shape[1], columns.shape[1]), dtype=turned.dtype, order="F")
+    for rows in stretches(turned.shape, BLOCK):
+        for column in range(columns.shape[1]):
+            found[:, column] += turned[rows].T @ columns[rows, column]
+    return found
+
+
+def add_product(target: Array, left: Array, right: Array) -> None:
+    """target += left · rightᵀ, in place. BLAS counts by columns: to it this is targetᵀ += right · leftᵀ."""
+    assert target.flags.c_contiguous, "BLAS would change a copy"
+    if target.size and left.size:
+        (a, a_turned), (b, b_turned) = _by_columns(right), _by_columns(left)
+        _gemm(target.dtype)(1.0, a, b, 1.0, target.T, trans_a=a_turned, trans_b=not b_turned, overwrite_c=True)
+
+
+def _by_columns(factor: Array) -> tuple[Array, bool]:
+    """A factor as BLAS reads it without copying, and whether that is its transpose."""
+    return (factor, False) if factor.flags.f_contiguous else (factor.T, True)
+
+
+@cache
+def _gemm(dtype: np.dtype[Any]) -> Callable[..., Array]:
+    from scipy.linalg import get_blas_funcs
+
+    found: Callable[..., Array] = get_blas_funcs("gemm", dtype=dtype)
+    return found
+
+
+def stretches(shape: tuple[int, ...], most: int) -> Iterator[slice]:
+    """All rows, no more than so many entries of them at a time."""
+    step = max(1, most // max(1, shape[1]))
+    for start in range(0, shape[0], step):
+        yield slice(start, start + step)
