@@ -143,7 +143,7 @@ soak: $(READY) ## watch a folder and PostgreSQL while they change: memory, disk,
 	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
 
 bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spark: long signals, grouped queries, epochs
-	$(BIN)/python -m benchmarks.signal --samples 4000000 --groups 10 1000 10000 100000 --stored 10000000 --spark
+	$(BIN)/python -m benchmarks.signal --samples 10000000 --readings 5000000 --groups 10 10000 --stored 10000000 --history 1000000 --spark
 
 lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements-build.in -o requirements-build.lock

@@ -38,6 +38,9 @@ class Naive:
     def select(self, change: Callable[[Any], Any]) -> Naive:
         return replace(self, samples={t: change(np.array([x]))[0] for t, x in self.samples.items()})
 
+    def timed(self, change: Callable[[Any, Any], Any]) -> Naive:
+        return replace(self, samples={t: change(t, x) for t, x in self.samples.items()})
+
     def scale(self, factor: float, plus: float = 0.0) -> Naive:
         return replace(self, samples={t: factor * x + plus for t, x in self.samples.items()})
 
@@ -132,11 +135,11 @@ class Naive:
             return replace(self, samples={t: x for part in parts for t, x in part.items()})
         return replace(self, samples=_fir(self.samples, taps, ahead, self._period))
 
-    def runs(self) -> list[Samples]:
-        """Stretches without a missing sample."""
+    def runs(self, missing: int = 0) -> list[Samples]:
+        """Stretches in which at most so many samples in a row are missing."""
         found: list[Samples] = []
         for t in sorted(self.samples):
-            if not found or t - self._period not in found[-1]:
+            if not found or t - max(found[-1]) > (missing + 1) * self._period:
                 found.append({})
             found[-1][t] = self.samples[t]
         return found
@@ -154,12 +157,13 @@ class Naive:
     def _with(self, values: Samples) -> Naive:
         return replace(self, samples={t: values[t] for t in self.samples})
 
-    def leaky(self, b: list[float], a: list[float]) -> Naive:
-        """What a filter of one's own with these coefficients gives."""
+    def leaky(self, b: list[float], a: list[float], rest: int = 0) -> Naive:
+        """What a filter of one's own with these coefficients gives, which takes so many missing samples as zeros."""
         parts: Samples = {}
-        for run in self.runs():
-            parts.update(zip(run, ss.lfilter(b, a, list(run.values())), strict=True))
-        return replace(self, samples=parts)
+        for run in self.runs(rest):
+            every = range(min(run), max(run) + 1, self._period)
+            parts.update(zip(every, ss.lfilter(b, a, [run.get(t, 0.0) for t in every]), strict=True))
+        return self._with(parts)
 
     def moving(self, statistic: str, size: int) -> Naive:
         if not self.samples:

@@ -12,7 +12,7 @@ from scipy import signal as ss
 
 from tests.signal.naive import Naive
 from viewlet.errors import UnsupportedQuery
-from viewlet.signal import Signal, wave
+from viewlet.signal import Interpolation, Signal, wave
 from viewlet.signal.nodes import Source
 
 SOURCE = Source("readings", ("sensor",), "at", "number", ("v",), False, "error")
@@ -56,6 +56,15 @@ class SlidingSpectrum:
         return np.abs(state) ** 2
 
 
+class SlidingTransform(SlidingSpectrum):
+    """The whole transform of windows of eight."""
+
+    bins = np.arange(8)
+
+    def result(self, state: Any) -> Any:
+        return state
+
+
 SOS = {
     "low": ss.butter(4, 0.2, output="sos"),
     "band": ss.cheby1(3, 1, [0.2, 0.5], "bandpass", output="sos"),
@@ -63,11 +72,28 @@ SOS = {
     "quick": np.array([[1.0, 0.5, 0.0, 1.0, -0.1, 0.0]]),  # settles within a dozen samples: changes are felt apart
 }
 LEAKY = ([0.5, 0.2], [1.0, -0.3, 0.2])
+TAPS = [0.7, -0.2, 0.4]
+REST = 4
 
 
 def leaky(inputs: Any, outputs: Any) -> Any:
     """y[n] = 0.5 x[n] + 0.2 x[n − 1] + 0.3 y[n − 1] − 0.2 y[n − 2]"""
     return 0.5 * inputs[:, 1] + 0.2 * inputs[:, 0] + 0.3 * outputs[:, 1] - 0.2 * outputs[:, 0]
+
+
+def weighted(inputs: Any, outputs: Any) -> Any:
+    """y[n] = Σ TAPS[i] · x[n − i]"""
+    return inputs @ TAPS[::-1]
+
+
+def parabola(times: Any, values: Any) -> Any:
+    """Through three points of each row, where the time is 0."""
+    return np.linalg.solve(times[:, :, None] ** np.arange(3), values[:, :, None])[:, 0, 0]
+
+
+def cleaned(spectra: Any) -> Any:
+    """Windows without the faster half of their spectra."""
+    return np.fft.ifft(halved(spectra))
 
 
 def halved(windows: Any) -> Any:
@@ -92,6 +118,11 @@ ANY: dict[str, Step] = {
     "scale": lambda s: s.scale(-2.5, 0.75),
     "shift": lambda s: s.shift(7),
     "carrier": either(lambda s: s * wave(70, 2.0), lambda s: s.modulated(70, 2.0)),
+    "of the time": either(
+        lambda s: s.select(lambda t, x: x * np.sin(t / 50), time=True),
+        lambda s: s.timed(lambda t, x: x * np.sin(t / 50)),
+    ),
+    "times itself shifted": either(lambda s: s * s.shift(20), lambda s: s.combine(s.shift(20), "*")),
     "minus itself shifted": either(lambda s: s - s.shift(20), lambda s: s.combine(s.shift(20), "-")),
 }
 """Steps on any signal."""
@@ -101,11 +132,16 @@ def sampled(how: str, gap: int | None) -> Step:
     return lambda s: s.sample(10, how, offset=3, max_gap=gap)
 
 
+def sampled_by_oneself(gap: int | None) -> Step:
+    own = Interpolation(parabola, before=2, after=1)
+    return either(lambda s: s.sample(10, own, offset=3, max_gap=gap), sampled("quadratic", gap))
+
+
 SAMPLE = {
     f"sample {how} {gap}": sampled(how, gap)
     for how in ("none", "constant", "last", "step", "linear", "quadratic", "cubic")
     for gap in (35, None)
-}
+} | {f"sample own {gap}": sampled_by_oneself(gap) for gap in (35, None)}
 """Steps from any signal to a uniform one."""
 
 DETECT: dict[str, Step] = {
@@ -124,6 +160,12 @@ UNIFORM: dict[str, Step] = {
     "iir quick": lambda s: s.iir(SOS["quick"]),
     "iir slow": lambda s: s.iir(SOS["slow"]),
     "own filter": either(lambda s: s.filter(leaky, forward=2, backward=2), lambda s: s.leaky(*LEAKY)),
+    "own filter through gaps": either(
+        lambda s: s.filter(leaky, forward=2, backward=2, missing="zero", rest=REST), lambda s: s.leaky(*LEAKY, REST)
+    ),
+    "own fir through gaps": either(
+        lambda s: s.filter(weighted, forward=len(TAPS), missing="zero"), lambda s: s.fir(TAPS)
+    ),
     "moving mean": lambda s: s.moving("mean", 4),
     "moving std": lambda s: s.moving("std", 3),
     "moving median": lambda s: s.moving("median", 5),
@@ -134,6 +176,18 @@ UNIFORM: dict[str, Step] = {
     "resample": lambda s: s.resample(25),
     "running": either(
         lambda s: s.running(Smoothed(), 4, 2, renew=3), lambda s: s.windows(4, 2, "invalid").reduce("sum")
+    ),
+    "running over zeros": either(
+        lambda s: s.running(Smoothed(), 4, 2, renew=3, missing="zero"),
+        lambda s: s.windows(4, 2, "zero").reduce("sum"),
+    ),
+    "running over lines": either(
+        lambda s: s.running(Smoothed(), 5, 2, renew=4, missing="interpolate"),
+        lambda s: s.windows(5, 2, "interpolate").reduce("sum"),
+    ),
+    "sliding denoise": either(
+        lambda s: s.running(SlidingTransform(), 8, 4).select(cleaned).overlap_add(s.kind.grid.period).select(np.real),
+        lambda s: s.windows(8, 4, "invalid").fft().apply(halved).ifft().overlap_add("sum").select(np.real),
     ),
     "spectrum max": lambda s: (
         s.windows(8, 4, missing="interpolate").taper("hann").rfft().spectrum("power").reduce("max")
@@ -176,16 +230,17 @@ class Recipe:
 
 
 @st.composite
-def recipes(draw: st.DrawFn, depth: int = 6) -> Recipe:
+def recipes(draw: st.DrawFn, depth: int = 6, without: frozenset[str] = frozenset()) -> Recipe:
     """Up to six steps: some on readings, one that makes them uniform, some on uniform signals."""
-    steps = [draw(st.sampled_from(sorted(ANY))) for _ in range(draw(st.integers(0, 2)))]
+    early = sorted(ANY.keys() - without)
+    steps = [draw(st.sampled_from(early)) for _ in range(draw(st.integers(0, 2)))]
     steps.append(draw(st.sampled_from(sorted(SAMPLE))))
-    if draw(st.booleans()):
+    if not DETECT.keys() <= without and draw(st.booleans()):
         steps.append(draw(st.sampled_from(sorted(DETECT))))
-    more = sorted(UNIFORM) + sorted(ANY.keys() - {"where", "threshold"})  # these would decide by roundings
+    more = sorted((UNIFORM | ANY).keys() - without - {"where", "threshold"})  # these would decide by roundings
     steps += [draw(st.sampled_from(more)) for _ in range(draw(st.integers(0, depth - len(steps))))]
     if len(steps) < depth and draw(st.integers(0, 3)) == 0:
-        steps.append(draw(st.sampled_from(sorted(ARRAYS))))
+        steps.append(draw(st.sampled_from(sorted(ARRAYS.keys() - without))))
     return fitting(steps)
 
 

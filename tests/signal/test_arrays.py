@@ -11,6 +11,7 @@ import pytest
 from scipy import signal as ss
 
 import viewlet
+from tests.signal.recipes import Smoothed
 from viewlet.signal import Interpolation, Signal
 from viewlet.signal.nodes import Source
 from viewlet.signal.online import evaluate_all
@@ -74,6 +75,28 @@ def test_arrays_are_laid_back_on_the_time_axis(arrays: Any) -> None:
         Signal(ARRAYS).sample(10, "none").overlap_add(4)
 
 
+def test_each_number_of_an_array_has_windows_of_its_own(arrays: Any) -> None:
+    uniform = Signal(ARRAYS).sample(10, "none")
+    windows = np.lib.stride_tricks.sliding_window_view(arrays, 8, axis=0)[::4]
+    spectra = evaluated(uniform.windows(8, 4).taper("hann").rfft().arrays(), arrays).values[:, 0]
+    wanted = np.fft.rfft(windows * ss.get_window("hann", 8), axis=2)
+    assert np.allclose(spectra.reshape(len(windows), 5, WIDTH), wanted.swapaxes(1, 2))
+    moving = evaluated(uniform.moving("median", 5), arrays).values[:, 0]
+    assert np.array_equal(moving, np.median(np.lib.stride_tricks.sliding_window_view(arrays, 5, axis=0), axis=2))
+    states = evaluated(uniform.running(Smoothed(), 8, 4), arrays).values[:, 0]
+    assert np.allclose(states, windows.sum(axis=2))
+
+
+def test_windows_of_arrays_are_laid_back_as_arrays(arrays: Any) -> None:
+    halves = Signal(ARRAYS).sample(10, "none").windows(8, 4, missing="zero").fft().ifft().overlap_add("mean")
+    found = evaluated(halves, arrays)
+    there = (found.times >= 0) & (found.times < 600)
+    assert np.allclose(found.values[there, 0], arrays)
+    assert np.allclose(found.values[~there], 0.0)
+    pairs = evaluated(Signal(ARRAYS).sample(10, "none").overlap_add(5, width=2), arrays)
+    assert np.array_equal(pairs.values[:, 0], arrays.reshape(-1, 2))
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[viewlet.Database]:
     with viewlet.connect(tmp_path / "w") as opened:
@@ -101,6 +124,7 @@ def test_a_column_of_arrays_is_followed_through_epochs(db: viewlet.Database) -> 
     db.create_signal("smooth", source.sample(10, "none").iir(SECTIONS))
     over = db.signal("smooth", by="sensor", time="at", value="frame")
     db.create_signal("loudest", over.select(lambda x: np.abs(x).max(axis=1), ["peak"]))
+    db.create_signal("spectra", over.sample(10, "none").windows(3).fft().arrays())
     random, frames = np.random.default_rng(3), Frames()
     for epoch in range(5):
         new = {(s, 10 * (6 * epoch + i)): random.normal(size=WIDTH).tolist() for s in (1, 2) for i in range(6)}
@@ -116,6 +140,10 @@ def test_a_column_of_arrays_is_followed_through_epochs(db: viewlet.Database) -> 
         assert all(np.allclose(found[at], wanted[at], rtol=1e-9, atol=1e-11) for at in wanted)
         peaks = {(s, t): x for s, t, x in db.table("loudest").rows()}
         assert peaks == {at: max(map(abs, x)) for at, x in found.items()}
+        windows = {(s, t): [found.get((s, t - 10 * i), ()) for i in (2, 1, 0)] for s, t in found if t % 30 == 20}
+        spectra = {(s, t): np.array(re) + 1j * np.array(im) for s, t, re, im in db.table("spectra").rows()}
+        assert spectra.keys() == {at for at, window in windows.items() if () not in window}
+        assert all(np.allclose(x, np.fft.fft(windows[at], axis=0).ravel(), atol=1e-9) for at, x in spectra.items())
     assert db.check().num_rows == 0
 
 

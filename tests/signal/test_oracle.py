@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.signal.epochs import Readings, Result, compare, naive_result, next_readings, touched
+from tests.signal.payloads import PAYLOADS, Payload
 from tests.signal.recipes import READINGS, SAMPLE, SOURCE, STEPS, Recipe, recipes
-from viewlet.signal import scans
+from viewlet.signal import Signal, scans
 from viewlet.signal.online import Changes, Online, evaluate_all
 from viewlet.signal.refresh import Difference
 from viewlet.signal.series import Series
@@ -27,10 +28,13 @@ def close_checkpoints() -> Iterator[None]:
         yield
 
 
-def changes_of(before: Readings, after: Readings) -> Changes:
+NUMBER = PAYLOADS["number"]
+
+
+def changes_of(before: Readings, after: Readings, payload: Payload = NUMBER) -> Changes:
     at = touched(before, after)
     groups, times = (np.array([x[i] for x in at], dtype=np.int64) for i in (0, 1))
-    values = np.array([[after.get(t, 0.0)] for t in at]).reshape(-1, 1)
+    values = np.array([payload.values(after.get(t, 0.0)) for t in at])
     return Changes(groups, times, values, np.array([t not in after for t in at], dtype=np.bool_))
 
 
@@ -40,24 +44,29 @@ def follow(result: Result, difference: Difference) -> Result:
     gone, come = difference.gone, difference.come
     for segment, time, value in zip(gone.segments, gone.times, gone.values, strict=True):
         old = after.pop((int(groups[segment]), int(time)))
-        assert np.array_equal(old, value[0]), "what goes must be what came"
+        assert np.array_equal(old, _sample(value)), "what goes must be what came"
     for segment, time, value in zip(come.segments, come.times, come.values, strict=True):
         at = (int(groups[segment]), int(time))
         assert at not in after, f"{at} comes twice"
-        assert at not in result or not np.array_equal(result[at], value[0]), f"{at} goes and comes back the same"
-        after[at] = value[0]
+        assert at not in result or not np.array_equal(result[at], _sample(value)), f"{at} comes back the same"
+        after[at] = _sample(value)
     return after
 
 
-def follow_epochs(recipe: Recipe, seed: int, epochs: int, tolerance: float = 1e-12) -> None:
-    random = np.random.default_rng(seed)
-    online, readings, result = Online(recipe(READINGS).node, tolerance), Readings(), Result()
+def _sample(channels: Any) -> Any:
+    """The only channel, or all of them."""
+    return channels[0] if len(channels) == 1 else channels
+
+
+def follow_epochs(recipe: Recipe, seed: int, epochs: int, tolerance: float = 1e-12, payload: Payload = NUMBER) -> None:
+    random, signal = np.random.default_rng(seed), recipe(Signal(payload.source))
+    online, readings, result = Online(signal.node, tolerance), Readings(), Result()
     for epoch in range(epochs):
         before, readings = readings, next_readings(random, readings, epoch * 100)
-        changes = changes_of(before, readings)
+        changes = changes_of(before, readings, payload)
         if len(changes.groups):
-            result = follow(result, online.update({SOURCE: changes}))
-        compare(result, naive_result(recipe, readings), f"{recipe.steps}, seed {seed}, epoch {epoch}")
+            result = follow(result, online.update({payload.source: changes}))
+        compare(result, payload.wanted(recipe, readings), f"{recipe.steps}, seed {seed}, epoch {epoch}")
 
 
 @pytest.mark.parametrize("step", sorted(STEPS))
@@ -70,6 +79,29 @@ def test_every_operator_follows_every_kind_of_change(step: str) -> None:
 @given(recipe=recipes(), seed=st.integers(0, 2**32 - 1))
 def test_random_pipelines_equal_a_computation_from_scratch(recipe: Recipe, seed: int) -> None:
     follow_epochs(recipe, seed, 4)
+
+
+@pytest.mark.parametrize("kind", ["channels", "arrays", "complex"])
+@settings(max_examples=4)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_random_pipelines_of_other_payloads(kind: str, data: st.DataObject, seed: int) -> None:
+    follow_epochs(data.draw(recipes(without=PAYLOADS[kind].others)), seed, 3, payload=PAYLOADS[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["channels", "arrays", "complex"])
+def test_every_operator_takes_every_payload(kind: str) -> None:
+    for step in sorted(STEPS.keys() - PAYLOADS[kind].others):
+        first = () if step in SAMPLE else ("sample linear 35",)
+        follow_epochs(Recipe((*first, step)), 1, 5, payload=PAYLOADS[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["channels", "arrays", "complex"])
+@settings(max_examples=150)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_many_random_pipelines_of_other_payloads(kind: str, data: st.DataObject, seed: int) -> None:
+    follow_epochs(data.draw(recipes(without=PAYLOADS[kind].others)), seed, 5, payload=PAYLOADS[kind])
 
 
 @pytest.mark.slow

@@ -93,7 +93,22 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         WrongArgument,
         "size",
     ),
-    "windows of arrays": (lambda: READINGS.sample(1).windows(4).arrays().windows(2), UnsupportedQuery, "arrays"),
+    "peaks of arrays": (lambda: READINGS.sample(1).windows(4).arrays().peaks(), UnsupportedQuery, "not arrays"),
+    "arrays in unequal parts": (
+        lambda: READINGS.sample(1).windows(4).arrays().overlap_add(1, width=3),
+        UnsupportedQuery,
+        "so many arrays of 3",
+    ),
+    "a filter that may never rest": (
+        lambda: READINGS.sample(1).filter(lambda x, y: x[:, 0], forward=1, backward=1, missing="zero"),
+        WrongArgument,
+        "come to rest",
+    ),
+    "an unknown policy of running windows": (
+        lambda: READINGS.sample(1).running(Smoothed(), 4, missing="none"),  # type: ignore[arg-type]
+        WrongArgument,
+        "invalid, zero or interpolate",
+    ),
     "an unknown statistic": (lambda: READINGS.sample(1).moving("mode", 3), WrongArgument, "statistic"),
     "an unknown interpolation": (lambda: READINGS.sample(1, "spline"), WrongArgument, "interpolate"),  # type: ignore[arg-type]
     "a period of nothing": (lambda: READINGS.sample(0), WrongArgument, "period"),
@@ -170,6 +185,16 @@ def test_continuous_signals_are_sampled_where_they_are_met() -> None:
     assert np.allclose(carried.values[:, 0], values * 3 * np.cos(2 * np.pi * times / 70 + 0.5))
     ramp = evaluated(READINGS + continuous(lambda t: t / 7), values)
     assert np.allclose(ramp.values[:, 0], values + times / 7)
+
+
+def test_continuous_signals_are_added_and_multiplied_before_they_are_sampled() -> None:
+    values, times = np.random.default_rng(5).normal(size=30), np.arange(30) * 10
+    mixed = 1 - (wave(70) + 0.5 * wave(30, phase=1.0)) * continuous(lambda t: t / 100)
+    wanted = 1 - (np.cos(2 * np.pi * times / 70) + 0.5 * np.cos(2 * np.pi * times / 30 + 1)) * times / 100
+    assert np.allclose(evaluated(mixed * READINGS, values).values[:, 0], values * wanted)
+    assert np.allclose(evaluated(mixed - READINGS, values).values[:, 0], wanted - values)
+    again = Signal(from_json(json.loads(json.dumps(to_json((READINGS * mixed).node)))))
+    assert np.allclose(evaluated(again, values).values[:, 0], values * wanted)
 
 
 def test_an_interpolation_of_ones_own() -> None:

@@ -120,10 +120,10 @@ def _distance(warehouse: Warehouse, node: Node) -> int:
 
 def _closing(warehouse: Warehouse, node: Node) -> str | None:
     """The table whose watermark makes samples final: the only one that is read, by its own time."""
-    tables = {source.table: source for source in sources(node)}
-    if len(tables) != 1 or not is_bounded(node):
+    read = {(source.table, source.time) for source in sources(node)}
+    if len(read) != 1 or not is_bounded(node):
         return None
-    ((name, source),) = tables.items()
+    ((name, time),) = read
     table = warehouse.catalog.find(name)
-    timed = isinstance(table, Table) and table.watermark is not None and table.watermark.column == source.time
+    timed = isinstance(table, Table) and table.watermark is not None and table.watermark.column == time
     return name if timed else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from viewlet.signal.kinds import Grid
-from viewlet.signal.ragged import Ints, Ragged, Values, spread
+from viewlet.signal.ragged import Ints, Mask, Ragged, Values, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,14 @@ class Dense:
     """Where each run begins in `values`."""
     places: Ints | None
     """Where each sample is in `values`; None if they are all there is."""
+
+    def has_sample(self, places: Ints) -> Mask:
+        """Whether there is a sample at some places, and not a zero for one that is missing."""
+        if self.places is None:
+            return np.ones(len(places), dtype=np.bool_)
+        known = np.zeros(len(self.values), dtype=np.bool_)
+        known[self.places] = True
+        return known[places]
 
     def of_samples(self, array: Values, ahead: int = 0) -> Values:
         """What an array as long as `values` has where samples are, or so many places ahead."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from viewlet.columns.arrays import values_of
 from viewlet.formatting import duration, plural, size
 from viewlet.signal.durations import Clock
-from viewlet.signal.kinds import kind_of
-from viewlet.signal.nodes import Feedback, Fir, Iir, Node, OverlapAdd, Running, Sample, Windows
+from viewlet.signal.kinds import length_laid_out
+from viewlet.signal.nodes import Feedback, Fir, Iir, Node, OverlapAdd, Running, Sample, Scan, Source, Windows
 from viewlet.signal.reach import is_bounded
 from viewlet.signal.scans import settling, spacing, state_size
 from viewlet.signal.show import lines
+from viewlet.store import Snapshot
 
 if TYPE_CHECKING:
     from viewlet.signal.maintained import SignalView
@@ -27,7 +31,11 @@ def explain(view: SignalView, warehouse: Warehouse, *, verbose: bool = False) ->
     columns = ", ".join(f.name for f in view.fields)
     head = _padded(f"signal {view.name} → {columns}", plural(snapshot.contents(view.name).total(), "row"))
     clock: Clock = next(iter(view.schema.readings)).clock
-    found = [head, *(_padded("  " * (d + 1) + t, _state(n, view.tolerance)) for d, t, n in lines(view.node, clock))]
+    checkpoints = _checkpoints(view, snapshot)
+    found = [head]
+    for depth, text, node in lines(view.node, clock):
+        kept = _kept_of(view, node, snapshot) if isinstance(node, Source) else _state(node, view.tolerance, checkpoints)
+        found.append(_padded("  " * (depth + 1) + text, kept))
     found.append("state")
     for bag in view.bags[1:]:
         contents = snapshot.contents(bag)
@@ -39,7 +47,22 @@ def _padded(left: str, right: str) -> str:
     return f"{left:<{_WIDTH}}  {right}".rstrip()
 
 
-def _state(node: Node, tolerance: float) -> str:
+def _checkpoints(view: SignalView, snapshot: Snapshot) -> Mapping[Scan, int]:
+    """How many states are kept of each operator that has some."""
+    scans = view.schema.scans
+    rows = snapshot.contents(view.schema.checkpoints).consolidated() if scans else None
+    if not rows:
+        return dict.fromkeys(scans, 0)
+    numbers = values_of(rows[view.schema.state_names[0]], "i4")
+    return dict(zip(scans, np.bincount(numbers, minlength=len(scans)).tolist(), strict=True))
+
+
+def _kept_of(view: SignalView, source: Source, snapshot: Snapshot) -> str:
+    contents = snapshot.contents(view.schema.readings_of(source))
+    return f"keeps {plural(contents.total(), 'reading')}, {size(contents.bytes)}"
+
+
+def _state(node: Node, tolerance: float, checkpoints: Mapping[Scan, int]) -> str:
     """What an operator reads beside a changed sample, or keeps."""
     match node:
         case Sample(policy=policy) if policy.kind != "none":
@@ -49,13 +72,13 @@ def _state(node: Node, tolerance: float) -> str:
         case Windows(size=samples):
             return f"reads {samples - 1} before"
         case Running(size=samples, renewal=renewal):
-            kept = f"keeps {plural(state_size(node), 'number')} of a group and reads {samples - 1} before"
-            return f"{kept}; computed from scratch every {renewal:,} windows"
-        case OverlapAdd(of):
-            return f"reads {(kind_of(of).width or 1) - 1} after"
+            kept = f"keeps {plural(state_size(node), 'number')} of a group ({plural(checkpoints[node], 'checkpoint')})"
+            return f"{kept} and reads {samples - 1} before; computed from scratch every {renewal:,} windows"
+        case OverlapAdd():
+            return f"reads {length_laid_out(node) - 1} after"
         case Iir() | Feedback():
             kept = f"keeps {plural(state_size(node), 'number')} every {spacing(node):,} samples of a group"
-            return f"{kept}; a change {_felt(node, tolerance)}"
+            return f"{kept} ({plural(checkpoints[node], 'checkpoint')}); a change {_felt(node, tolerance)}"
         case _:
             return ""
 
@@ -70,7 +93,7 @@ def _kept(view: SignalView) -> Iterator[str]:
     if view.closing is not None:
         yield f"readings and checkpoints that the watermark of {view.closing} has passed are let go"
     elif not is_bounded(view.node):
-        yield "all readings stay: an interpolation without max_gap may ask for any"
+        yield "all readings stay: an interpolation without max_gap, of what is computed, may ask for any"
     else:
         yield "all readings stay: there is no watermark by their time"
 

@@ -93,13 +93,13 @@ def kind_of(node: Node) -> Kind:
             return replace(kind, is_complex=kind.is_complex or any(isinstance(tap, complex) for tap in taps))
         case Iir(of) | Feedback(of):
             return _regular(of, "a filter")
-        case Windows(of, size, hop, _, steps):
-            return _windowed(_uniform(of, "a window"), size, hop, steps)
-        case Running(of, size, hop, result=form):
-            windows = _windowed(_uniform(of, "a window"), size, hop, ())
-            return replace(windows, width=form.width, is_complex=form.is_complex)
-        case OverlapAdd(of, period):
-            return _laid_out(kind_of(of), period)
+        case Windows(of):
+            return _for_each_number(kind_in_window(node), kind_of(of).width)
+        case Running(of, result=form):
+            each = replace(kind_in_window(node), width=form.width, is_complex=form.is_complex)
+            return _for_each_number(each, kind_of(of).width)
+        case OverlapAdd(of, period, _, width):
+            return _laid_out(kind_of(of), period, width)
         case Peaks(of) | Crossings(of):
             return _real(_uniform(of, "detection"), "detection")
         case _:
@@ -127,7 +127,10 @@ def _regular(node: Node, what: str) -> Kind:
 def _uniform(node: Node, what: str) -> Kind:
     kind = _regular(node, what)
     if kind.width is not None:
-        raise UnsupportedQuery(f"{what} needs samples that are numbers, not arrays", hint="call .overlap_add() before")
+        raise UnsupportedQuery(
+            f"{what} needs samples that are numbers, not arrays",
+            hint="select one of their numbers: select(lambda x: x[:, 0])",
+        )
     return kind
 
 
@@ -167,14 +170,21 @@ def _show(kind: Kind) -> str:
     return "numbers" if kind.width is None else f"arrays of {kind.width}"
 
 
-def _windowed(kind: Kind, size: int, hop: int, steps: tuple[Step, ...]) -> Kind:
+def kind_in_window(node: Windows | Running) -> Kind:
+    """What the steps of a window make of it; of arrays, what they make of the window of each number."""
+    kind = _regular(node.of, "a window")
     assert kind.grid is not None
     period, offset = kind.grid.period, kind.grid.offset
-    ends = _grid(hop * period, offset + (size - 1) * period)
-    result = replace(kind, width=size, grid=ends, policy=None)
-    for step in steps:
+    ends = _grid(node.hop * period, offset + (node.size - 1) * period)
+    result = replace(kind, width=node.size, grid=ends, policy=None)
+    for step in node.steps if isinstance(node, Windows) else ():
         result = after_step(result, step)
     return result
+
+
+def _for_each_number(kind: Kind, width: int | None) -> Kind:
+    """So much for each number of arrays of a width."""
+    return kind if width is None else replace(kind, width=width * (kind.width or 1))
 
 
 def after_step(kind: Kind, step: Step) -> Kind:
@@ -222,12 +232,23 @@ def _seen(kind: Kind, statistic: str) -> Kind:
     return kind if statistic in ("rms", "energy", "power") else _real(kind, statistic)
 
 
-def _laid_out(kind: Kind, period: int) -> Kind:
+def _laid_out(kind: Kind, period: int, width: int | None) -> Kind:
     if kind.width is None:
-        raise UnsupportedQuery("only windows of arrays can be laid back on the time axis", hint="do not reduce them")
+        raise UnsupportedQuery(
+            "only arrays can be laid back on the time axis, not numbers", hint="do not reduce windows"
+        )
+    if width is not None and kind.width % width:
+        raise UnsupportedQuery(f"arrays of {kind.width} numbers are not so many arrays of {width}")
     if kind.grid is None or kind.grid.period % period:
         raise UnsupportedQuery(
             f"arrays that are not a multiple of {period} ticks apart cannot be laid back on the time axis",
             hint="call .sample(period, …) before it",
         )
-    return replace(kind, width=None, grid=_grid(period, kind.grid.offset))
+    return replace(kind, width=width, grid=_grid(period, kind.grid.offset))
+
+
+def length_laid_out(node: OverlapAdd) -> int:
+    """At how many times each array is laid."""
+    width = kind_of(node.of).width
+    assert width is not None
+    return width // (node.width or 1)

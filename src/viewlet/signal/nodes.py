@@ -58,12 +58,13 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A function of the channels, sample by sample."""
+    """A function of the channels, sample by sample; if it is timed, of the time before them."""
 
     of: Node
     function: Function
     channels: tuple[str, ...]
     form: Form
+    is_timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,16 @@ class Iir:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """y[n] = f(the last x, the last y): a filter of the user's own, at rest before the first sample and after a gap."""
+    """y[n] = f(the last x, the last y): a filter of the user's own, at rest before the first sample and after a gap.
+
+    A gap of up to `through` missing samples is none: they count as zeros.
+    """
 
     of: Node
     function: Function
     forward: int
     backward: int
+    through: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +224,8 @@ Step: TypeAlias = Taper | Transform | Spectrum | Autocorrelate | Correlate | App
 class Windows:
     """Windows of `size` samples that begin at every index that `hop` divides, each taken through some steps.
 
-    What comes out has the time of its window's last sample.
+    What comes out has the time of its window's last sample. A window of arrays is one window for each of their numbers;
+    what comes out are arrays again, the numbers of the first place in the window before those of the second.
     """
 
     of: Node
@@ -231,9 +237,9 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Complete windows; the user's operator brings the state of each up to date from that of the one before.
+    """Windows; the user's operator brings the state of each up to date from that of the one before.
 
-    The first window after a gap is computed from scratch, and so is each whose number `renewal` divides: roundings
+    The first window after one that is not there is computed from scratch, and so is each whose number `renewal` divides: roundings
     cannot add up without end, and a change is felt no further than the next such window.
     """
 
@@ -244,15 +250,20 @@ class Running:
     renewal: int
     state: Form
     result: Form
+    gaps: Gaps = "invalid"
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapAdd:
-    """Arrays laid back on the time axis, each to end at its own time; what overlaps is merged."""
+    """Arrays laid back on the time axis, each to end at its own time; what overlaps is merged.
+
+    With a `width`, so many of their numbers are laid at each time: the samples that come out are arrays, too.
+    """
 
     of: Node
     period: int
     merge: Literal["sum", "mean", "min", "max"] | Function
+    width: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

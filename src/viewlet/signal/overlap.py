@@ -15,7 +15,8 @@ MERGES = {"sum": (np.add, 0.0), "mean": (np.add, 0.0), "min": (np.minimum, np.in
 
 def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
     """Arrays that touch or overlap form a stretch, whose samples lie one after the other in one array."""
-    width, ends = arrays.values.shape[2], arrays.times // node.period
+    pieces = _by_time(arrays.values, node.width)
+    width, ends = pieces.shape[2], arrays.times // node.period
     segments = arrays.segments
     new = np.ones(len(ends), dtype=np.bool_)
     new[1:] = (np.diff(ends) > width) | (np.diff(segments) != 0)
@@ -26,8 +27,18 @@ def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
     starts = np.cumsum(spans) - spans
     places = (ends - width + 1 - first[stretch] + starts[stretch])[:, None] + np.arange(width)
     times = spread(first, spans) * node.period + (np.repeat(arrays.times[begin], spans) % node.period)
-    values = _merged(node.merge, arrays.values, places, int(spans.sum()))
+    values = _merged(node.merge, pieces, places, int(spans.sum()))
+    if node.width is not None:
+        values = values.reshape(len(values), -1, node.width)
     return Ragged.of(np.repeat(segments[begin], spans), len(arrays), times, values)
+
+
+def _by_time(values: Values, width: int | None) -> Values:
+    """Arrays with a number for each time; where `width` numbers belong to a time, each of these is a channel."""
+    if width is None:
+        return values
+    count, channels, numbers = values.shape
+    return values.reshape(count, channels, numbers // width, width).swapaxes(2, 3).reshape(count, channels * width, -1)
 
 
 def _merged(how: str | Function, values: Values, places: Ints, size: int) -> Values:

@@ -73,13 +73,16 @@ class Signal:
         low, high = -np.inf if above is None else above, np.inf if below is None else below
         return Signal(Where(self.node, Function(f"{low:g} < x < {high:g}", lambda x: (x > low) & (x < high))))
 
-    def select(self, change: Callable[..., Any], channels: Sequence[str] | None = None) -> Signal:
+    def select(
+        self, change: Callable[..., Any], channels: Sequence[str] | None = None, *, time: bool = False
+    ) -> Signal:
         """A function of the channels, given as arrays; it may give one channel, or several as a tuple.
 
-        Where samples are arrays, a row is one sample; the function may give arrays of another width, or numbers.
+        Where samples are arrays, a row is one sample; the function may give arrays of another width, or numbers. With
+        `time`, it gets the times before the channels, in ticks: microseconds since 1970 for timestamps.
         """
         own = function(change)
-        return Signal(Select(self.node, own, *probe_samples(own, self.kind, channels)))
+        return Signal(Select(self.node, own, *probe_samples(own, self.kind, channels, time), time))
 
     def scale(self, factor: complex, plus: complex = 0.0) -> Signal:
         """factor · x + plus"""
@@ -104,8 +107,8 @@ class Signal:
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __rsub__(self, other: complex) -> Signal:
-        return self.scale(-1.0, other)
+    def __rsub__(self, other: Continuous | complex) -> Signal:
+        return -self + other
 
     def __neg__(self) -> Signal:
         return self.scale(-1.0)
@@ -233,13 +236,24 @@ class Signal:
             raise UnsupportedQuery("a filter that never settles cannot run through gaps", hint='missing="restart"')
         return Signal(Iir(self.node, found, missing))
 
-    def filter(self, compute: Callable[[Any, Any], Any], *, forward: int, backward: int = 0) -> Signal:
+    def filter(
+        self,
+        compute: Callable[[Any, Any], Any],
+        *,
+        forward: int,
+        backward: int = 0,
+        missing: Missing = "restart",
+        rest: int | None = None,
+    ) -> Signal:
         """A filter of your own: compute(inputs, outputs) of the last `forward` samples and `backward` results.
 
         Both come as arrays with a row for each group that is filtered and the newest in the last column; it gives a
-        number for each row.
+        number for each row. With `missing="zero"` it runs through gaps, with zeros for what is missing; one that reads
+        its own results might never come to rest, so `rest` says after how many missing samples it starts anew.
         """
-        return Signal(Feedback(self.node, function(compute), whole("forward", forward), whole("backward", backward, 0)))
+        inputs, outputs = whole("forward", forward), whole("backward", backward, 0)
+        through = _through(inputs, outputs, rest) if _missing(missing) == "zero" else 0
+        return Signal(Feedback(self.node, function(compute), inputs, outputs, through))
 
     def windows(self, size: Duration, hop: Duration | None = None, *, missing: Gaps = "invalid") -> Windowed:
         """Windows of so many samples, or so long, a new one every `hop`: next to each other unless told."""
@@ -250,17 +264,27 @@ class Signal:
         return self.windows(size, 1, missing=missing).reduce(statistic)
 
     def running(
-        self, operator: WindowOperator, size: Duration, hop: Duration | None = None, *, renew: int | None = None
+        self,
+        operator: WindowOperator,
+        size: Duration,
+        hop: Duration | None = None,
+        *,
+        renew: int | None = None,
+        missing: Gaps = "invalid",
     ) -> Signal:
         """Windows that an operator of your own brings up to date from the window before.
 
         Its states are kept from one epoch to the next. Every `renew` windows, one is computed from scratch.
         """
-        return Signal(running(self.node, operator, size, hop, renew))
+        return Signal(running(self.node, operator, size, hop, renew, missing))
 
-    def overlap_add(self, period: Duration, merge: Merging = "sum") -> Signal:
-        """Samples that are arrays, laid back on the time axis: their numbers `period` apart, the last at its own time."""
-        return Signal(laid_out(self.node, positive("the period", period, self.clock), merge))
+    def overlap_add(self, period: Duration, merge: Merging = "sum", *, width: int | None = None) -> Signal:
+        """Samples that are arrays, laid back on the time axis: their numbers `period` apart, the last at its own time.
+
+        With a `width`, so many numbers belong to each time, and the samples that come out are arrays of these.
+        """
+        each = None if width is None else whole("width", width)
+        return Signal(laid_out(self.node, positive("the period", period, self.clock), merge, each))
 
     def envelope(self, taps: int = 65) -> Signal:
         """The magnitude of the analytic signal, by a Hilbert transformer of so many taps."""
@@ -283,6 +307,17 @@ class Signal:
 
 
 _NUMBERS = int | float | complex
+
+
+def _through(inputs: int, outputs: int, rest: int | None) -> int:
+    """How many missing samples in a row a filter of the user's own takes as zeros."""
+    if rest is not None:
+        return whole("rest", rest)
+    if outputs:
+        raise WrongArgument(
+            "a filter that reads its own results may never come to rest", hint="rest=1000: it starts anew after so many"
+        )
+    return inputs  # then all that it remembers are zeros, as at the beginning
 
 
 def _missing(value: Any) -> Missing:

@@ -31,7 +31,10 @@ def where(node: Where, signal: Ragged) -> Ragged:
 
 
 def select(node: Select, signal: Ragged) -> Ragged:
-    return signal.with_values(as_channels(node.function, node.form, *_channels(signal.values)))
+    given = _channels(signal.values)
+    return signal.with_values(
+        as_channels(node.function, node.form, *([signal.times, *given] if node.is_timed else given))
+    )
 
 
 def _channels(values: Values) -> list[Values]:

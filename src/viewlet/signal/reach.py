@@ -13,7 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
-from viewlet.signal.kinds import grid_of, kind_of
+from viewlet.signal.kinds import grid_of, length_laid_out
 from viewlet.signal.nodes import (
     Combine,
     Crossings,
@@ -61,8 +61,8 @@ def needs(node: Node, spans: Spans, widen: Widen) -> Spans:
             return spans.moved(-(size - 1) * grid_of(of).period, 0)
         case Running(of):
             return spans.moved(-_chain(node) * grid_of(of).period, 0)
-        case OverlapAdd(of, period):
-            return spans.moved(0, (_width(of) - 1) * period)
+        case OverlapAdd(period=period):
+            return spans.moved(0, (length_laid_out(node) - 1) * period)
         case Peaks(of, radius):
             return spans.moved(-radius * grid_of(of).period, radius * grid_of(of).period)
         case Crossings(of):
@@ -89,8 +89,8 @@ def reach(node: Node, changed: Spans, widen: Widen, tolerance: float) -> Spans:
             return changed.moved(0, (size - 1) * grid_of(of).period)
         case Running(of):
             return changed.moved(0, _chain(node) * grid_of(of).period)
-        case OverlapAdd(of, period):
-            return changed.moved(-(_width(of) - 1) * period, 0)
+        case OverlapAdd(period=period):
+            return changed.moved(-(length_laid_out(node) - 1) * period, 0)
         case Peaks(of, radius):
             return changed.moved(-radius * grid_of(of).period, radius * grid_of(of).period)
         case Crossings(of):
@@ -115,12 +115,6 @@ def needs_from(node: Scan, spans: Spans, past: Ints) -> Spans:
 def _chain(node: Running) -> int:
     """From the first sample of a window that is computed from scratch to the last one that goes on from it."""
     return node.size - 1 + (node.renewal - 1) * node.hop
-
-
-def _width(node: Node) -> int:
-    width = kind_of(node).width
-    assert width is not None
-    return width
 
 
 def carry(node: Node, changed: Spans, step: Callable[[Node, Spans], Spans]) -> dict[Node, Spans]:
@@ -154,8 +148,12 @@ def distance(node: Node, tolerance: float) -> int:
 
 
 def is_bounded(node: Node) -> bool:
-    """Whether it can be told from the pipeline alone which readings a sample depends on, but for filters' pasts."""
-    return all(one.policy.max_gap is not None for one in in_order(node) if isinstance(one, Sample))
+    """Whether it can be told without computing anything which readings a sample depends on, but for filters' pasts.
+
+    An interpolation without a maximal gap asks for so many samples, however far they are: readings can be counted.
+    """
+    sampled = (one for one in in_order(node) if isinstance(one, Sample))
+    return all(one.policy.max_gap is not None or isinstance(one.of, Source) for one in sampled)
 
 
 @lru_cache(maxsize=256)

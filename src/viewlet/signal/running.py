@@ -19,8 +19,8 @@ from viewlet.signal.windows import Frames, cut, empty
 
 def run_windows(node: Running, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
     """What the windows after some states give, and the state from which those that come next go on."""
-    frames, channels = cut(node, signal), signal.values.shape[1]
-    states = empty(node.state, len(frames.places), channels)
+    frames = cut(node, signal.flat)
+    states = empty(node.state, len(frames.places), frames.values.shape[1])
     known = resume.at[frames.segments]
     is_new, is_chained = frames.times > known, frames.is_next & (frames.numbers % node.renewal != 0)
     goes_on = np.flatnonzero(is_chained & (frames.times - grid_of(node).period == known))
@@ -28,7 +28,7 @@ def run_windows(node: Running, signal: Ragged, resume: States, lookback: int) ->
     for which, is_first in _levels(is_new, is_chained, goes_on):
         _advance(node, frames, states, which[is_first], which[~is_first])
     at = np.flatnonzero(is_new)
-    values = _results(node, states[at])
+    values = _as_samples(_results(node, states[at]), signal)
     result = Ragged.of(frames.segments[at], len(signal), frames.times[at], values)
     return result, _recorded(node, frames, states, at, lookback)
 
@@ -70,6 +70,15 @@ def _results(node: Running, states: Values) -> Values:
     for channel in range(states.shape[1]):
         values[:, channel] = node.operator(states[:, channel], method="result")
     return values
+
+
+def _as_samples(results: Values, signal: Ragged) -> Values:
+    """Results of each number as samples that are arrays, where those of the signal are."""
+    if signal.values.ndim == 2:
+        return results
+    channels, width = signal.values.shape[1:]
+    each = np.moveaxis(results.reshape(len(results), channels, width, *results.shape[2:]), 2, -1)
+    return each.reshape(len(results), channels, -1)
 
 
 def _recorded(node: Running, frames: Frames, states: Values, at: Ints, lookback: int) -> Recorded:

@@ -60,8 +60,9 @@ def state_size(node: Scan) -> int:
             return 2 * len(sections) * numbers
         case Feedback(forward=forward, backward=backward):
             return (forward + backward) * numbers
-        case Running(state=state):
-            return len(kind.channels) * (state.width or 1) * (2 if state.is_complex else 1)
+        case Running(of, state=state):
+            each = (state.width or 1) * (2 if state.is_complex else 1)
+            return len(kind.channels) * (kind_of(of).width or 1) * each
 
 
 def spacing(node: Filter) -> int:
@@ -104,7 +105,7 @@ def scan(node: Filter, signal: Ragged, resume: States, lookback: int) -> tuple[R
     filtered = np.zeros(laid.values.shape, dtype=laid.values.dtype)
     last = before_end(runs.first + runs.spans, lookback)
     passed = list(_pieces(node, laid, runs, states, filtered, last))
-    return signal.with_values(laid.of_samples(filtered)), _at_checkpoints(node, grid, runs, passed, last)
+    return signal.with_values(laid.of_samples(filtered)), _at_checkpoints(node, grid, runs, laid, passed, last)
 
 
 def before_end(ends: Ints, lookback: int) -> Ints:
@@ -128,7 +129,9 @@ def _continue(node: Filter, signal: Ragged, grid: Grid, resume: States) -> tuple
 
 def _longest_gap(node: Filter) -> int:
     """The distance of two samples of one run."""
-    if isinstance(node, Feedback) or node.missing == "restart":
+    if isinstance(node, Feedback):
+        return node.through + 1
+    if node.missing == "restart":
         return 1
     settled = settling(node.sections, NEGLIGIBLE)
     assert settled is not None, "the builder refuses such a filter"
@@ -150,7 +153,7 @@ def _pieces(
 
 
 def _at_checkpoints(
-    node: Filter, grid: Grid, runs: Runs, passed: list[tuple[Ints, Ints, Values]], last: Ints
+    node: Filter, grid: Grid, runs: Runs, laid: Dense, passed: list[tuple[Ints, Ints, Values]], last: Ints
 ) -> Recorded:
     """The states at the spacing, and the last ones of segments."""
     if not passed:
@@ -158,7 +161,10 @@ def _at_checkpoints(
     which, end, states = (np.concatenate(parts) for parts in zip(*passed, strict=True))
     ends_segment = np.ones(len(runs), dtype=np.bool_)
     ends_segment[:-1] = np.diff(runs.segments) != 0
-    kept = np.flatnonzero((end % spacing(node) == 0) | ((end == last[which]) & ends_segment[which]))
+    is_kept = (end % spacing(node) == 0) | ((end == last[which]) & ends_segment[which])
+    if isinstance(node, Feedback):  # it counts missing samples from its last one, which a checkpoint must not hide
+        is_kept &= laid.has_sample(laid.starts[which] + end - 1 - runs.first[which])
+    kept = np.flatnonzero(is_kept)
     at = grid.offset + (end[kept] - 1) * grid.period
     return Recorded(runs.segments[which[kept]], at, states[kept])
 
@@ -219,4 +225,5 @@ def _sample_by_sample(
 
 
 def _rows(memory: Values) -> Values:
-    return memory.reshape(-1, memory.shape[2])
+    pieces, channels, length = memory.shape  # the length may be 0
+    return memory.reshape(pieces * channels, length)

@@ -85,13 +85,14 @@ def show_node(node: Node, clock: Clock) -> str:
             return f"fir of {len(taps)} taps{f', {ahead} ahead' if ahead else ''}, missing {missing}"
         case Iir(_, sections, missing):
             return f"iir of {plural(len(sections), 'section')}, missing {missing}"
-        case Feedback(_, function, forward, backward):
-            return f"filter {function.name} of {forward} inputs and {backward} outputs"
+        case Feedback(_, function, forward, backward, through):
+            zeros = f", up to {through} missing zero" if through else ""
+            return f"filter {function.name} of {forward} inputs and {backward} outputs{zeros}"
         case Windows(_, size, hop, gaps, steps):
             taken = "".join(f" → {_step(step)}" for step in steps)
             return f"windows of {size} every {hop}, missing {gaps}{taken}"
-        case Running(_, size, hop, operator):
-            return f"windows of {size} every {hop}, running {operator.name}"
+        case Running(_, size, hop, operator, gaps=gaps):
+            return f"windows of {size} every {hop}, missing {gaps}, running {operator.name}"
         case OverlapAdd(_, _, merge):
             return f"overlap-add by {merge if isinstance(merge, str) else merge.name}"
         case Peaks(_, radius, above):

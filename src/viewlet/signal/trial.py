@@ -16,9 +16,11 @@ from viewlet.signal.ragged import Values
 ROWS = 2
 
 
-def probe_samples(own: Function, kind: Kind, channels: Sequence[str] | None) -> tuple[tuple[str, ...], Form]:
-    """The channels that a function of samples gives, and their form."""
-    parts = _call(own, kind)
+def probe_samples(
+    own: Function, kind: Kind, channels: Sequence[str] | None, is_timed: bool
+) -> tuple[tuple[str, ...], Form]:
+    """The channels that a function of samples gives, and their form; if it is timed, it gets times, too."""
+    parts = _call(own, kind, *([np.arange(ROWS)] if is_timed else []))
     shapes = {part.shape for part in parts}
     if kind.width is None and shapes != {(ROWS,)}:
         raise UnsupportedQuery(
@@ -74,12 +76,12 @@ def _form(own: Function, found: Values) -> Form:
     return Form(found.shape[1] if found.ndim == 2 else None, np.iscomplexobj(found))
 
 
-def _call(own: Function, kind: Kind) -> list[Values]:
+def _call(own: Function, kind: Kind, *before: Values) -> list[Values]:
     shape = (ROWS,) if kind.width is None else (ROWS, kind.width)
     given = _numbers(shape, kind)
     try:
         with np.errstate(all="ignore"):
-            found: Any = own(*(given for _ in kind.channels))
+            found: Any = own(*before, *(given for _ in kind.channels))
     except EvaluationError as error:
         raise UnsupportedQuery(error.message, hint=f"it is called with arrays of {shape}") from error
     return [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from viewlet.errors import UnsupportedQuery, WrongArgument, shortened
 from viewlet.signal.durations import Duration
 from viewlet.signal.functions import function
-from viewlet.signal.kinds import Kind, grid_of, kind_of
+from viewlet.signal.kinds import Kind, grid_of, kind_in_window, kind_of
 from viewlet.signal.nodes import (
     Apply,
     Autocorrelate,
@@ -67,12 +67,8 @@ class Windowed:
 
     @staticmethod
     def of(node: Node, size: Duration, hop: Duration | None, gaps: Gaps) -> Windowed:
-        if gaps not in ("invalid", "zero", "interpolate"):
-            raise WrongArgument(f"missing is {shortened(gaps)}", hint="invalid, zero or interpolate")
-        length, step = lengths(node, size, hop)
-        if gaps == "interpolate" and kind_of(node).is_complex:
-            raise UnsupportedQuery("missing samples of a complex signal cannot be interpolated", hint="zero or invalid")
-        windows = Windows(node, length, step, gaps, ())
+        _refuse_gaps(node, gaps)
+        windows = Windows(node, *lengths(node, size, hop), gaps, ())
         kind_of(windows)  # refuses what does not fit
         return Windowed(windows)
 
@@ -83,7 +79,8 @@ class Windowed:
 
     @property
     def kind(self) -> Kind:
-        return kind_of(self.node)
+        """What the steps so far give for each window; of arrays, for the window of each number."""
+        return kind_in_window(self.node)
 
     def taper(self, window: str | tuple[Any, ...] | ArrayLike = "hann") -> Windowed:
         """Each window times a window function: a name that `scipy.signal.get_window` knows, or the weights."""
@@ -149,7 +146,7 @@ class Windowed:
         """
         from viewlet.signal.pipeline import Signal
 
-        return Signal(laid_out(self.node, grid_of(self.node.of).period, merge))
+        return Signal(laid_out(self.node, grid_of(self.node.of).period, merge, kind_of(self.node.of).width))
 
 
 def lengths(node: Node, size: Duration, hop: Duration | None) -> tuple[int, int]:
@@ -160,19 +157,29 @@ def lengths(node: Node, size: Duration, hop: Duration | None) -> tuple[int, int]
     return length, length if hop is None else samples("the hop", hop, period, clock)
 
 
-def laid_out(node: Node, period: int, merge: Merging) -> OverlapAdd:
-    """Arrays laid back on the time axis."""
+def laid_out(node: Node, period: int, merge: Merging, width: int | None) -> OverlapAdd:
+    """Arrays laid back on the time axis, so many of their numbers at each time."""
     if callable(merge):
-        return OverlapAdd(node, period, function(merge))
+        return OverlapAdd(node, period, function(merge), width)
     if merge not in ("sum", "mean", "min", "max"):
         raise WrongArgument(f"merge is {shortened(merge)}", hint="sum, mean, min, max or a function")
-    return OverlapAdd(node, period, merge)
+    return OverlapAdd(node, period, merge, width)
 
 
-def running(node: Node, operator: WindowOperator, size: Duration, hop: Duration | None, renew: int | None) -> Running:
+def running(
+    node: Node, operator: WindowOperator, size: Duration, hop: Duration | None, renew: int | None, gaps: Gaps
+) -> Running:
     """Windows kept by a user's operator, which is called once to see what it gives."""
+    _refuse_gaps(node, gaps)
     own, (length, step) = function(operator), lengths(node, size, hop)  # type: ignore[arg-type]
     usual = max(LEAST, SAMPLES // step) if renew is None else whole("renew", renew)
     renewal = usual if step < length else 1  # windows that share no sample are not updated
     kind = replace(kind_of(node), width=length, channels=kind_of(node).channels[:1])
-    return Running(node, length, step, own, renewal, *probe_operator(own, kind, step))
+    return Running(node, length, step, own, renewal, *probe_operator(own, kind, step), gaps)
+
+
+def _refuse_gaps(node: Node, gaps: Gaps) -> None:
+    if gaps not in ("invalid", "zero", "interpolate"):
+        raise WrongArgument(f"missing is {shortened(gaps)}", hint="invalid, zero or interpolate")
+    if gaps == "interpolate" and kind_of(node).is_complex:
+        raise UnsupportedQuery("missing samples of a complex signal cannot be interpolated", hint="zero or invalid")

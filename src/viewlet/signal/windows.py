@@ -38,21 +38,36 @@ class Frames:
 
 def window(node: Windows, signal: Ragged) -> Ragged:
     """Each window after its steps."""
-    frames = cut(node, signal)
-    kind = kind_of(node)
+    frames, kind, width = cut(node, signal.flat), kind_of(node), kind_of(node.of).width
     values, done = empty(Form(kind.width, kind.is_complex), len(frames.places), len(kind.channels)), 0
     for batch in _batches(frames, node.size):
+        rows = _by_number(batch, width)
         for step in node.steps:
-            batch = take_step(step, batch)
-        values[done : done + len(batch)] = batch
+            rows = take_step(step, rows)
+        values[done : done + len(batch)] = _by_window(rows, width)
         done += len(batch)
     return Ragged.of(frames.segments, len(signal), frames.times, values)
 
 
+def _by_number(batch: Values, width: int | None) -> Values:
+    """Windows of arrays as windows of numbers: `width` times as many, in the order of the numbers."""
+    if width is None:
+        return batch
+    count, _, size = batch.shape
+    return batch.reshape(count, -1, width, size).swapaxes(1, 2).reshape(count * width, -1, size)
+
+
+def _by_window(rows: Values, width: int | None) -> Values:
+    """What became of windows of numbers, as samples that are arrays: the numbers of one place beside each other."""
+    if width is None:
+        return rows
+    each = np.moveaxis(rows.reshape(-1, width, *rows.shape[1:]), 1, -1)
+    return each.reshape(*each.shape[:2], -1)
+
+
 def cut(node: Windows | Running, signal: Ragged) -> Frames:
     """The windows that there are: those without missing samples, or those that some policy completes."""
-    gaps = node.gaps if isinstance(node, Windows) else "invalid"
-    grid = grid_of(node.of)
+    gaps, grid = node.gaps, grid_of(node.of)
     pad = node.size - 1 if gaps == "zero" else 0  # a window may begin before its run, and end after it
     runs = runs_of(signal, grid, 1 if gaps == "invalid" else node.size - 1)
     laid = dense(signal, runs, pad)
@@ -73,17 +88,13 @@ def _between_samples(frames: Frames, laid: Dense, size: int) -> Frames:
     """The windows whose first and last samples are there."""
     if laid.places is None:
         return frames
-    known = np.zeros(len(frames.values), dtype=np.bool_)
-    known[laid.places] = True
-    kept = known[frames.places] & known[frames.places + size - 1]
-    return Frames(
-        frames.values,
-        frames.places[kept],
-        frames.segments[kept],
-        frames.times[kept],
-        frames.numbers[kept],
-        frames.is_next[kept],
+    kept = laid.has_sample(frames.places) & laid.has_sample(frames.places + size - 1)
+    is_next = frames.is_next.copy()
+    is_next[1:] &= kept[:-1]
+    places, segments, times, numbers = (
+        column[kept] for column in (frames.places, frames.segments, frames.times, frames.numbers)
     )
+    return Frames(frames.values, places, segments, times, numbers, is_next[kept])
 
 
 def _batches(frames: Frames, size: int) -> Iterator[Values]:
