@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from _thread import LockType as Lock
+from _thread import allocate_lock
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import viewlet
+from viewlet import flow
+from viewlet.warehouse.users_code import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,3 +65,61 @@ def test_stored_code_does_not_run_unless_it_is_trusted(spark: SparkSession, fold
         db.insert("called", [(7,)])
         db.insert("folded", [(7,)])
         assert (sorted(db.table("doubled").rows()), db.table("products").rows()) == ([(4,), (6,), (14,)], [(42,)])
+
+
+def holding(lock: Lock) -> Callable[[Any], Any]:
+    """A function that no process can hand to another."""
+
+    def careful(x: Any) -> Any:
+        with lock:
+            return x
+
+    return careful
+
+
+def with_stage(function: Callable[[Any], Any]) -> flow.Flow:
+    made = flow.Flow("f")
+    made.source("readings")
+    made.stage(inputs={"readings": "sensor"}, name="s")(lambda key, inputs: function({}))
+    return made
+
+
+def test_code_that_cannot_be_stored_is_refused(tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        db.sql("CREATE TABLE readings (sensor INT, at INT, v DOUBLE)")
+        signal = db.signal("readings", by="sensor", time="at", value="v")
+        with pytest.raises(
+            viewlet.UnsupportedQuery, match=r"the code of the function careful cannot be stored: .*lock"
+        ):
+            db.create_signal("out", signal.select(holding(allocate_lock())))
+        with pytest.raises(viewlet.UnsupportedQuery, match=r"the code of flow f cannot be stored: .*lock"):
+            db.create_flow(with_stage(holding(allocate_lock())))
+        assert [name for name in ("out", "f") if name in db.status()["views"]] == []
+
+
+def test_code_whose_module_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_stages.py").write_text("def work(row):\n    return {}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    work = import_module("their_stages").work
+    with viewlet.connect(tmp_path / "w") as db:
+        db.sql("CREATE TABLE readings (sensor INT, at INT, v DOUBLE)")
+        db.create_flow(with_stage(work))
+    monkeypatch.undo()
+    sys.modules.pop("their_stages")
+    from_text.cache_clear()
+    with (
+        viewlet.connect(tmp_path / "w") as db,
+        pytest.raises(viewlet.StoreError, match="the code of flow f cannot be loaded here: No module named"),
+    ):
+        db.run_flow("f")
+
+
+def test_a_flow_does_not_run_unless_it_is_trusted(tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        db.sql("CREATE TABLE readings (sensor INT, at INT, v DOUBLE)")
+        db.create_flow(with_stage(lambda row: {}))
+    with (
+        viewlet.connect(tmp_path / "w", trust=False) as db,
+        pytest.raises(viewlet.UntrustedCode, match="flow f runs code"),
+    ):
+        db.run_flow("f")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import viewlet
 from tests.flow.interpreter import Interpreter
-from tests.flow.programs import ROWS, Row, Spec, build, specs
+from tests.flow.programs import ROWS, In, Out, Row, Spec, StageSpec, build, specs
 
 RUNS = 12
 
@@ -76,6 +76,46 @@ def test_flows_do_what_the_model_says(data: st.DataObject) -> None:
 @given(st.data())
 def test_stages_at_once_do_the_same(data: st.DataObject) -> None:
     check_any(data, at_once=3)
+
+
+def test_what_was_translated_before_the_last_run_is_no_longer_true() -> None:
+    """A stage is begun ahead, reads something else when its turn has come, and then what it was begun with."""
+    spec = Spec(
+        ("a",),
+        (
+            StageSpec(
+                "s0",
+                "digest",
+                (In("a", "key", "run", False), In("s2o1", "key", "sum", False)),
+                (Out("s0o0", True, True),),
+                "none",
+                "any",
+                "group",
+            ),
+            StageSpec(
+                "s1",
+                "digest",
+                (In("s2o0", "all", "column", True), In("s2o1", "key", "run", False), In("a", "key", "run", True)),
+                (Out("s1o0", False, True),),
+                "none",
+                "any",
+                "group",
+            ),
+            StageSpec(
+                "s2",
+                "remote",
+                (In("s1o0", "key", "run", True), In("a", "several", "column", False)),
+                (Out("s2o0", True, True), Out("s2o1", False, True)),
+                "full",
+                "prefer",
+                "group",
+            ),
+        ),
+        backpressure=True,
+    )
+    last: list[tuple[int | None, int]] = [(0, 1), (0, 5), (1, 5), (2, 4), (3, 2), (2, 5), (None, 5), (None, 4)]
+    increments: list[list[tuple[int | None, int]]] = [[(None, 1)], [(0, 5)], [(None, 1)], last]
+    drive(spec, [{"a": [{"k": k, "v": v} for k, v in rows]} for rows in increments], at_once=3)
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Independent stages at once: runs are translated ahead, while it is the turn of another.
 
 What a run translates depends on the increments that it reads and on the state of its stage, which no other run changes.
-So what a thread has translated ahead is what the run would translate, if it reads the same increments when its turn
-has come; else it is thrown away. The order of runs, and all that they write, are those of one run after the other.
+So what a thread has translated ahead is what the stage's next run would translate, if it reads the same increments;
+else it is thrown away, for that run changes the state. The order of runs, and all that they write, are those of one run after the other.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ class Ahead:
 
     def take(self, stage: Stage, wanted: Pieces) -> Done:
         """What a run translates: what was begun, or now."""
-        if self._has(stage.name, wanted):
-            return self._begun.pop(stage.name)[1].result()
-        return self._translate(stage, wanted)
+        begun, done = self._begun.pop(stage.name, (None, None))
+        return done.result() if done is not None and begun == wanted else self._translate(stage, wanted)
 
     def _has(self, name: str, wanted: Pieces) -> bool:
         return name in self._begun and self._begun[name][0] == wanted

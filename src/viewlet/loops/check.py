@@ -22,12 +22,12 @@ from viewlet.loops.merged import merged
 from viewlet.loops.queries import cast_query, pairs_query
 from viewlet.loops.rounds import endless
 from viewlet.loops.syntax import LoopText, State
-from viewlet.loops.users_code import from_text
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
 from viewlet.store import Snapshot
 from viewlet.warehouse.refresh import visible
+from viewlet.warehouse.users_code import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,7 +130,9 @@ class CollectedState:
         assert isinstance(self.compiled, CompiledState)
         assert self.compiled.code is not None
         there = {tuple(row[at] for at in self._key_at): row for row in self.rows.values()}
-        changed = merged(self.text.name, from_text(self.text.name, self.compiled.code), self._key_at, there, rows)
+        changed = merged(
+            self.text.name, from_text(f"view {self.text.name}", self.compiled.code), self._key_at, there, rows
+        )
         self.rows = {_written(key): row for key, row in there.items()}
         self.changed = [there[key] for key in changed]
 

@@ -33,7 +33,6 @@ from viewlet.loops.queries import Fields, LoopQueries, cast_query, pairs_query
 from viewlet.loops.relax.offering import Offering
 from viewlet.loops.relax.relaxation import Relaxation, relaxation_of
 from viewlet.loops.syntax import LoopText, State, Until
-from viewlet.loops.users_code import to_text
 from viewlet.plan.expr import Call, Literal, Named
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Union, column, map_children
 from viewlet.plan.show import show_node
@@ -44,6 +43,7 @@ from viewlet.program.program import Program
 from viewlet.program.terms import SparkRowwise
 from viewlet.spark.fragments.spark_operators import spark_terms
 from viewlet.views.define import ABILITIES, facts_of
+from viewlet.warehouse.users_code import to_text
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -190,7 +190,7 @@ class LoopCompiler:
             places,
             self._streamed(f"{self.view}.relation_{state.name}", relation.plan),
             self._streamed(f"{self.view}.first_{state.name}", self._plan(state.first, state)),
-            to_text(self.view, handling.handlers),
+            to_text(f"view {self.view}", handling.handlers),
         )
 
     def _streamed(self, name: str, plan: Plan) -> Program:
@@ -222,7 +222,7 @@ class LoopCompiler:
         """The user's function that merges the rows of a key, if there is one."""
         frames = self.queries.frames
         function = None if frames is None else frames.loop.merges.get(state.name)
-        return None if function is None else to_text(self.view, function)
+        return None if function is None else to_text(f"view {self.view}", function)
 
     def _derived(self, state: State, initial: Plan, step: Plan, *, of_one_round: bool) -> tuple[Plan, int]:
         """All rows that are ever derived, with their rounds, and how many rows of states each may come from."""

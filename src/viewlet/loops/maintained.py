@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import layout_of
-from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery, UntrustedCode
+from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops import syntax
 from viewlet.loops.check import recompute
 from viewlet.loops.checkpoints import Checkpoints, fingerprint
@@ -34,6 +34,7 @@ from viewlet.program.program import Note, meanings
 from viewlet.store import Layout
 from viewlet.views.refresh import refuse_other_spark
 from viewlet.warehouse.maintained import Maintained
+from viewlet.warehouse.users_code import refuse_untrusted
 
 if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh
@@ -196,10 +197,7 @@ class Loop(Maintained):
 
     def _refuse_untrusted(self) -> None:
         if not self.trusted:
-            raise UntrustedCode(
-                f"view {self.name} runs code that is stored in the warehouse, which was opened with trust=False",
-                hint="open it with trust=True if you trust whoever wrote it",
-            )
+            refuse_untrusted(f"view {self.name}")
 
     def recompute(self, warehouse: Warehouse) -> Rows:
         return recompute(warehouse, self)

@@ -14,9 +14,9 @@ from viewlet.loops.graph_run import GraphRun
 from viewlet.loops.merged import MergedRounds
 from viewlet.loops.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
-from viewlet.loops.users_code import from_text
 from viewlet.loops.working import WorkingMaps
 from viewlet.store import Layout, Transaction
+from viewlet.warehouse.users_code import from_text
 
 
 def run_loop(
@@ -68,7 +68,10 @@ def rounds_of(loop: PreparedLoop, what: Any, **common: Any) -> Rounds:
     if state.code is None:
         return Rounds(*what, **common)
     names, key = [f.name.lower() for f in state.fields], loop.text.states[0].key
-    common |= {"function": from_text(loop.view, state.code), "key_at": tuple(names.index(k.lower()) for k in key)}
+    common |= {
+        "function": from_text(f"view {loop.view}", state.code),
+        "key_at": tuple(names.index(k.lower()) for k in key),
+    }
     return MergedRounds(*what, **common)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from viewlet.errors import StoreError
 from viewlet.signal import nodes
-from viewlet.signal.functions import Function, from_text, to_text
+from viewlet.signal.functions import Function, function_text, read_function
 
 VERSION = 2
 """Of the stored form; a pipeline of another version is refused, not misread."""
@@ -42,7 +42,7 @@ def _encode(value: Any) -> Any:
         case tuple():
             return [_encode(v) for v in value]
         case Function(name):
-            return {"$": "Function", "name": name, "code": to_text(value)}
+            return {"$": "Function", "name": name, "code": function_text(value)}
         case _:
             fields = {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
             return {"$": type(value).__name__, **fields}
@@ -57,7 +57,7 @@ def _decode(value: Any, trusted: bool) -> Any:
         case {"$": "complex", "parts": [real, imaginary]}:
             return complex(_decode(real, trusted), _decode(imaginary, trusted))
         case {"$": "Function", "name": name, "code": code}:
-            return from_text(name, code, trusted=trusted)
+            return read_function(name, code, trusted=trusted)
         case dict():
             fields = {key: _decode(v, trusted) for key, v in value.items() if key != "$"}
             return _CLASSES[value["$"]](**fields)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from viewlet.errors import EvaluationError, StoreError, UntrustedCode
+from viewlet.errors import EvaluationError
+from viewlet.warehouse.users_code import from_text, refuse_untrusted, to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +31,14 @@ def function(code: Callable[..., Any]) -> Function:
     return Function("a function" if name == "<lambda>" else name, code)
 
 
-def to_text(one: Function) -> str:
-    """The code by value, or by the name of its module where it has one."""
-    from pyspark.cloudpickle import dumps
-
-    code: bytes = dumps(one.code)  # type: ignore[no-untyped-call]
-    return base64.b64encode(code).decode()
+def function_text(one: Function) -> str:
+    """The code of a function as text."""
+    return to_text(f"the function {one.name}", one.code)
 
 
-def from_text(name: str, text: str, *, trusted: bool) -> Function:
-    """What `to_text` wrote; code that is not trusted is kept out, and missed only when it is called."""
-    return Function(name, _load(name, text) if trusted else _Untrusted(name))
-
-
-def _load(name: str, text: str) -> Any:
-    try:
-        return pickle.loads(base64.b64decode(text))
-    except (ImportError, AttributeError, TypeError, ValueError, pickle.UnpicklingError) as error:
-        raise StoreError(
-            f"the function {name} cannot be loaded here: {error}", hint="make its module importable (PYTHONPATH)"
-        ) from None
+def read_function(name: str, text: str, *, trusted: bool) -> Function:
+    """What `function_text` wrote; code that is not trusted is kept out, and missed only when it is called."""
+    return Function(name, from_text(f"the function {name}", text) if trusted else _Untrusted(name))
 
 
 class _Untrusted:
@@ -61,9 +48,6 @@ class _Untrusted:
         self.name = name
 
     def __call__(self, *_: Any) -> Any:
-        raise UntrustedCode(
-            f"the function {self.name} is stored code, and the warehouse was opened with trust=False",
-            hint="open it with trust=True if you trust who wrote it",
-        )
+        refuse_untrusted(f"the function {self.name}")
 
     recompute = update = result = __call__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.errors import StoreError, UnknownName, UntrustedCode
+from viewlet.errors import StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION, from_json, to_json
@@ -28,6 +28,7 @@ from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.maintained import Begin, Maintained, Placement
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import is_for_tasks
+from viewlet.warehouse.users_code import refuse_untrusted
 from viewlet.warehouse.watermarks import closed_rows
 
 if TYPE_CHECKING:
@@ -216,10 +217,7 @@ class View(Maintained):
 
     def _refuse_untrusted(self) -> None:
         if not self.trusted:
-            raise UntrustedCode(
-                f"view {self.name} runs code that is stored in the warehouse, which was opened with trust=False",
-                hint="open it with trust=True if you trust whoever wrote it",
-            )
+            refuse_untrusted(f"view {self.name}")
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:

@@ -21,9 +21,9 @@ from viewlet.loops.handlers.deltas import Delta, Row
 from viewlet.loops.handlers.handlers import Handlers
 from viewlet.loops.progress import report_round
 from viewlet.loops.rounds import endless
-from viewlet.loops.users_code import from_text
 from viewlet.loops.working import WorkingMaps
 from viewlet.plan.types import BINARY, STRING, Field
+from viewlet.warehouse.users_code import from_text
 
 ENTRIES = (Field("part", STRING), Field("key", BINARY), Field("value", BINARY))
 """What the handlers keep, as it is stored."""
@@ -43,7 +43,7 @@ class PreparedHandlers:
 
     @cached_property
     def handlers(self) -> Handlers:
-        found = from_text(self.compiled.bag, self.compiled.code)
+        found = from_text(f"view {self.compiled.bag}", self.compiled.code)
         assert isinstance(found, Handlers)
         return found
 
