@@ -14,6 +14,7 @@ import pytest
 
 import viewlet
 from viewlet.columns import arrays
+from viewlet.store.runs.narrow import StoredColumns
 
 ROWS = 400
 
@@ -67,3 +68,18 @@ def test_a_commit_does_not_go_through_all_recent_runs(db: viewlet.Database) -> N
     spent = [calls(partial(db.insert, "t", orders(at * 1_000))) for at in range(48)]
     early, late = (min(spent[at : at + 8]) for at in (8, 40))
     assert late < early + 500, "each of 32 more runs costs more than fifteen calls"
+
+
+def test_a_key_is_found_free_without_reading_rows(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = orders(1_000)
+    db.insert("t", orders(0))
+    db.insert("t", gone)
+    db.delete("t", gone)
+
+    def take(*_: Any) -> Any:
+        raise AssertionError("rows of the index are read")
+
+    monkeypatch.setattr(StoredColumns, "take", take)
+    db.insert("t", gone)
+    monkeypatch.undo()
+    assert db.table("t").arrow().num_rows == 2 * ROWS

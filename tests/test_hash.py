@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +57,26 @@ def test_rows_hash_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing, "_BLOCK", 100)
     monkeypatch.setattr(hashing, "MANY", 300)
     assert hash_rows(columns, 997).tolist() == whole.tolist()
+
+
+def test_few_rows_hash_as_many_do() -> None:
+    columns = [
+        pa.array([None, "", "a", "as long as several words", "é"]),
+        pa.array([b"", b"a", None, b"\0", b"\0\0"]),
+        pa.array([1, None, -1, 2**40, 0]),
+        pa.array([Decimal(1), None, Decimal(10**30), Decimal(-1), Decimal(-(10**30))], pa.decimal128(38, 0)),
+        pa.array([0.0, -0.0, float("nan"), None, 1.5]),
+        pa.array([True, None, False, True, False]),
+        pa.array([None] * 5),
+        pa.array([[1], None, [], [1, 2], [None]]),
+        pa.array(["the same words", "in another column", None, "", "a"]),
+    ]
+    for seed in (0, 1):
+        for skipped in (0, 2):
+            few = [column.slice(skipped) for column in columns]
+            many = [pa.concat_arrays([column] * hashing._FEW) for column in few]
+            length = len(few[0])
+            assert hash_rows(few, length, seed).tolist() == hash_rows(many, len(many[0]), seed)[:length].tolist()
 
 
 VALUES = {

@@ -53,13 +53,32 @@ _BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
 
 def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
-    for column in columns:
+    for hashes in _hash_arrays(columns, seed) if length < _FEW else (hash_array(column, seed) for column in columns):
         turned = result << _ROTATE
         turned |= result >> _UNROTATE
         turned *= _PRIME
-        turned ^= hash_array(column, seed)
+        turned ^= hashes
         result = mix(turned)
     return result
+
+
+def _hash_arrays(arrays: Sequence[pa.Array], seed: int) -> list[Hashes]:
+    """The hash of each value of some short arrays of one length: alike ones together, as every step costs."""
+    if len(arrays) < 2:
+        return [hash_array(array, seed) for array in arrays]
+    found: dict[int, Hashes] = {}
+    numbers = [i for i, array in enumerate(arrays) if _is_number(array.type)]
+    if numbers:
+        bits = np.stack([_bits(arrays[i], seed) for i in numbers])
+        found |= zip(numbers, mix(bits + _salt(seed) if seed else bits), strict=True)
+    texts = [i for i, array in enumerate(arrays) if _is_bytes(array.type)]
+    if texts:
+        found |= zip(texts, _hash_texts([arrays[i] for i in texts], seed), strict=True)
+    return [_null_apart(array, found[i]) if i in found else hash_array(array, seed) for i, array in enumerate(arrays)]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return not (_is_bytes(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
 def order_of(hashes: Hashes) -> Positions:
@@ -143,9 +162,12 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
         hashes = _hash_bytes(array, seed)
     else:
         hashes = mix(_bits(array, seed) + _salt(seed) if seed else _bits(array, seed))
-    if array.null_count:
-        hashes = np.where(valid_mask(array), hashes, _NULL)
-    return hashes
+    return _null_apart(array, hashes)
+
+
+def _null_apart(array: pa.Array, hashes: Hashes) -> Hashes:
+    """The hashes of values, with that of NULL where there is none."""
+    return np.where(valid_mask(array), hashes, _NULL) if array.null_count else hashes
 
 
 def _salt(seed: int) -> np.uint64:
@@ -154,12 +176,10 @@ def _salt(seed: int) -> np.uint64:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    return kind.id in _BYTES
+
+
+_BYTES = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()))
 
 
 def _bits(array: pa.Array, seed: int) -> Hashes:
@@ -175,8 +195,9 @@ def _bits(array: pa.Array, seed: int) -> Hashes:
         words = np.frombuffer(raw, dtype=np.uint64, count=2 * (array.offset + len(array)))[2 * array.offset :].reshape(
             -1, 2
         )
-        sign = (words[:, 0].view(np.int64) >> 63).view(np.uint64)
-        return np.where(words[:, 1] == sign, words[:, 0], mix(words[:, 1] ^ _salt(seed)) + words[:, 0])
+        low, high = words[:, 0], words[:, 1]
+        is_short = high == (low.view(np.int64) >> 63).view(np.uint64)
+        return low if is_short.all() else np.where(is_short, low, mix(high ^ _salt(seed)) + low)
     if pa.types.is_floating(kind):
         values = np.frombuffer(raw, dtype=f"f{width}", count=array.offset + len(array))[array.offset :]
         bits = values.view(f"u{width}").astype(np.uint64)
@@ -202,12 +223,29 @@ def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
     return mix(result)
 
 
+def _hash_texts(arrays: Sequence[pa.Array], seed: int) -> Hashes:
+    """The same for several arrays with few strings, a row of hashes for each."""
+    places = [offsets_of(array) for array in arrays]
+    lengths = np.concatenate([np.diff(offsets) for offsets in places])
+    if any(array.null_count for array in arrays):
+        lengths = np.where(np.concatenate([valid_mask(array) for array in arrays]), lengths, 0)
+    result = lengths.astype(np.uint64) + _salt(seed + 1)
+    if lengths.any():
+        parts = [data_bytes(array, int(at[0]), int(at[-1])) for array, at in zip(arrays, places, strict=True)]
+        begins = np.cumsum([0, *map(len, parts)])
+        data = np.concatenate(parts)
+        words = np.ndarray(shape=(len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+        starts = [at[:-1] + (begin - at[0]) for at, begin in zip(places, begins[:-1], strict=True)]
+        _add_at_once(result, words, np.concatenate(starts), lengths)
+    return mix(result).reshape(len(arrays), -1)
+
+
 def _add_at_once(result: Hashes, words: Hashes, starts: Positions, lengths: Positions) -> None:
     """Add the words of each string to its hash: all words together, which is quick for a few strings."""
     counts = (lengths + 7) >> 3
     ends = np.cumsum(counts)
     place = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
-    taken = words[np.repeat(starts, counts) + (place << 3)]
+    taken = words.take(np.repeat(starts, counts) + (place << 3))
     some = np.flatnonzero(counts)
     taken[ends[some] - 1] &= _FIRST[((lengths[some] - 1) & 7) + 1]
     taken += (place + 1).astype(np.uint64) * _PRIME

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.kernels.collate import folding
 from viewlet.columns.rows import Rows, Weights, add_up, alike, group
-from viewlet.errors import RejectedEpoch
+from viewlet.errors import RejectedEpoch, shortened
 from viewlet.intake.refusal import RejectedRow
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
@@ -102,10 +102,8 @@ class Table:
 
     @cached_property
     def index_layout(self) -> Layout:
-        if not self.primary_key:
-            return Layout(columns=tuple(self.index_types), key=self.clustered or self.hashes[:1])
-        indexes = (self.clustered,) if self.clustered and self.clustered != self.key else ()
-        return Layout(columns=tuple(self.index_types), key=self.key, indexes=indexes)
+        indexes = (self.clustered,) if self.primary_key and self.clustered not in ((), self.key) else ()
+        return Layout(tuple(self.index_types), self.key or self.clustered or self.hashes[:1], indexes)
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
@@ -262,8 +260,7 @@ class TableChanges:
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
-            taken = self._count(given, self.table.key) > 0
-            if taken.any():
+            if (taken := self._is_taken(given)).any():
                 self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
         return given
 
@@ -413,6 +410,12 @@ class TableChanges:
         same = alike(given.rows.select(wanted).take(which), found)  # all at once: each comparison costs
         return add_up(found.weights * same, which, len(given))
 
+    def _is_taken(self, given: Sorted) -> Mask:
+        """Which given rows have a key that is there: none where all rows with its hash come to nothing."""
+        assert self.index is not None
+        near = given.weigh(self.index, self.pending) > 0
+        return self._count(given, self.table.key) > 0 if near.any() else near
+
     def _with_key_of(self, given: Sorted) -> Sorted:
         """The rows of the table, as changed so far, whose key is among those of the given rows."""
         keys = given.rows.select(given.key)
@@ -491,9 +494,4 @@ def _copies(given: Sorted, told_apart: Names) -> Weights:
 def show_row(rows: Rows, at: int, table: Table) -> str:
     """A row, or its key, for an error message."""
     shown = table.primary_key or tuple(rows.names)[:4]
-    return ", ".join(f"{name}={_short(rows[name][at].as_py())}" for name in shown)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "…"
+    return ", ".join(f"{name}={shortened(rows[name][at].as_py())}" for name in shown)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from viewlet.columns.arrays import Positions, values_of
 from viewlet.columns.hash import Hashes, order_of
-from viewlet.columns.rows import Rows
+from viewlet.columns.rows import Rows, Weights
 from viewlet.store.access.search import find
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Names
@@ -69,6 +69,19 @@ class Sorted:
                 which, at = self._in_our_order(*pairs)
                 *found, weights = body.rows.take(at, picked).columns
                 yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
+
+    def weigh(self, contents: Contents, others: Iterable[Sorted]) -> Weights:
+        """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read."""
+        total = np.zeros(len(self), dtype=np.int64)
+        for body in (run.map for run in contents.runs):
+            if (pairs := find(body.hashes[0], self.hashes)) is not None:
+                np.add.at(total, pairs[0], body.rows.last(pairs[1]))
+        for part in others:
+            if (pairs := find(part.hashes, self.hashes)) is not None:
+                np.add.at(total, pairs[0], part.rows.weights[part.order[pairs[1]]])
+        ours = np.empty_like(total)
+        ours[self.order] = total
+        return ours
 
     def find_in(self, others: Sorted, wanted: Names) -> Iterator[Pairs]:
         """The same for other rows."""
