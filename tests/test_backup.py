@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import viewlet
@@ -187,6 +189,26 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.spark
+def test_a_restored_source_reads_again_what_came_since(tmp_path: Path) -> None:
+    def land(number: int) -> None:
+        pq.write_table(pa.table({"id": [number]}), tmp_path / "landing" / f"{number}.parquet")
+
+    (tmp_path / "landing").mkdir()
+    land(1)
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "id BIGINT", source=viewlet.folder(tmp_path / "landing", "parquet"))
+        db.backup(tmp_path / "b")
+        land(2)
+        db.read_sources()
+    land(3)
+    viewlet.restore(tmp_path / "b", tmp_path / "again")
+    with viewlet.connect(tmp_path / "again") as db:
+        assert db.table("t").rows() == [(1,)]
+        db.read_sources()
+        assert sorted(db.table("t").rows()) == [(1,), (2,), (3,)]
+        assert db.read_sources() == []
+
+
 def test_views_that_were_restored_are_kept_fresh(tmp_path: Path, spark: SparkSession) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         db.sql("CREATE TABLE items (id BIGINT, kind BIGINT, n BIGINT, PRIMARY KEY (id))")

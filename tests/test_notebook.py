@@ -6,7 +6,9 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -22,9 +24,12 @@ from prometheus_client.parser import text_string_to_metric_families
 import viewlet
 from viewlet.cli.main import main
 from viewlet.cli.shell import Completer, shell
+from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch, ViewletError
 from viewlet.monitor.metrics import serve_metrics
 from viewlet.monitor.openlineage_events import Lineage
+from viewlet.store.contents import Contents
+from viewlet.store.table_contents import TableContents
 
 
 @pytest.fixture
@@ -53,6 +58,33 @@ def test_a_table_shows_rows_types_and_freshness(db: viewlet.Database) -> None:
 def test_a_long_table_shows_its_first_rows(db: viewlet.Database) -> None:
     db.insert("orders", [(i, "x", 0.0) for i in range(10, 110)])
     assert db.table("orders")._repr_html_().count("<tr>") == 21
+
+
+@pytest.mark.parametrize("name", ["orders", "smooth"])
+def test_a_look_at_the_first_rows_reads_no_others(
+    db: viewlet.Database, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.create_signal("smooth", _signal(db))
+    for start in (0, 20_000):
+        db.insert("orders", [(i, "x", 0.0) for i in range(start + 100, start + 20_100)])
+        db.insert("readings", [("m", datetime.fromtimestamp(start + i, UTC), 1.0 + i % 7) for i in range(3_000)])
+    db.delete("orders", [(i,) for i in range(100, 5_000)])
+    everything, read = Counter(map(repr, db.table(name).arrow().to_pylist())), list[int]()
+
+    def scan(contents: Contents, scan: Callable[[Contents], Rows] = Contents.scan) -> Rows:
+        rows = scan(contents)
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Contents, "scan", scan)
+    monkeypatch.delattr(TableContents, "scan")  # which reads all files
+    found = db.table(name).head(50)
+    monkeypatch.undo()
+    assert sum(read) < 1_000
+    assert (found.num_rows, found.schema.names) == (50, db.table(name).columns)
+    assert Counter(map(repr, found.to_pylist())) <= everything
+    assert db.table(name).head(10**6).num_rows == len(db.table(name))
+    assert db.table(name).as_of(db.last_epoch - 1).head(3).num_rows == 3
 
 
 def test_a_warehouse_shows_what_it_holds(db: viewlet.Database) -> None:
@@ -174,6 +206,7 @@ def test_the_shell_completes(db: viewlet.Database, word: str, before: str, wante
 
 def test_metrics_are_what_the_warehouse_says(db: viewlet.Database) -> None:
     server = serve_metrics(db, 0)
+    assert server.server_address[0] == "127.0.0.1", "unless another address is named"
     try:
         with pytest.raises(RejectedEpoch):
             db.delete("orders", [(99,)])

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import promises
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "viewlet"
 SOURCES = sorted(SOURCE.rglob("*.py"))
@@ -178,6 +180,10 @@ def test_what_is_declared_is_locked() -> None:
         name = re.match(r"[\w.-]+", requirement)
         assert name is not None
         assert re.search(rf"^{name[0]}==", locked, re.MULTILINE), f"{requirement}: run make lock"
+
+
+def test_what_pages_promise_is_tested() -> None:
+    assert list(promises.stale()) == [], f"{promises.TABLE} has other words, or names of tests"
 
 
 def test_ci_runs_what_the_readme_says() -> None:

@@ -345,6 +345,18 @@ def test_merges_keep_runs_few(store: Store) -> None:
     assert len(contents.consolidated()) == 600
 
 
+def test_the_log_stays_bounded(tmp_path: Path) -> None:
+    """After four hundred epochs it is about as large as after one hundred."""
+    limits, sizes = replace(TINY, segment_records=20, history_epochs=10, grace_seconds=0.0), []
+    with Store.open(tmp_path / "w", limits=limits) as store:
+        for i in range(400):
+            commit(store, "m", make([1, -1], k=[i % 9, (i - 1) % 9], v=["a", "a"]), MAP)
+            if i % 100 == 99:
+                store.settle()
+                sizes.append(sum(file.stat().st_size for file in (tmp_path / "w" / "log").iterdir()))
+    assert max(sizes) < 2 * sizes[0], sizes
+
+
 def test_epochs_go_on_while_the_background_merges(tmp_path: Path) -> None:
     with Store.open(tmp_path / "w", limits=TINY) as store:
         expected: Counter[Any] = Counter()

@@ -315,10 +315,12 @@ def test_unknown_format_is_refused(tmp_path: Path) -> None:
     data = path.read_bytes()
     mark = data[:8] + struct.pack("<I", 99)
     path.write_bytes(mark + struct.pack("<I", checksum(mark)) + data[16:])
+    there = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file() and file.name != "lock"}
     for write in (True, False):
         with pytest.raises(StoreError, match="format 99") as caught:
             Store.open(tmp_path, write=write)
         assert not isinstance(caught.value, CorruptFile)
+    assert all(file.read_bytes() == bytes for file, bytes in there.items()), "it is left as it is"
 
 
 def test_lost_log_is_not_taken_for_a_new_warehouse(tmp_path: Path) -> None:

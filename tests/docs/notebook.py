@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import nbformat as formats
+from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from tests.docs.blocks import ROOT
@@ -42,8 +45,20 @@ def _cell(number: int, kind: str, source: str) -> Any:
 
 
 def execute(notebook: Any, folder: Path) -> Any:
-    """The notebook with the outputs of a run in a folder."""
+    """The notebook with the outputs of a run in a folder, by a kernel and a Spark of its own."""
     return NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+
+
+def execute_here(notebook: Any) -> Any:
+    """The same in this process and folder, with the Spark that is there."""
+    new_shell: Any = InteractiveShell  # which has no types, either
+    shell = new_shell()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            with contextlib.redirect_stdout(io.StringIO()) as text:
+                shell.run_cell(cell.source, silent=True).raise_error()
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text.getvalue())]
+    return notebook
 
 
 def render(notebook: Any) -> str:
@@ -51,9 +66,12 @@ def render(notebook: Any) -> str:
     parts = [HEAD]
     for cell in notebook.cells[1:]:  # the first one is the tutorial's title and introduction
         parts.append(cell.source if cell.cell_type == "markdown" else f"```py\n{cell.source}\n```")
-        printed = "".join(o.get("text", "") for o in cell.get("outputs", ()) if o.get("name") == "stdout")
-        parts += [f"```\n{printed.rstrip()}\n```"] if printed.strip() else []
+        parts += [f"```\n{printed(cell).rstrip()}\n```"] if printed(cell).strip() else []
     return "\n\n".join(parts) + "\n"
+
+
+def printed(cell: Any) -> str:
+    return "".join(output.text for output in cell.get("outputs", ()) if output.get("name") == "stdout")
 
 
 def main() -> None:

@@ -21,9 +21,12 @@ from viewlet.ui.server import Page as Served
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ELSEWHERE = {"statements.md": "tests/test_statements_page.py", "loops.md": "tests/loops/test_loop_views.py"}
+ELSEWHERE = {
+    "statements.md": "tests/test_statements_page.py",
+    "loops.md": "tests/loops/test_loop_views.py",
+    "tutorial.md": "tests/docs/test_notebook.py",
+}
 """Pages whose blocks other tests run, and compare what comes of them."""
-QUICK = {"README.md", "page.md", "notebooks.md", "operations.md", "sources.md"}
 ALL = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page for page in ALL if blocks(page)]
 SHOWN = {"", "py"}
@@ -45,14 +48,7 @@ def test_no_block_is_left_out(page: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=page.name, marks=[] if page.name in QUICK else [pytest.mark.slow])
-        for page in PAGES
-        if page.name not in ELSEWHERE
-    ],
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in ELSEWHERE], ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(
     page: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

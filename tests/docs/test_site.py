@@ -12,8 +12,6 @@ import pytest
 
 from tests.docs.blocks import ROOT
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

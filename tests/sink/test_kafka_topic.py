@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 import viewlet
 from tests.kafka_cluster import Cluster
@@ -56,6 +57,19 @@ def test_events_replayed_are_the_table(db: viewlet.Database, kafka: Cluster, tmp
     with viewlet.connect(tmp_path / "copy") as copy:
         copy.create_table("t", SCHEMA, primary_key="id", source=source)
         assert Counter(copy.table("t").rows()) == Counter(db.table("t").rows())
+
+
+def test_the_producer_is_idempotent(db: viewlet.Database, kafka: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, Any]] = []
+
+    def make(settings: dict[str, Any]) -> Producer:
+        made.append(settings)
+        return Producer(settings)
+
+    monkeypatch.setattr("confluent_kafka.Producer", make)
+    db.insert("t", [(1, 1, 1, "x")])
+    db.deliver("t", "kafka", viewlet.kafka_topic(kafka.servers, "t", key="id"))
+    assert [settings["enable.idempotence"] for settings in made] == [True]
 
 
 def test_an_epoch_that_is_sent_again_bears_the_same_numbers(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 
 import viewlet
 from tests.kafka_cluster import Cluster
@@ -236,6 +237,28 @@ def test_what_is_refused(kafka: Cluster, tmp_path: Path) -> None:
         settings.write_text("no.such.setting=1\n", encoding="utf-8")
         with pytest.raises(StoreError, match=r"no\.such\.setting"):
             db.create_table("u", "id INT", source=viewlet.kafka(kafka.servers, "x", config=settings))
+
+
+def test_nothing_is_committed_to_kafka(kafka: Cluster, tmp_path: Path) -> None:
+    kafka.send("rows", (None, '{"id": 1}'), partition=0)
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "id BIGINT", append_only=True, source=viewlet.kafka(kafka.servers, "rows"))
+    consumer = Consumer({"bootstrap.servers": kafka.servers, "group.id": "viewlet"})
+    (found,) = consumer.committed([TopicPartition("rows", 0)], timeout=10)
+    consumer.close()
+    assert found.offset == OFFSET_INVALID
+
+
+def test_messages_that_were_deleted_unread_are_an_error(kafka: Cluster, tmp_path: Path) -> None:
+    """The simulated cluster keeps the last five megabytes of a partition."""
+    kafka.send("rows", (None, '{"id": 0}'), partition=0)
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "id BIGINT", append_only=True, source=viewlet.kafka(kafka.servers, "rows"))
+        for number in range(1, 9):
+            kafka.send("rows", (None, json.dumps({"id": number, "more": "x" * 900_000})), partition=0)
+        with pytest.raises(StoreError, match=r"rows, partition 0: offsets 1 to \d were deleted unread"):
+            db.read_sources()
+        assert db.table("t").rows() == [(0,)]
 
 
 def _run_and_kill(warehouse: Path, kafka: Cluster, sent: int, rng: random.Random) -> int:

@@ -192,6 +192,33 @@ def test_what_is_refused(tmp_path: Path) -> None:
         assert db.table("t").rows() == [(5,)]
 
 
+def test_versions_that_are_gone_before_they_were_read_are_named(tmp_path: Path) -> None:
+    lake = DeltaLake(tmp_path)
+    lake.append(rows_of(random.Random(1), [1, 2]))
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", SCHEMA, primary_key="id", source=lake.source)
+        lake.append(rows_of(random.Random(1), [3]))
+        lake.delete("id = 3")
+        table = deltalake.DeltaTable(lake.path)
+        assert table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        with pytest.raises(StoreError, match=r"no longer has what version \d changed: .*create it again"):
+            db.read_sources()
+        assert len(db.table("t")) == 2
+
+
+def test_snapshots_that_expired_before_they_were_read_are_named(tmp_path: Path) -> None:
+    lake = IcebergLake(tmp_path)
+    lake.append(rows_of(random.Random(1), [1, 2]))
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", SCHEMA, primary_key="id", source=lake.source)
+        read = lake.table.current_snapshot().snapshot_id
+        lake.append(rows_of(random.Random(1), [3]))
+        lake.table.maintenance.expire_snapshots().by_id(read).commit()
+        with pytest.raises(StoreError, match=rf"no longer has snapshot {read}.*create it again"):
+            db.read_sources()
+        assert len(db.table("t")) == 2
+
+
 def _run_and_kill(warehouse: Path, lake: Any, rng: random.Random) -> None:
     command = [sys.executable, "-m", "tests.source.folder_reader", str(warehouse)]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

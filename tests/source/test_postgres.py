@@ -197,6 +197,32 @@ def test_what_is_refused(postgres: str, session: Any, tmp_path: Path, monkeypatc
             db.read_sources()
 
 
+def test_names_of_slots_and_publications(postgres: str, session: Any, tmp_path: Path) -> None:
+    session.execute("CREATE TABLE source (id bigint PRIMARY KEY)")
+    session.execute("CREATE PUBLICATION p FOR TABLE source")
+    with viewlet.connect(tmp_path / "w") as db:
+        options = "OPTIONS (publication = 'p', slot = 'shop')"
+        db.sql(f"CREATE TABLE t (id BIGINT, PRIMARY KEY (id)) FROM POSTGRES '{postgres}' TABLE 'source' {options}")
+        assert session.execute("SELECT slot_name FROM pg_replication_slots").fetchall() == [("shop_t",)]
+        session.execute("INSERT INTO source VALUES (1)")
+        db.read_sources()
+        assert db.table("t").rows() == [(1,)]
+        db.drop("t")
+        assert session.execute("SELECT pubname FROM pg_publication").fetchall() == [("p",)], "it is not ours to drop"
+
+
+def test_an_append_only_table_refuses_updates_and_deletions(postgres: str, session: Any, tmp_path: Path) -> None:
+    session.execute("CREATE TABLE source (id bigint PRIMARY KEY)")
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "id BIGINT", append_only=True, source=viewlet.postgres(postgres, "source"))
+        session.execute("INSERT INTO source VALUES (1), (2)")
+        db.read_sources()
+        session.execute("DELETE FROM source WHERE id = 1")
+        with pytest.raises(RejectedEpoch, match="append"):
+            db.read_sources()
+        assert sorted(db.table("t").rows()) == [(1,), (2,)]
+
+
 def test_a_log_in_which_others_write_is_let_go(postgres: str, session: Any, tmp_path: Path) -> None:
     session.execute("CREATE TABLE source (id bigint PRIMARY KEY)")
     session.execute("CREATE TABLE other (long text)")

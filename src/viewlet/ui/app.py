@@ -136,7 +136,8 @@ class Shown:
         return JSONResponse(self.now.describe(_name(request)))
 
     def rows(self, request: Request) -> Response:
-        return JSONResponse(table_document(self.now.table(_name(request)).arrow(), MOST_ROWS))
+        found = self.now.table(_name(request))
+        return JSONResponse({**table_document(found.head(MOST_ROWS), MOST_ROWS), "total": len(found)})
 
     def changes(self, request: Request) -> Response:
         """The latest changes of a table or view, oldest first."""

@@ -5,6 +5,7 @@ In queries: `SELECT … FROM spend VERSION AS OF 41`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -42,6 +43,9 @@ class EarlierRelation(Relation):
     def bag(self) -> Rows:
         undone = [visible(self._found, rows).negated() for e, _, rows in self._since if e <= self._snapshot.epoch]
         return Rows.concat([super().bag(), *undone]).consolidate()
+
+    def _pieces(self, size: int) -> Iterator[Rows]:
+        yield self.bag().rename(self._found.stored)
 
     def as_inserted(self) -> pa.Table:
         return self._epoch_changes(self.epoch, self._snapshot.timestamp, self.bag().rename(self._found.stored))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Relation:
 
     def _repr_html_(self) -> str:
         """What notebooks show: the first rows, with types, the epoch, and how the view is kept."""
-        return html_table(self.arrow(), self._caption())
+        return html_table(self.head(), self._caption())
 
     def _caption(self) -> str:
         last = self._warehouse.store.last_change(self.name)
@@ -114,15 +115,20 @@ class Relation:
 
     def bag(self) -> Rows:
         """The rows with their weights, each distinct row once."""
+        with self._reading():
+            return visible(self._found, self._snapshot.contents(self.name).consolidated())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A file that is gone because a later epoch took its place is an error of its own."""
         try:
-            rows = self._snapshot.contents(self.name).consolidated()
+            yield
         except GoneFile as error:
             if not self._is_superseded():
                 raise
             raise StoreError(
                 f"epoch {self.epoch} of {self.name} was superseded", hint="refresh() and read again"
             ) from error
-        return visible(self._found, rows)
 
     def _is_superseded(self) -> bool:
         """Whether a writer in another process has put other files in the place of those that are read here."""
@@ -136,9 +142,33 @@ class Relation:
         bag = self.bag()
         if len(bag) and bag.weights.min() < 0:
             raise StoreError(f"{self.name} lacks rows that were deleted from it: its table is TRUSTED, wrongly")
-        rows = bag.expanded()
+        return self._as_arrow(bag.expanded())
+
+    def _as_arrow(self, rows: Rows) -> pa.Table:
         schema = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in self.fields])
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
+
+    def head(self, count: int = 20) -> pa.Table:
+        """Some of the rows as an Arrow table: so many of them, or all. Others are not read."""
+        parts, found = [], 0
+        with self._reading():
+            for piece in self._pieces(arguments.number("count", count)):
+                there = piece.filter(piece.weights > 0).slice(0, count - found)
+                parts.append(visible(self._found, there).expanded())
+                found += len(parts[-1])
+                if found >= count:
+                    break
+        return self._as_arrow(Rows.concat(parts)).slice(0, count)
+
+    def _pieces(self, size: int) -> Iterator[Rows]:
+        """The rows in pieces of about some size, each read when it is asked for."""
+        contents, stored = self._snapshot.contents(self.name), tuple(self._found.stored)
+        if not contents.is_sorted:
+            yield from contents.batches(stored, max(size, 1))
+        else:
+            count = max(1, contents.rows // max(size, 1))
+            yield from (contents.partition(at, count).consolidated().select(stored) for at in range(count))
+        yield contents.nothing().select(stored)
 
     def pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame; what is nested, and intervals of months, are the values that `rows` gives."""

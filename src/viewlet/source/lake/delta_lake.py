@@ -48,12 +48,22 @@ class Delta(Feed):
 
     def _version(self, table: Table, source: Any, version: int) -> Batch:
         """What a version changed."""
-        changes = without_views(pa.table(source.load_cdf(starting_version=version, ending_version=version)))
+        changes = self._changes(source, version)
         come, gone = (changes.filter(pc.is_in(changes["_change_type"], pa.array(kinds))) for kinds in (_COME, _GONE))
         moments = changes["_commit_timestamp"].cast(pa.timestamp("ms")).cast(pa.int64())
         oldest = pc.min(moments).as_py() / 1e3 if changes.num_rows else None
         position = {"version": version, "table": str(source.metadata().id)}
         return arrow_batch(table, position, come, gone, Place(self.path, version), oldest)
+
+    def _changes(self, source: Any, version: int) -> pa.Table:
+        failures = (pa.ArrowException, needed("deltalake", "delta").exceptions.DeltaError)
+        try:
+            return without_views(pa.table(source.load_cdf(starting_version=version, ending_version=version)))
+        except failures as error:
+            raise StoreError(
+                f"Delta table {self.path} no longer has what version {version} changed: {error}",
+                hint="vacuum it later; drop the table and create it again, which reads all rows",
+            ) from error
 
     def check(self, table: Table) -> None:
         with opened(self.path) as source:
