@@ -1,9 +1,10 @@
-"""Matrix programs beside NumPy from scratch: one changed row, on the same machine, in one run.
+"""Matrix programs beside NumPy from scratch: changed rows, on the same machine, in one run.
 
-    python -m benchmarks.matrix --sizes 500 1000 2000 --out figures.md
+    python -m benchmarks.matrix --sizes 1000 2000 --largest 4000 --out figures.md
 
 Powers A¹⁶ under each model, least squares over a square and a tall matrix, T ← A·T + B for thin and wide T, and batches
-of rows that a Zipf distribution picks (tables 6.2 and 6.4 of the thesis).
+of rows that a Zipf distribution picks (tables 6.2 and 6.4 of the thesis). Of each program at each size, the page says
+which strategy was chosen, which was fastest, and how much that one was faster.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,27 @@ STEPS = 16
 SHORT, SLOW = 5, 2_000
 """Milliseconds of a refresh up to which it is measured more often, and of an evaluation beyond which it is measured once,
 without a run before it to warm up."""
+LONGEST = 5e12
+"""Operations of NumPy beyond which a program is left out: about a minute."""
 RANDOM = np.random.default_rng(1)
+Way = dict[str, str]
+"""A strategy and a model; empty for what the cost model chooses."""
+
+
+class Figure(NamedTuple):
+    """What NumPy and a refresh took, in milliseconds."""
+
+    program: str
+    way: str
+    is_chosen: bool
+    scratch: float
+    refresh: float
+    error: str
+
+    def line(self) -> list[str]:
+        told = f"{self.way}{' (chosen)' if self.is_chosen else ''}"
+        times = [f"{ms:,.2f}" for ms in (self.scratch, self.refresh)]
+        return [self.program, told, *times, f"{self.scratch / self.refresh:,.1f}", self.error]
 
 
 @dataclass
@@ -38,10 +59,10 @@ class Case:
     function: Callable[..., Any]
     inputs: dict[str, Any]
     changing: str
-    ways: tuple[dict[str, str], ...]
+    ways: tuple[Way, ...]
 
 
-WAYS: tuple[dict[str, str], ...] = (
+WAYS: tuple[Way, ...] = (
     {"strategy": "incremental", "model": "linear"},
     {"strategy": "incremental", "model": "exponential"},
     {"strategy": "incremental", "model": "skip-4"},
@@ -51,7 +72,7 @@ WAYS: tuple[dict[str, str], ...] = (
     {"strategy": "reevaluate", "model": "exponential"},
     {},
 )
-PLAIN: tuple[dict[str, str], ...] = (
+PLAIN: tuple[Way, ...] = (
     {"strategy": "incremental"},
     {"strategy": "hybrid"},
     {"strategy": "reevaluate"},
@@ -59,32 +80,37 @@ PLAIN: tuple[dict[str, str], ...] = (
 )
 
 
+BATCHED: tuple[Way, ...] = (
+    {"strategy": "incremental", "model": "exponential"},
+    {"strategy": "hybrid", "model": "exponential"},
+    {"strategy": "reevaluate", "model": "exponential"},
+    {},
+)
+CHOSEN: tuple[Way, ...] = ({},)
+
+
 def stable(n: int) -> np.ndarray:
     """A matrix whose powers neither vanish nor explode."""
     return RANDOM.normal(size=(n, n)) / np.sqrt(n)
-
-
-CHOSEN: tuple[dict[str, str], ...] = ({},)
 
 
 def largest(n: int, tall: int) -> Iterator[Case]:
     """The same programs at a size that leaves time only for what the cost model chooses."""
     for case in cases(n, tall):
         case.ways = CHOSEN
-        if not case.name.startswith("sum of powers"):
-            yield case
+        yield case
 
 
 def cases(n: int, tall: int) -> Iterator[Case]:
-    A, X = stable(n), RANDOM.normal(size=(tall, 100))
-    yield Case(f"A¹⁶, n = {n:,}", models.power(STEPS), {"A": A}, "A", WAYS)
-    yield Case(f"sum of powers, n = {n:,}", models.sum_of_powers(STEPS), {"A": A}, "A", WAYS)
+    yield Case(f"A¹⁶, n = {n:,}", models.power(STEPS), {"A": stable(n)}, "A", WAYS)
+    if 2 * STEPS * n**3 < LONGEST:
+        yield Case(f"sum of powers, n = {n:,}", models.sum_of_powers(STEPS), {"A": stable(n)}, "A", WAYS)
     square = {"X": stable(n) + 2 * np.eye(n), "y": RANDOM.normal(size=(n, 1))}
     yield Case(f"least squares, {n:,} × {n:,}", least_squares, square, "X", PLAIN)
-    rows = {"X": X, "y": RANDOM.normal(size=(tall, 1))}
+    rows = {"X": RANDOM.normal(size=(tall, 100)), "y": RANDOM.normal(size=(tall, 1))}
     yield Case(f"least squares, {tall:,} × 100", least_squares, rows, "X", PLAIN)
-    for p in sorted({1, min(100, n), n}):
-        B = RANDOM.normal(size=(n, p))
+    for p in sorted({p for p in (1, 100, 1000, n) if p <= n and 2 * STEPS * n * n * p < LONGEST}):
+        A, B = stable(n), RANDOM.normal(size=(n, p))
         yield Case(f"T ← A·T + B, n = {n:,}, p = {p:,}", models.general(STEPS), {"A": A, "B": B, "T0": B}, "A", WAYS)
 
 
@@ -92,19 +118,26 @@ def least_squares(X: Any, y: Any) -> Any:
     return np.linalg.inv(X.T @ X) @ (X.T @ y)
 
 
-def run(case: Case, machine: Machine, times: int) -> Iterator[list[str]]:
-    """A line for each way to refresh: NumPy's time, ours, and how many times faster it is."""
+def run(case: Case, machine: Machine, times: int) -> Iterator[Figure]:
+    """One changed row, in each way."""
     scratch = statistics.median(evaluations(lambda: case.function(**case.inputs)))
     for way in case.ways:
         say(f"{case.name}: {way or 'chosen'}")
-        options = {**way, "machine": machine, "expected": Expected(rates={case.changing: 1.0})}
-        shapes = {name: value.shape for name, value in case.inputs.items()}
-        state = matrix.program(case.function, **shapes).start(**case.inputs, options=options)
+        state = started(case, way, machine)
         refresh = statistics.median(refreshes(partial(update_one_row, case, state), times))
-        chosen = state.compiled.chosen
-        told = f"{chosen.model} {chosen.strategy}{'' if way else ' (chosen)'}"
-        error = f"{max(state.check().values()):.0e}" if scratch < SLOW else "not evaluated"
-        yield [case.name, told, f"{scratch:,.2f}", f"{refresh:,.2f}", f"{scratch / refresh:,.1f}", error]
+        yield figure(case.name, way, state, scratch, refresh)
+
+
+def started(case: Case, way: Way, machine: Machine) -> Maintained:
+    options = {**way, "machine": machine, "expected": Expected(rates={case.changing: 1.0})}
+    shapes = {name: value.shape for name, value in case.inputs.items()}
+    return matrix.program(case.function, **shapes).start(**case.inputs, options=options)
+
+
+def figure(name: str, way: Way, state: Maintained, scratch: float, refresh: float) -> Figure:
+    chosen = state.compiled.chosen
+    error = f"{max(state.check().values()):.0e}" if scratch < SLOW else "not evaluated"
+    return Figure(name, f"{chosen.model} {chosen.strategy}", not way, scratch, refresh, error)
 
 
 def evaluations(work: Callable[[], Any]) -> list[float]:
@@ -127,43 +160,52 @@ def update_one_row(case: Case, state: Maintained) -> float:
 def one_row(case: Case) -> dict[str, RowChange]:
     rows = case.inputs[case.changing]
     row, other = RANDOM.integers(len(rows), size=2)
-    return {case.changing: RowChange(changed={int(row): 0.5 * (rows[row] + rows[other])})}
+    return {case.changing: RowChange(changed={int(row): 0.7 * rows[row] + 0.3 * rows[other]})}
 
 
-def batches(n: int, count: int, machine: Machine) -> Iterator[list[str]]:
-    """A batch of changes of rows that a Zipf distribution picks: the steeper, the fewer rows it touches."""
-    A = stable(n)
-    scratch = statistics.median(evaluations(lambda: models.power(STEPS)(A)))
-    ranks = np.arange(1, n + 1.0)
-    for factor in (5.0, 3.0, 2.0, 1.0, 0.0):
-        state = matrix.program(models.power(STEPS), A=A.shape).start(A=A, options={"machine": machine})
-        chances = ranks**-factor / (ranks**-factor).sum()
-        u = np.zeros((n, count))
-        u[RANDOM.choice(n, size=count, p=chances), np.arange(count)] = 1
-        refresh = state.update(A=LowRank(u, RANDOM.normal(size=(n, count)) / n)).seconds * 1e3
-        touched = int(u.any(axis=1).sum())
-        yield [f"{factor:.0f}", f"{touched:,}", f"{scratch:,.1f}", f"{refresh:,.1f}", f"{scratch / refresh:,.1f}"]
+def batches(n: int, count: int, machine: Machine) -> Iterator[Figure]:
+    """Batches of changes of rows that a Zipf distribution picks: the steeper, the fewer rows they touch."""
+    case = Case(f"A¹⁶, n = {n:,}", models.power(STEPS), {"A": stable(n)}, "A", BATCHED)
+    scratch = statistics.median(evaluations(lambda: case.function(**case.inputs)))
+    for factor in (5.0, 4.0, 3.0, 2.0, 1.0, 0.0):
+        updates = [batch(n, count, factor) for _ in range(4)]
+        touched = int(np.any(updates[-1].u, axis=1).sum())
+        name = f"{case.name}, {count:,} changes of {touched:,} rows (Zipf {factor:.0f})"
+        for way in case.ways:
+            say(f"{name}: {way or 'chosen'}")
+            state = started(case, way, machine)
+            spent = [state.update(A=update).seconds * 1e3 for update in updates]
+            yield figure(name, way, state, scratch, statistics.median(spent[1:]))
 
 
-def choices(lines: list[list[str]]) -> Iterator[list[str]]:
+def batch(n: int, count: int, factor: float) -> LowRank:
+    """Changes of rows, of which the first are picked the more often the higher the factor is."""
+    chances = np.arange(1, n + 1.0) ** -factor
+    u = np.zeros((n, count))
+    u[RANDOM.choice(n, size=count, p=chances / chances.sum()), np.arange(count)] = 1
+    return LowRank(u, RANDOM.normal(size=(n, count)) / n)
+
+
+def choices(figures: Iterable[Figure]) -> Iterator[list[str]]:
     """What was chosen for each program, beside the fastest of all strategies and models that were tried."""
-    for name in dict.fromkeys(line[0] for line in lines):
-        ways = {line[1]: float(line[3].replace(",", "")) for line in lines if line[0] == name}
-        chosen = next(way for way in ways if way.endswith("(chosen)"))
-        best = min(ways, key=ways.__getitem__)
-        if len(ways) > 1:
-            yield [
-                name,
-                chosen.removesuffix(" (chosen)"),
-                best.removesuffix(" (chosen)"),
-                f"{ways[chosen] / ways[best]:.2f}",
-            ]
+    ways: dict[str, dict[str, float]] = {}
+    chosen: dict[str, str] = {}
+    for found in figures:
+        times = ways.setdefault(found.program, {})
+        times[found.way] = min(found.refresh, times.get(found.way, found.refresh))
+        if found.is_chosen:
+            chosen[found.program] = found.way
+    for program, times in ways.items():
+        if len(times) > 1:
+            best = min(times, key=times.__getitem__)
+            yield [program, chosen[program], best, f"{times[chosen[program]] / times[best]:.2f}"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000])
-    parser.add_argument("--largest", type=int, nargs="*", default=[])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[500, 1000], help="measured in every way")
+    parser.add_argument("--largest", type=int, nargs="*", default=[], help="measured as chosen")
+    parser.add_argument("--batched", type=int, nargs="*", default=[1000], help="sizes for batches of changes")
     parser.add_argument("--only", default="", help="a regular expression of the programs to measure")
     parser.add_argument("--tall", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=10)
@@ -174,16 +216,19 @@ def main() -> None:
     sized = [cases(n, min(arguments.tall, 100_000)) for n in arguments.sizes]
     sized += [largest(n, arguments.tall) for n in arguments.largest]
     wanted = (case for found in sized for case in found if re.search(arguments.only, case.name))
-    lines = [line for case in wanted for line in run(case, machine, arguments.times)]
-    headings = ["program", "refreshed", "NumPy, ms", "refresh, ms", "times faster", "relative error"]
-    zipf = ["Zipf factor", "rows touched", "NumPy, ms", "refresh, ms", "times faster"]
-    speed = f"{machine.flops / 1e9:.0f} billion operations and {machine.bytes / 1e9:.0f} GB a second"
-    text = f"On a machine of {speed}.\n\n{grid(headings, lines)}\n\nA¹⁶, batches of {arguments.batch:,} changes, n = {arguments.sizes[-1]:,}:\n\n"
-    text += grid(zipf, batches(arguments.sizes[-1], arguments.batch, machine)) + "\n"
-    text += f"\n{grid(['program', 'chosen', 'fastest', 'chosen beside fastest'], choices(lines))}\n"
+    figures = [found for case in wanted for found in run(case, machine, arguments.times)]
+    figures += [found for n in arguments.batched for found in batches(n, arguments.batch, machine)]
+    text = page(figures, machine)
     print(text)
     if arguments.out:
         arguments.out.write_text(text, encoding="utf-8")
+
+
+def page(figures: list[Figure], machine: Machine) -> str:
+    speed = f"{machine.flops / 1e9:.0f} billion operations a second, reading {machine.reading / 1e9:.0f} GB a second"
+    headings = ["program", "refreshed", "NumPy, ms", "refresh, ms", "times faster", "relative error"]
+    chosen = grid(["program", "chosen", "fastest", "chosen beside fastest"], choices(figures))
+    return f"On a machine of {speed}.\n\n{grid(headings, (f.line() for f in figures))}\n\n{chosen}\n"
 
 
 if __name__ == "__main__":

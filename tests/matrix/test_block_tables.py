@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import viewlet
-from tests.matrix.recipes import INPUTS, Recipe, fitting
-from tests.matrix.streams import STEPS
+from tests.matrix.endurance import endure
+from tests.matrix.recipes import INPUTS, Recipe, fitting, recipes
+from tests.matrix.streams import STEPS, step
 from tests.matrix.test_blocks import follow
 from viewlet import matrix
 from viewlet.errors import UnsupportedQuery
 from viewlet.matrix import Wide, models
 from viewlet.matrix.blocks import nodes
+from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.tables import durable, load
 from viewlet.matrix.tables.shelf import blocks_of
 
@@ -152,12 +159,43 @@ def test_tasks_of_spark_give_the_same(tmp_path: Path, A: np.ndarray, spark: Any)
 @pytest.mark.parametrize(
     "rule", ["matmul", "inverse", "tanh", "power", "diagonal", "norm", "iterate", "below", "sum rows"]
 )
-def test_operators_on_spark(tmp_path: Path, spark: Any, rule: str) -> None:
+def test_operators_on_spark(spark: Any, rule: str) -> None:
     """An operator over matrices in blocks of the store, by tasks of Spark, under changes of every kind."""
     places = next(at for name, at in fitting(list(INPUTS.values())) if name == rule and set(at) & {0, 2, 4})
-    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
-        blocks = blocks_of(db._warehouse, FEW // 8, None)
+    with on_spark(spark) as blocks:
         follow(Recipe(((rule, places),)), 1, "incremental", STEPS, blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@settings(max_examples=25)
+@given(recipe=recipes(), seed=st.integers(0, 2**32 - 1), strategy=st.sampled_from(["incremental", "hybrid"]))
+def test_random_programs_on_spark(spark: Any, recipe: Recipe, seed: int, strategy: str) -> None:
+    with on_spark(spark) as blocks:
+        follow(recipe, seed, strategy, [step] * 3, blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_ten_thousand_rows_on_spark_stay_exact(spark: Any) -> None:
+    """In a thousand updates of five rows of two matrices each."""
+    options = {"strategy": "incremental", "model": "exponential"}
+    with on_spark(spark) as blocks:
+        endure(
+            lambda program, given: program.start(**given, options=options, blocks=blocks),
+            updates=1_000,
+            rows=5,
+            tidy=lambda state: state.rewrite(),
+        )
+
+
+@contextmanager
+def on_spark(spark: Any) -> Iterator[Blocks]:
+    """Blocks of a warehouse of their own, that tasks of Spark read and write."""
+    with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder, spark=spark, engine="spark") as db:
+        blocks = blocks_of(db._warehouse, FEW // 8, None)
+        assert blocks is not None
+        yield blocks
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.matrix.endurance import endure
 from tests.matrix.recipes import INPUTS, Recipe, recipes
 from tests.matrix.streams import first, step
 from tests.matrix.test_oracle import compare
@@ -81,6 +82,16 @@ def test_outputs_equal_numpy_from_scratch(recipe: Recipe, seed: int, strategy: s
 @given(recipe=recipes(), seed=SEEDS, strategy=STRATEGIES)
 def test_many_outputs_equal_numpy_from_scratch(recipe: Recipe, seed: int, strategy: str) -> None:
     follow(recipe, seed, strategy, [step] * 4)
+
+
+@pytest.mark.slow
+def test_ten_thousand_updates_stay_exact() -> None:
+    options = {"strategy": "incremental", "model": "exponential"}
+    endure(
+        lambda program, given: program.start(**given, options=options, blocks=in_blocks(few=20)),
+        updates=10_000,
+        tidy=lambda state: state.rewrite(),
+    )
 
 
 def test_an_update_writes_no_block_and_a_rewrite_all_of_them() -> None:

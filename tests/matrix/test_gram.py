@@ -145,6 +145,69 @@ def test_a_regression_over_a_join_keeps_no_row(tmp_path: Path, spark: Any) -> No
         compare(db)
 
 
+FIVE = """SELECT 1 AS one, price, size, wealth, weight, off, units FROM sales
+    JOIN shops USING (shop) JOIN regions USING (region) JOIN items USING (item) JOIN promotions USING (promotion)"""
+SMALL = {"shops": 4, "regions": 3, "items": 5, "promotions": 3}
+"""Rows of the tables that say more about sales."""
+
+
+def create_five(db: viewlet.Database, count: int) -> None:
+    sales = "id INT, shop INT, item INT, promotion INT, price INT, units INT"
+    db.create_table("sales", sales, primary_key="id", rows=[sale(i) for i in range(count)])
+    for table, columns in (("shops", "shop INT, region INT, size INT"), ("regions", "region INT, wealth INT")):
+        db.create_table(table, columns, primary_key=table[:-1])
+    for table, column in (("items", "weight"), ("promotions", "off")):
+        db.create_table(table, f"{table[:-1]} INT, {column} INT", primary_key=table[:-1])
+    db.insert("shops", [(i, i % 3, 5 + i * i) for i in range(SMALL["shops"])])
+    for table in ("regions", "items", "promotions"):
+        db.insert(table, [(i, int(RANDOM.integers(1, 40))) for i in range(SMALL[table])])
+
+
+def sale(number: int) -> tuple[int, ...]:
+    keys = [int(RANDOM.integers(SMALL[table])) for table in ("shops", "items", "promotions")]
+    return (number, *keys, *RANDOM.integers(1, 50, size=2).tolist())
+
+
+def joined(db: viewlet.Database) -> Any:
+    """The rows of the join, from plain dictionaries."""
+    shops = {shop: (region, size) for shop, region, size in db.table("shops").rows()}
+    wealth, weight, off = (dict(db.table(table).rows()) for table in ("regions", "items", "promotions"))
+    return np.array(
+        [
+            (1, price, shops[shop][1], wealth[shops[shop][0]], weight[item], off[promotion], units)
+            for _, shop, item, promotion, price, units in db.table("sales").rows()
+            if shop in shops and shops[shop][0] in wealth and item in weight and promotion in off
+        ],
+        dtype=float,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_regression_over_a_join_of_five_tables(tmp_path: Path, spark: Any) -> None:
+    """Every table changes; what is kept has a row for each combination of keys, not for each sale."""
+    terms = ["one", "price", "size", "wealth", "weight", "off"]
+    program = matrix.program(models.ols, X=("sale", "term"), y=("sale", 1))
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        create_five(db, 600)
+        db.create_matrix("fit", program, X=Wide(FIVE, terms), y=Wide(FIVE, "units"))
+        for epoch in range(4):
+            rows = joined(db)
+            wanted = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
+            found = {row[0]: row[1] for row in db.table("fit").rows()}
+            np.testing.assert_allclose([found[term] for term in terms], wanted, rtol=1e-8)
+            with db.epoch() as e:
+                e.delete("sales", [(number,) for number in range(30 * epoch, 30 * epoch + 30)])
+                e.insert("sales", [sale(1000 * epoch + 1000 + i) for i in range(20)])
+                e.upsert("shops", [(epoch % 4, epoch % 3, 50 + epoch)])
+                e.upsert("items", [(epoch, 60 + 7 * epoch)])
+                e.upsert("regions", [(epoch % 3, 90 - 5 * epoch)])
+        assert db.check().num_rows == 0
+        kept = [db._warehouse.store.snapshot().contents(bag) for bag in db._warehouse.catalog.view("fit_moments").bags]
+        combinations = SMALL["shops"] * SMALL["items"] * SMALL["promotions"]
+        assert max(contents.consolidated().weights.size for contents in kept) <= combinations
+
+
 @pytest.mark.spark
 def test_rows_without_a_key_come_from_one_table(tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark) as db:

@@ -36,6 +36,16 @@ def test_few_vectors_meet_a_matrix_block_by_block(dtype: Any, count: int) -> Non
         np.testing.assert_allclose(found, matrix @ vectors, **near(dtype))
 
 
+@pytest.mark.parametrize(("count", "other"), [(1, 2), (4, 4), (3, 5), (0, 1)])
+def test_a_matrix_and_its_transpose_meet_vectors_in_one_pass(count: int, other: int) -> None:
+    whole = RANDOM.normal(size=(300, 250))
+    for matrix in (whole, whole[:, :100], np.asfortranarray(whole), whole.T):
+        vectors, turned = RANDOM.normal(size=(matrix.shape[1], count)), RANDOM.normal(size=(len(matrix), other))
+        down, across = kernels.both_times(matrix, vectors, turned)
+        np.testing.assert_allclose(down, matrix @ vectors, **near(np.float64))
+        np.testing.assert_allclose(across, matrix.T @ turned, **near(np.float64))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(30, 20), (1, 20), (30, 1), (0, 20), (30, 0)])

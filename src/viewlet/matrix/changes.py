@@ -10,7 +10,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from viewlet.matrix.blocks.large import is_large
 from viewlet.matrix.factors import Array, Factor, Indices, beside, inner, multiply, plus
+from viewlet.matrix.kernels import both_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,19 @@ def carried(change: Change, matrix: Array, also: Change | None) -> Change:
             return Factored(left, met if also is None else plus(met, _met(also, right)))
         case _:
             assert_never(change)
+
+
+def squared(matrix: Array, change: Factored) -> tuple[Factored, Factored]:
+    """Δ·(A + Δ) and A·Δ, by which A·A changes: A is read once for both."""
+    left, right = change.left, change.right
+    if is_large(matrix):
+        down, across = matrix.both_times(left.dense(), right.dense())
+    elif left.at is None and right.at is None:
+        down, across = both_times(matrix, left.values, right.values)
+    else:
+        down, across = multiply(matrix, left).values, multiply(matrix.T, right).values
+    met = plus(Factor(right.size, across), _met(change, right))
+    return Factored(left, met), Factored(Factor(left.size, down), right)
 
 
 def _applied(whole: Array, change: Change) -> Array:

@@ -1,21 +1,24 @@
 """What refreshing costs: the work of each statement, as time on a machine (table 6.2 of the thesis, with constants).
 
-A product of r × m and m × c takes as long as its arithmetic, or as moving its matrices through memory, whichever is
-more. A change is estimated by its rank and by how many rows and columns it touches. Estimates decide between correct
-ways to refresh, and `explain` shows them.
+A product of r × m and m × c takes as long as its arithmetic and as bringing its matrices into the form that BLAS wants;
+with a few vectors, as reading the matrix. A change is estimated by its rank and by how many rows and columns it touches.
+Estimates decide between correct ways to refresh, and `explain` shows them.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import assert_never
 
 import numpy as np
 
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.evaluate import is_view
+from viewlet.matrix.kernels import FEW
 from viewlet.matrix.ops import (
     Add,
     Broadcast,
@@ -50,10 +53,12 @@ Extent = tuple[int, int]
 class Machine:
     """How fast a machine is; `measure` finds out."""
 
-    flops: float = 2e10
+    flops: float = 5e10
     """Multiplications and additions in a second, in a product of large matrices."""
     bytes: float = 1e10
-    """Bytes of memory read or written in a second."""
+    """Bytes that functions of entries read or write in a second."""
+    reading: float = 2e10
+    """Bytes of a large matrix that a product with a vector reads in a second."""
     call: float = 5e-6
     """Seconds for calling NumPy at all."""
     statement: float = 2e-5
@@ -63,10 +68,16 @@ class Machine:
 
     @staticmethod
     def measure(size: int = 512) -> Machine:
-        """This machine's, in a fraction of a second; memory by an array that is larger than caches."""
-        a, b = np.ones((size, size)), np.ones(4 << 20)
-        product, moved = _best(lambda: a @ a), _best(lambda: np.add(b, 1.0, out=b))
-        return Machine(flops=2 * size**3 / product, bytes=2 * b.nbytes / moved)
+        """This machine's, in a fraction of a second; memory by a matrix that is larger than caches."""
+        a, b = np.ones((size, size)), np.ones((8 * size, 8 * size))
+        product, read, moved = _best(lambda: a @ a), _best(lambda: b @ b[0]), _best(lambda: np.add(b, 1.0, out=b))
+        return Machine(flops=2 * size**3 / product, bytes=2 * b.nbytes / moved, reading=b.nbytes / read)
+
+
+@cache
+def this_machine() -> Machine:
+    """Measured once in a process."""
+    return Machine.measure()
 
 
 def _best(work: Callable[[], object]) -> float:
@@ -116,16 +127,24 @@ class Costs:
         self.extents = extents
         self.machine = machine
         self.width = width
+        self._checking: dict[tuple[str, int], float] = {}
 
-    def product(self, rows: float, inner: float, columns: float) -> float:
-        moved = self.width * (rows * inner + inner * columns + rows * columns)
-        return self.machine.call + max(2 * rows * inner * columns / self.machine.flops, moved / self.machine.bytes)
+    def product(self, rows: int, inner: int, columns: int) -> float:
+        """A few vectors take a pass and what they take in the cache; more of them the arithmetic, and three passes."""
+        thin = min(rows, inner, columns)
+        reading = self.width * max(rows * inner, inner * columns, rows * columns) / self.machine.reading
+        if thin <= FEW:
+            return self.machine.call + (1 + 0.4 * (thin - 1)) * reading
+        return self.machine.call + 2 * rows * inner * columns / self.machine.flops + 3 * reading
 
     def moving(self, entries: float) -> float:
         return self.machine.call + self.width * entries / self.machine.bytes
 
     def evaluating(self, name: str, op: Op) -> float:
-        """The whole result, from whole operands."""
+        """The whole result, from whole operands, and a look at each entry of it."""
+        return 0.0 if is_view(op) else self._result(name, op) + self.moving(math.prod(self.extents[name]))
+
+    def _result(self, name: str, op: Op) -> float:
         rows, columns = self.extents[name]
         match op:
             case Product(a):
@@ -136,7 +155,7 @@ class Costs:
             case Inverse():  # 2n³, and slower than a product
                 return 3 * self.product(rows, rows, rows)
             case Solve(a):
-                return 1.5 * self.product(rows, rows, rows) / 3 + self.product(rows, rows, columns)
+                return self.product(rows, rows, rows) / 2 + self.product(rows, rows, columns)
             case Leading(a):
                 return 10 * self.product(rows, rows, columns)
             case Sum(a) | Trace(a) | Diagonal(a) | Inner(a):
@@ -152,7 +171,7 @@ class Costs:
 
     def staging(self, names: Iterable[str], kind: Kinds) -> float:
         """New operands have to be there before a result can be evaluated from them."""
-        return sum(self.moving(2 * self.extents[n][0] * self.extents[n][1]) for n in names if kind(n) is not None)
+        return sum(self.moving(3 * self.extents[n][0] * self.extents[n][1]) for n in names if kind(n) is not None)
 
     def applying(self, name: str, kind: Kind) -> float:
         """A += Δ."""
@@ -163,7 +182,8 @@ class Costs:
             case Whole():
                 return self.moving(3 * rows * columns)
             case Spread(rank, r, c):
-                return self.product(r, rank, c) + self.moving(4 * r * c)  # a block is made, read, and added
+                passed = self.width * 1.5 * r * c / self.machine.reading  # in place: read, and written
+                return self.machine.call + 2 * r * rank * c / self.machine.flops + passed
             case _:
                 assert_never(kind)
 
@@ -233,8 +253,8 @@ class Costs:
         return self._compressing(r + c, sum(k.rank for k in spread)), Spread(rank, r, c)
 
     def _compressing(self, size: int, rank: int) -> float:
-        """Two QR factorizations and a small SVD, at a fraction of the speed of a product."""
-        return 8 * self.machine.call + (4 * size * rank**2 + 20 * rank**3) / (self.machine.flops / 4)
+        """The angles of all columns and their eigenvalues, at a fraction of the speed of a product."""
+        return 8 * self.machine.call + (2 * size * rank**2 + 10 * rank**3) / (self.machine.flops / 4)
 
     def _inverse(self, size: int, kind: Kind) -> tuple[float, Kind] | None:
         match kind:
@@ -281,9 +301,11 @@ class Costs:
                 assert_never(kind)
 
     def checking(self, name: str, op: Op, probes: int = 2) -> float:
-        """The residual of a statement on some vectors."""
-        read = (name, *operands(op))
-        return sum(self.product(self.extents[n][0], self.extents[n][1], probes) for n in read)
+        """The residual of a statement on some vectors; every refresh asks."""
+        if (name, probes) not in self._checking:
+            extents = [self.extents[n] for n in (name, *operands(op))]
+            self._checking[name, probes] = sum(self.product(rows, columns, probes) for rows, columns in extents)
+        return self._checking[name, probes]
 
     def credit(self, name: str, op: Op, kind: Kind) -> float:
         """What a refresh of a statement gives towards its next check: about what a rule costs, and a quarter of applying.

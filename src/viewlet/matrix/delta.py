@@ -22,6 +22,7 @@ from viewlet.matrix.changes import (
     multiplied,
     product_of,
     scaled,
+    squared,
     total,
     transposed,
 )
@@ -70,6 +71,8 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             return NoRule(f"the number {factor} that all entries are scaled by changed")
         case Scale(factor, a):  # Δ(λA) = λ·ΔA
             return _scaled(change(a), old(factor)[0, 0] if isinstance(factor, str) else factor)
+        case Product(a, b) if a == b and isinstance(da := change(a), Factored):  # Δ(A²) = ΔA·A' + A·ΔA
+            return _sum(*squared(old(a), da))
         case SumOfProducts(products, addends):  # Δ(A·B + C) = ΔA·B' + A·ΔB + ΔC
             terms = (_terms(old(a), change(a), old(b), change(b)) for a, b in products)
             return _sum(*chain(*terms), *map(change, addends))

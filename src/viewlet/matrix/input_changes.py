@@ -57,9 +57,9 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, int], dtype: Any) -> 
         array = array.reshape(shape)
     if array.shape != shape:
         raise RejectedEpoch(f"{name}: shape {array.shape} where {shape} is due")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        row, column = bad[0]
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
         raise RejectedEpoch(f"{name} is {array[row, column]} in row {row}, column {column}; nothing was changed")
     return array
 

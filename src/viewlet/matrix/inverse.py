@@ -35,7 +35,7 @@ def woodbury(inverse: Array, change: Change | None, resize: Resize | None) -> De
         return NoRule("the change is close to one that has no inverse")
     middle = np.linalg.solve(small, np.eye(len(small), dtype=small.dtype))
     update = Factored(left.times(-middle), right)
-    return compress(_unbordered(update, resize, inverse.dtype))
+    return update if resize is None else compress(_unbordered(update, resize, inverse.dtype))
 
 
 def _bordered(change: Factored | None, resize: Resize | None, dtype: Any) -> Factored:

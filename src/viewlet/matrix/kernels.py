@@ -49,6 +49,18 @@ def _turned_times(turned: Array, columns: Array) -> Array:
     return found
 
 
+def both_times(matrix: Array, vectors: Array, turned: Array) -> tuple[Array, Array]:
+    """matrix · vectors and matrixᵀ · turned; of few vectors, in one pass."""
+    if max(vectors.shape[1], turned.shape[1]) > FEW or matrix.size < LARGE or matrix.strides[1] != matrix.itemsize:
+        return times(matrix, vectors), times(matrix.T, turned)
+    down = np.empty((len(matrix), vectors.shape[1]), dtype=matrix.dtype, order="F")
+    across = np.zeros((matrix.shape[1], turned.shape[1]), dtype=matrix.dtype, order="F")
+    for rows in stretches(matrix.shape, BLOCK):
+        down[rows] = _times(matrix[rows], np.asfortranarray(vectors))
+        across += _turned_times(matrix[rows], np.asfortranarray(turned[rows]))
+    return down, across
+
+
 def add_product(target: Array, left: Array, right: Array) -> None:
     """target += left · rightᵀ, in place. BLAS counts by columns: to it this is targetᵀ += right · leftᵀ."""
     assert target.flags.c_contiguous, "BLAS would change a copy"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.codec import dumps, loads
 from viewlet.matrix.compiled import Compiled, Expected, compile_program
-from viewlet.matrix.cost import Machine
+from viewlet.matrix.cost import Machine, this_machine
 from viewlet.matrix.errors import UnknownName
 from viewlet.matrix.explain import explain
 from viewlet.matrix.factors import Array
@@ -23,6 +23,9 @@ from viewlet.matrix.sizes import Size, symbols_of
 from viewlet.matrix.state import Maintained
 from viewlet.matrix.strategy import Strategy
 from viewlet.matrix.trace import trace
+
+MEASURED = 1 << 16
+"""Entries of all inputs from which on it pays to know this machine before a strategy is chosen."""
 
 
 class MatrixProgram:
@@ -83,12 +86,14 @@ class MatrixProgram:
     ) -> Maintained:
         """Evaluates the program and keeps every intermediate, so that updates can follow.
 
-        `options` are those of `compile`: model, strategy, expected, machine. A residual beyond `tolerance`, tried on
+        `options` are those of `compile`: model, strategy, expected, machine; for large matrices, this machine is
+        measured, once. A residual beyond `tolerance`, tried on
         as many random vectors as `probes` says, has a statement evaluated anew. With `blocks`, large matrices are kept
         there.
         """
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
-        compiled = self.compile(sizes, **(options or {}))
+        large = sum(array.size for array in arrays.values()) > MEASURED
+        compiled = self.compile(sizes, **{"machine": this_machine() if large else None, **(options or {})})
         kind = next(iter(arrays.values())).dtype
         health = Health(TOLERANCE[kind] if tolerance is None else tolerance, probes)
         shapes = shapes_in(compiled.program)

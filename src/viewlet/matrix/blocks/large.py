@@ -28,7 +28,7 @@ from viewlet.matrix.blocks.nodes import (
     pieces,
     read,
 )
-from viewlet.matrix.blocks.times import Run, diagonal, inner, times
+from viewlet.matrix.blocks.times import Run, both_times, diagonal, inner, times
 from viewlet.matrix.factors import Array, Indices
 
 
@@ -58,6 +58,10 @@ class Large(NDArrayOperatorsMixin):
     def times(self, vectors: Array) -> Array:
         """matrix · vectors, which is thin."""
         return times(self.node, vectors, self.run)
+
+    def both_times(self, vectors: Array, turned: Array) -> tuple[Array, Array]:
+        """matrix · vectors and matrixᵀ · turned, in one job."""
+        return both_times(self.node, vectors, turned, self.run)
 
     def gathered(self) -> Array:
         """All of it, here."""

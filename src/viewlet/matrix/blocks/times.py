@@ -20,6 +20,7 @@ from viewlet.matrix.blocks.nodes import (
     Repeated,
     Replaced,
     Shifted,
+    Stored,
     Turned,
     extent,
     gathered,
@@ -76,6 +77,29 @@ def turned_times(node: Node, vectors: Array, run: Run) -> Array:
             return np.add.reduce(run(partial(_turned_piece_times, node, vectors), pieces(node)))
 
 
+def both_times(node: Node, vectors: Array, turned: Array, run: Run) -> tuple[Array, Array]:
+    """matrix · vectors and matrixᵀ · turned; every block is read once."""
+    match node:
+        case Moved(of, rows, columns):
+            placed = scattered(vectors, columns, extent(of)[1]), scattered(turned, rows, extent(of)[0])
+            down, across = both_times(of, *placed, run)
+            return gathered(down, rows), gathered(across, columns)
+        case Shifted(of, left, right):
+            down, across = both_times(of, vectors, turned, run)
+            return down + left @ (right.T @ vectors), across + right @ (left.T @ turned)
+        case Replaced(of, rows, values):
+            others = np.array(turned)
+            others[rows] = 0
+            down, across = both_times(of, vectors, others, run)
+            down[rows] = values @ vectors
+            return down, across + values.T @ turned[rows]
+        case Stored():
+            found = run(partial(_piece_both, node, vectors, turned), pieces(node))
+            return np.concatenate([down for down, _ in found]), np.add.reduce([across for _, across in found])
+        case _:
+            return times(node, vectors, run), turned_times(node, turned, run)
+
+
 def product(left: Node, right: Node, run: Run) -> Array:
     """left · right, where the result is small: Σ of what each block of rows of the right one meets."""
     turned = left.of if isinstance(left, Turned) else Turned(left)
@@ -102,6 +126,11 @@ def _piece_times(node: Node, vectors: Array, piece: Piece) -> Array:
 
 def _turned_piece_times(node: Node, vectors: Array, piece: Piece) -> Array:
     return read(node, *piece).T @ vectors[slice(*piece)]
+
+
+def _piece_both(node: Node, vectors: Array, turned: Array, piece: Piece) -> tuple[Array, Array]:
+    rows = read(node, *piece)
+    return rows @ vectors, rows.T @ turned[slice(*piece)]
 
 
 def _pair_times(turned: Node, right: Node, piece: Piece) -> Array:
