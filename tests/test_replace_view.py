@@ -169,3 +169,22 @@ def _signed(now: Counter[Row], before: Counter[Row]) -> Counter[Row]:
 
 def _last_file(folder: Path) -> pa.Table:
     return pq.read_table(max(folder.glob("*.parquet")))
+
+
+def test_a_definition_is_the_same_whatever_its_comments_and_ties(tmp_path: Path, spark: Any) -> None:
+    own = spark.newSession()
+    own.sql("CREATE OR REPLACE TEMP VIEW colours AS SELECT 2 AS cust, 'green' AS colour")
+    last = "SELECT cust, total FROM (SELECT *, row_number() OVER (PARTITION BY cust ORDER BY note) AS n FROM orders) WHERE n = 1"
+    with viewlet.connect(tmp_path / "w", spark=own) as db:
+        shop = Shop(db, spark, "")
+        shop.define("last", last)  # which of the rows with one note comes first, Spark leaves open
+        shop.define("coloured", "SELECT cust, colour FROM orders JOIN colours USING (cust)")
+        epoch = db.last_epoch
+        shop.define("last", last.replace("FROM", "-- of all\n  FROM"))
+        shop.define("coloured", shop.views["coloured"])
+        assert db.last_epoch == epoch
+        own.sql("CREATE OR REPLACE TEMP VIEW colours AS SELECT 2 AS cust, 'red' AS colour")
+        shop.define("coloured", shop.views["coloured"])
+        assert {colour for _, colour in db.table("coloured")} == {"red"}
+        shop.define("last", last.replace("note", "id"))
+        assert db.last_epoch == epoch + 2

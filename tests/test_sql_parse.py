@@ -76,6 +76,7 @@ STATEMENTS: list[tuple[str, Statement]] = [
             "t", (Field("m", parse_type("map<string,array<struct<x:int,y:decimal(5,2)>>>")), Field("check", INT))
         ),
     ),
+    (f"CREATE OR REPLACE TABLE t AS {QUERY}", CreateTable("t", (), query=QUERY, or_replace=True)),
     (f"CREATE MATERIALIZED VIEW v AS {QUERY};", CreateView("v", QUERY)),
     (f"CREATE OR REPLACE MATERIALIZED VIEW v AS {QUERY}", CreateView("v", QUERY, or_replace=True)),
     (f"CREATE MATERIALIZED VIEW IF NOT EXISTS v AS {QUERY}", CreateView("v", QUERY, if_not_exists=True)),
@@ -186,7 +187,7 @@ REFUSALS = [
     ("CREATE VIEW v AS SELECT 1", "hint: write CREATE MATERIALIZED VIEW"),
     ("CREATE OR REPLACE TEMP VIEW v AS SELECT 1", "hint: write CREATE MATERIALIZED VIEW"),
     ("CREATE FUNCTION f", "expected TABLE, MATERIALIZED VIEW or SINK, found FUNCTION"),
-    ("CREATE OR REPLACE TABLE t (a INT)", "cannot be replaced"),
+    ("CREATE OR REPLACE TABLE t (a INT)", "only a table AS a query can be replaced"),
     ("CREATE TABLE t (a INT) AS SELECT 1", "the columns of a table AS a query are the query's"),
     ("CREATE TABLE t", "at least one column.*or CREATE TABLE t AS SELECT"),
     ("CREATE TABLE t ()", r"expected the name of a column, found \)"),

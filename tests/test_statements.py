@@ -68,6 +68,36 @@ def test_insert_in_all_its_forms(kept: Kept) -> None:
         db.sql("INSERT INTO t (id, k) VALUES (1, 2), (3)")
 
 
+def test_a_table_is_replaced_by_the_difference(db: viewlet.Database) -> None:
+    def replace(query: str, key: str = "") -> list[Row]:
+        epoch = db.last_epoch
+        db.sql(f"CREATE OR REPLACE TABLE t {key} AS {query}")
+        changes = db.table("t").changes(since=epoch) if db.last_epoch == epoch + 1 else None
+        return [] if changes is None else [(row["id"], row["_change_type"]) for row in changes.to_pylist()]
+
+    replace("SELECT id, id * 2 AS x FROM range(3)")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS x FROM t")
+    epoch = db.last_epoch
+    assert replace("SELECT id, id * 2 AS x FROM range(3)") == []
+    assert db.last_epoch == epoch, "the same rows are no change"
+    assert sorted(replace("SELECT id, id * 2 AS x FROM range(1, 4)")) == [(0, "delete"), (3, "insert")]
+    assert db.table("v").rows() == [(12,)]
+    for query, key in [
+        ("SELECT id, 'a' AS x FROM range(2)", ""),
+        ("SELECT id, id AS x FROM range(2)", "(PRIMARY KEY (id))"),
+    ]:
+        with pytest.raises(InUse, match="v read t"):
+            replace(query, key)
+    db.drop("v")
+    replace("SELECT id, 'a' AS x FROM range(2)", "(PRIMARY KEY (id))")
+    assert sorted(db.table("t").rows()) == [(0, "a"), (1, "a")]
+    with pytest.raises(RejectedEpoch):
+        replace("SELECT 1L AS id, x FROM t", "(PRIMARY KEY (id))")
+    db.sql("CREATE MATERIALIZED VIEW w AS SELECT 1 AS a")
+    with pytest.raises(UnknownName, match="w is a view"):
+        db.sql("CREATE OR REPLACE TABLE w AS SELECT 1 AS a")
+
+
 def test_update_and_delete_with_aliases_and_defaults(kept: Kept) -> None:
     db = kept.db
     db.sql("INSERT INTO t VALUES (1, 10, 1), (2, 10, 2), (3, 20, 3)")

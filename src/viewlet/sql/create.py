@@ -26,9 +26,7 @@ def read_create(reader: Reader) -> CreateTable | CreateView | CreateSink:
     reader.expect("CREATE")
     or_replace = reader.accept("OR", "REPLACE")
     if reader.accept("TABLE"):
-        if or_replace:
-            reader.refuse("a table cannot be replaced", hint="DROP TABLE it first; its rows go with it")
-        return _table(reader)
+        return _table(reader, or_replace)
     if reader.accept("MATERIALIZED", "VIEW"):
         return _view(reader, or_replace)
     if reader.accept("SINK"):
@@ -38,18 +36,18 @@ def read_create(reader: Reader) -> CreateTable | CreateView | CreateSink:
     reader.fail("TABLE, MATERIALIZED VIEW or SINK")
 
 
-def _if_not_exists(reader: Reader) -> bool:
+def _if_not_exists(reader: Reader, or_replace: bool) -> bool:
     if not reader.accept("IF"):
         return False
     reader.expect("NOT", "EXISTS")
+    if or_replace:
+        reader.refuse("OR REPLACE and IF NOT EXISTS contradict each other", hint="keep one of them")
     return True
 
 
 def _view(reader: Reader, or_replace: bool) -> CreateView:
     """`[IF NOT EXISTS] v [REFRESH POLICY p] [COMMENT '…'] AS query`"""
-    if_not_exists = _if_not_exists(reader)
-    if or_replace and if_not_exists:
-        reader.refuse("OR REPLACE and IF NOT EXISTS contradict each other", hint="keep one of them")
+    if_not_exists = _if_not_exists(reader, or_replace)
     name = reader.name("the view")
     if reader.sees("("):
         reader.refuse("a view takes its column names from its query", hint="name them there: SELECT expression AS name")
@@ -91,15 +89,17 @@ def read_query(reader: Reader) -> str:
     return reader.rest()
 
 
-def _table(reader: Reader) -> CreateTable:
+def _table(reader: Reader, or_replace: bool) -> CreateTable:
     """`[IF NOT EXISTS] t [(column …, PRIMARY KEY (…))] option … [AS query | FROM source …]`"""
-    if_not_exists = _if_not_exists(reader)
+    if_not_exists = _if_not_exists(reader, or_replace)
     name = reader.name("the table")
     columns = read_columns(reader) if reader.sees("(") else Columns()
     options, watermark = _options(reader)
     query = read_query(reader) if reader.accept("AS") else None
     source = _source(reader) if reader.accept("FROM") else None
     reader.end()
+    if or_replace and query is None:
+        reader.refuse("only a table AS a query can be replaced", hint="DROP TABLE it first; its rows go with it")
     if query is None and not columns.fields:
         reader.refuse(
             "a table needs at least one column", hint="CREATE TABLE t (id BIGINT), or CREATE TABLE t AS SELECT …"
@@ -116,6 +116,7 @@ def _table(reader: Reader) -> CreateTable:
         static=options["static"],
         watermark=watermark,
         if_not_exists=if_not_exists,
+        or_replace=or_replace,
         defaults=tuple(columns.defaults),
         constraints=tuple(columns.constraints.items()),
         query=query,

@@ -14,6 +14,7 @@ from viewlet.sql.execute_show import describe, described, history_table, of_kind
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.parse import parse
 from viewlet.sql.queries import collect, fields_of, run_query
+from viewlet.sql.replace_table import replace_rows
 from viewlet.sql.statements import (
     AddColumns,
     BackUp,
@@ -123,13 +124,16 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
 
 def create_table(db: Database, s: CreateTable, parameters: Parameters, *, read: bool = True) -> None:
     """Make a table; what its source has is read at once, unless that is not wanted."""
-    if s.if_not_exists and db._warehouse.catalog.known(s.name) is not None:
+    there = db._warehouse.catalog.known(s.name) is not None
+    if s.if_not_exists and there:
         return
     fields, rows = s.fields, None
     if s.query is not None:
         frame = run_query(db, s.query, parameters)
         fields = fields_of(frame)
         rows = collect(frame, fields)
+    if s.or_replace and there and replace_rows(db, s, fields, rows):
+        return
     db.create_table(
         s.name,
         fields,

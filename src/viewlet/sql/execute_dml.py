@@ -25,10 +25,15 @@ def insert(db: Database, s: InsertInto, parameters: Parameters) -> int:
     table = db._warehouse.catalog.table(s.table)
     with db._warehouse.writing():  # what is read is what is replaced
         rows = _new_rows(db, table, s, parameters)
-        with db.epoch() as e:
-            if s.overwrite and len(db.table(s.table)):
-                e.delete(s.table, db.table(s.table).arrow())
-            e.insert(s.table, rows)
+        return overwrite(db, s.table, rows) if s.overwrite else db.insert(s.table, rows)
+
+
+def overwrite(db: Database, table: str, rows: Any) -> int:
+    """Put rows in the place of all that are there; only the difference is a change."""
+    with db.epoch() as e:
+        if len(db.table(table)):
+            e.delete(table, db.table(table).arrow())
+        e.insert(table, rows)
     return e.number
 
 

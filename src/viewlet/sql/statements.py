@@ -57,6 +57,7 @@ class CreateTable:
     watermark: tuple[str, str] | None = None
     """The column of a row's time, and how late a row may be."""
     if_not_exists: bool = False
+    or_replace: bool = False
     defaults: Assignments = ()
     constraints: tuple[tuple[str, tuple[str, str]], ...] = ()
     """By name: a condition, and what becomes of rows that break it."""

@@ -12,7 +12,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import StoreError, UnknownName
 from viewlet.plan.types import Field
-from viewlet.plan.words import identifier
+from viewlet.plan.words import identifier, read_words
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Note, Program, Step, has_users_code, meanings
@@ -165,10 +165,16 @@ class View(Maintained):
 
     @property
     def _meaning(self) -> tuple[object, ...] | None:
-        """What tells a definition from another, where its text says it all."""
-        if self.definition is None or "whole" in self.fragments:
+        """What tells a definition from another, where text and plan say it all; comments and layout do not count."""
+        if self.definition is None or ("whole" in self.fragments and not self._plan_says_all):
             return None
-        return self.definition, self.fields, self.plan, self.policy, self.settings, self.spark
+        words = tuple(word.text for word in read_words(self.definition))
+        return words, self.fields, self.plan, self.policy, self.settings, self.spark
+
+    @property
+    def _plan_says_all(self) -> bool:
+        """Whether nothing but the compiled plan is evaluated: no piece of Spark's own, no function of a user's."""
+        return self.plan is not None and set(self.fragments) <= {"whole"} and not has_users_code(self.program)
 
     def pinned(self, warehouse: Warehouse) -> View:
         return self if "whole" in self.fragments else with_plan(warehouse, self)
