@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark test-lowest test-wheel test-all check format fuzz docs-sql docs docs-functions docs-notebook screenshots bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
+.PHONY: help setup demo test test-spark test-lowest test-wheel test-dbt test-all check format fuzz docs-sql docs docs-functions docs-notebook screenshots bench bench-tpch bench-orderbook bench-operators bench-matrix bench-views bench-signal bench-loops bench-create lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -68,11 +68,21 @@ test-wheel: ## the wheel in empty environments, with the lowest and the newest s
 	  .venv-wheel/bin/python -I tests/installed.py; \
 	done
 
+test-dbt: .venv-dbt/.ready ## dbt-viewlet: types, and dbt's own tests for adapters beside ours, in an environment of its own
+	cd dbt-viewlet && ../.venv-dbt/bin/mypy
+	.venv-dbt/bin/pytest -c dbt-viewlet/pyproject.toml dbt-viewlet/tests
+
+.venv-dbt/.ready: $(LOCKS) dbt-viewlet/requirements.lock dbt-viewlet/pyproject.toml
+	@bash tools/need-java
+	@bash tools/other-venv dbt-viewlet/requirements.lock .venv-dbt $(PYTHON)
+	@.venv-dbt/bin/python -m pip --disable-pip-version-check install -qq --no-deps --no-build-isolation --editable dbt-viewlet
+	@touch $@
+
 test-all: check ## the same with the slow tests, many more examples, and on all supported versions
 	@bash tools/need-chromium
 	VIEWLET_TEST_PROFILE=thorough $(BIN)/$(PYTEST)
 	for version in $(OTHER_SPARKS); do $(MAKE) test-spark VERSION=$$version; done
-	$(MAKE) test-lowest test-wheel
+	$(MAKE) test-lowest test-wheel test-dbt
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .
@@ -150,6 +160,7 @@ lock: ## resolve requirements*.in into the lock files (needs uv)
 	$(COMPILE) requirements.in -o requirements.lock
 	$(COMPILE) --resolution lowest-direct pyproject.toml -o requirements-lowest.lock
 	$(COMPILE) pyproject.toml -o requirements-newest.lock
+	$(COMPILE) dbt-viewlet/requirements.in -o dbt-viewlet/requirements.lock
 
 clean: ## remove the environments, caches and the demo's warehouse
-	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info
+	rm -rf .venv .venv-* .mypy_cache dbt-viewlet/logs .pytest_cache .ruff_cache .hypothesis build warehouse src/*.egg-info

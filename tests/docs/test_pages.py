@@ -25,6 +25,7 @@ ELSEWHERE = {
     "statements.md": "tests/test_statements_page.py",
     "loops.md": "tests/loops/test_loop_views.py",
     "tutorial.md": "tests/docs/test_notebook.py",
+    "dbt.md": "dbt-viewlet/tests/test_page.py",
 }
 """Pages whose blocks other tests run, and compare what comes of them."""
 ALL = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

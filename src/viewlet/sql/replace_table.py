@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from viewlet.plan.types import Field
-from viewlet.source.schema import read_schema
 from viewlet.sql.execute_dml import overwrite
 from viewlet.sql.execute_show import of_kind
+from viewlet.sql.schema import read_schema
 from viewlet.sql.statements import CreateTable
 from viewlet.warehouse.expectations import Constraint
 from viewlet.warehouse.tables import Table

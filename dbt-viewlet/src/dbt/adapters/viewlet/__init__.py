@@ -1,0 +1,11 @@
+"""dbt on a Viewlet warehouse: dbt finds the plugin here."""
+
+from dbt.adapters.base import AdapterPlugin
+from dbt.adapters.viewlet.connections import ViewletConnectionManager
+from dbt.adapters.viewlet.credentials import ViewletCredentials
+from dbt.adapters.viewlet.impl import ViewletAdapter
+from dbt.include import viewlet as include
+
+Plugin = AdapterPlugin(adapter=ViewletAdapter, credentials=ViewletCredentials, include_path=include.PACKAGE_PATH)
+
+__all__ = ["Plugin", "ViewletAdapter", "ViewletConnectionManager", "ViewletCredentials"]
