@@ -209,6 +209,7 @@ def test_a_restored_source_reads_again_what_came_since(tmp_path: Path) -> None:
         assert db.read_sources() == []
 
 
+@pytest.mark.spark
 def test_views_that_were_restored_are_kept_fresh(tmp_path: Path, spark: SparkSession) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         db.sql("CREATE TABLE items (id BIGINT, kind BIGINT, n BIGINT, PRIMARY KEY (id))")
