@@ -101,6 +101,13 @@ def test_layers_are_in_order() -> None:
         above.add(folder)
 
 
+def test_pages_about_the_code_name_files_that_exist() -> None:
+    there = [f"/{path.relative_to(ROOT).as_posix()}" for top in (SOURCE, ROOT / "tests") for path in top.rglob("*.py")]
+    texts = ((ROOT / page).read_text(encoding="utf-8") for page in ("ARCHITECTURE.md", "docs/internals.md"))
+    named = {name for text in texts for name in re.findall(r"`([\w/]+\.py)`", text)}
+    assert not [name for name in named if not any(path.endswith(f"/{name}") for path in there)]
+
+
 def test_importing_viewlet_loads_no_spark() -> None:
     code = "import sys, viewlet; sys.exit(any(m.split('.')[0] in ('pyspark', 'py4j', 'duckdb', 'scipy', 'pandas') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

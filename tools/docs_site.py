@@ -38,12 +38,12 @@ _LINK = re.compile(r"(\]\()([^)#\s]+)")
 def on_config(config: Any) -> Any:
     """The navigation: what has a section of its own, then all other pages, in the order of their titles."""
     there = {path.name for path in (ROOT / "docs").glob("*.md")}
-    listed = {page for pages in SECTIONS.values() for page in pages}
+    listed = {"internals.md", *(page for pages in SECTIONS.values() for page in pages)}
     guides = sorted(there - listed, key=_title)
     parts = {"Learn": SECTIONS["Learn"], "Guides": guides, **{k: v for k, v in SECTIONS.items() if k != "Learn"}}
     nav: list[Any] = [{"Home": "index.md"}]
     nav += [{title: [page for page in pages if page in there]} for title, pages in parts.items()]
-    config["nav"] = [*nav, {"Project": list(PROJECT)}]
+    config["nav"] = [*nav, {"Project": ["ARCHITECTURE.md", "internals.md", *PROJECT[1:]]}]
     return config
 
 
