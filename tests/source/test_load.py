@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import viewlet
-from viewlet.errors import RejectedEpoch
+from viewlet.errors import RejectedEpoch, StoreError
 from viewlet.intake import pieces
 from viewlet.progress import Progress
+from viewlet.store.storage.folder import Folder
 
 COUNT, PIECE = 1_050, 100
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("total", pa.decimal128(12, 2))])
@@ -170,6 +171,29 @@ def test_what_is_given_may_fail(db: viewlet.Database) -> None:
             e.insert("t", failing())
         e.insert("t", ROWS[:5])
     assert rows_of(db) == ROWS[:5]
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_file_that_cannot_be_written_fails_the_load(
+    db: viewlet.Database, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    written, real = [], Folder.write
+
+    def write(folder: Folder, file: str, given: Iterable[Any]) -> None:
+        written.append(file)
+        if len(written) > at:
+            next(iter(given))
+            raise StoreError("the disk is full")
+        real(folder, file, given)
+
+    db.sql(KEPT["keyed"])
+    monkeypatch.setattr(Folder, "write", write)
+    with pytest.raises(StoreError, match="full"):
+        db.insert("t", TABLE)
+    monkeypatch.undo()
+    assert not files(db)
+    db.insert("t", TABLE)
+    assert rows_of(db) == ROWS
 
 
 def test_changes_of_one_epoch_are_netted_with_what_was_loaded(db: viewlet.Database) -> None:

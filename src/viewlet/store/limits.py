@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewlet.columns.parallel import CORES
+
+WRITERS = min(CORES, 4)
+"""Files of a table that are written at once while rows come: each holds a piece of them in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -1,7 +1,7 @@
 """Rows on their way into a bag, written to files as they come: no more than some pieces are ever in memory.
 
-No record names the files before the commit; a transaction that ends without one removes them. While one piece is
-encoded and written, the next is prepared.
+No record names the files before the commit; a transaction that ends without one removes them. While some pieces are
+encoded and written, each to a file of its own, the next is prepared.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import Full, Queue
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows
 from viewlet.store.contents import span_of
 from viewlet.store.files import DATA
+from viewlet.store.limits import WRITERS
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.runs import ParquetPieces, Run, RunRef
 from viewlet.store.runs.table_run import parquet_table
@@ -28,8 +30,8 @@ from viewlet.store.runs.write_runs import SUFFIX, make_map_run, name_after
 if TYPE_CHECKING:
     from viewlet.store.log.writer import Writer
 
-_WAITING = 1  # pieces that are prepared while one is written
-_MOMENT = 1.0  # seconds after which it is asked whether writing has failed
+_WAITING = 1  # pieces that are prepared while some are written
+_MOMENT, _SOON = 1.0, 0.05  # seconds after which it is asked whether writing has failed, or has ended
 _COMPARED = 1 << 20  # hashes that are sorted at once to find those that repeat
 
 
@@ -43,7 +45,7 @@ class Load(ABC):
     def __init__(self, writer: Writer, layout: Layout) -> None:
         self.layout, self._writer = layout, writer
         self._storage, self._largest = writer.handles.storage, writer.limits.largest_run
-        self._writing: Future[None] | None = None
+        self._writing: list[Future[None]] = []
         self._finished = False
         self.runs: list[Run] = []
         self.rows = 0
@@ -72,36 +74,41 @@ class Load(ABC):
 
     def abandon(self) -> None:
         """Remove what was written."""
-        if self._writing is not None:
-            self._writing.exception()
+        for writing in self._writing:
+            writing.exception()
         self._storage.remove(run.ref.file for run in self.runs)
 
     def _behind(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do some work while other goes on."""
-        self._writing = self._writer.ahead.submit(work, *arguments)
+        self._writing.append(self._writer.ahead.submit(work, *arguments))
 
     def _wait(self) -> None:
-        if self._writing is not None:
-            self._writing.result()
+        for writing in self._writing:
+            writing.result()
+        self._writing.clear()
 
 
 class TableLoad(Load):
-    """Rows of a table: Parquet files of a limited size, a row group for each piece."""
+    """Rows of a table: Parquet files of a limited size, a row group for each piece, on some cores at once."""
 
     def __init__(self, writer: Writer, layout: Layout) -> None:
         super().__init__(writer, layout)
         self._given: Queue[Rows | None] = Queue(_WAITING)
-        self._rest: Rows | None = None
 
-    def _take(self, rows: Rows | None) -> None:
-        if self._writing is None:
+    def _take(self, rows: Rows) -> None:
+        if len(self._writing) < WRITERS:
             self._behind(self._write)
+        self._put(rows)
+
+    def _put(self, rows: Rows | None) -> None:
+        """Hand rows, or the end of them, to whoever writes next."""
         while True:
             try:
                 self._given.put(rows, timeout=_MOMENT)
             except Full:
-                if self._writing is not None and self._writing.done():
-                    self._writing.result()
+                for writing in self._writing:
+                    if writing.done():
+                        writing.result()
             else:
                 return
 
@@ -110,33 +117,42 @@ class TableLoad(Load):
         rows = self._given.get()
         while rows is not None:
             file = f"{DATA}/{name_after(self._writer.durable_epoch)}{SUFFIX['parquet']}"
-            pieces = ParquetPieces()
+            written = _ParquetFile(self._given, rows, self.layout, self._largest)
             try:
-                self._storage.write(file, self._pieces(pieces, rows))
+                self._storage.write(file, written)
             except BaseException:
                 self._storage.remove([file])
                 raise
-            ref = RunRef("parquet", file, 0, pieces.size, pieces.crc, pieces.rows)
-            self.runs.append(self._writer.handles.put(Run(ref, self.layout, storage=self._storage)))
-            rows = self._rest
-
-    def _pieces(self, pieces: ParquetPieces, rows: Rows | None) -> Iterator[Any]:
-        """The bytes of a file, which begins with some rows; what comes after it is the rest."""
-        while rows is not None and pieces.size < self._largest:
-            yield from pieces.add(parquet_table(rows, self.layout))
-            rows = self._given.get()
-        yield from pieces.end()
-        self._rest = rows
+            self.runs.append(self._writer.handles.put(Run(written.ref(file), self.layout, storage=self._storage)))
+            rows = written.rest
 
     def _write_rest(self) -> None:
-        self._take(None)
+        for _ in self._writing:
+            self._put(None)
 
     def abandon(self) -> None:
-        if self._writing is not None and not self._writing.done():
-            while not self._given.empty():
-                self._given.get()
-            self._take(None)
+        while not all(writing.done() for writing in self._writing):
+            with suppress(Full):
+                self._given.put(None, timeout=_SOON)
         super().abandon()
+
+
+class _ParquetFile:
+    """The bytes of a file of rows, which begins with some and takes more as they come; `rest` comes after it."""
+
+    def __init__(self, given: Queue[Rows | None], rows: Rows, layout: Layout, largest: int) -> None:
+        self._given, self._layout, self._largest = given, layout, largest
+        self._pieces = ParquetPieces()
+        self.rest: Rows | None = rows
+
+    def __iter__(self) -> Iterator[Any]:
+        while self.rest is not None and self._pieces.size < self._largest:
+            yield from self._pieces.add(parquet_table(self.rest, self._layout))
+            self.rest = self._given.get()
+        yield from self._pieces.end()
+
+    def ref(self, file: str) -> RunRef:
+        return RunRef("parquet", file, 0, self._pieces.size, self._pieces.crc, self._pieces.rows)
 
 
 class MapLoad(Load):

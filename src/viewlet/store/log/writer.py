@@ -16,7 +16,7 @@ from typing import Any
 
 from viewlet.errors import StoreError
 from viewlet.store.garbage import Sweeper, idle_files
-from viewlet.store.limits import Limits
+from viewlet.store.limits import WRITERS, Limits
 from viewlet.store.log.background import Flusher, Worker
 from viewlet.store.log.commit_log import Lock, LogAppender
 from viewlet.store.log.landing import Draft, place
@@ -47,7 +47,7 @@ class Writer:
         self._worker = Worker(self._work)
         self._flusher = None if group is None else Flusher(self._log.sync, group)
         self._transaction: Transaction | None = None
-        self.ahead = ThreadPoolExecutor(2, "viewlet-ahead")
+        self.ahead = ThreadPoolExecutor(WRITERS + 1, "viewlet-ahead")
         """Writes what is known before the rest of an epoch is."""
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -323,7 +324,7 @@ class ParquetPieces:
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._sink, "w"),
                 table.schema,
-                use_dictionary=_repeating(table.schema),
+                use_dictionary=_repeating(table),
                 write_statistics=ordered_columns(table.schema),
                 **_PARQUET,
             )
@@ -344,9 +345,15 @@ class ParquetPieces:
         return pieces
 
 
-def _repeating(schema: pa.Schema) -> list[str] | bool:
-    """The columns that may repeat values: all but the hashes; parts of nested ones have names of their own."""
-    return any(pa.types.is_nested(f.type) for f in schema) or schema.names[:-1]
+def _repeating(table: pa.Table) -> list[str] | bool:
+    """The columns that repeat values, by a sample: never the hashes; parts of nested ones have names of their own."""
+    if any(pa.types.is_nested(field.type) for field in table.schema):
+        return True
+    at = np.linspace(0, table.num_rows - 1, min(table.num_rows, _SAMPLE)).astype(np.int64)
+    return [name for name in table.column_names[:-1] if len(table[name].take(at).unique()) <= _REPEATED * len(at)]
+
+
+_SAMPLE, _REPEATED = 4_096, 0.9  # rows, and the share of different values up to which a dictionary pays
 
 
 def _made(kind: Kind, pieces: list[Any], rows: int) -> RunRef:
