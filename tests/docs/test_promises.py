@@ -16,7 +16,7 @@ NUMBERS = {
     ("cluster.md", "one for each 64 MB of changes in files"): ("engine.cluster.runner:_SHARE", 64 << 20),
     ("cluster.md", "ranges of hashes of about 32 MB"): ("engine.cluster.slices:_SLICE", 32 << 20),
     ("cluster.md", "shows up to three"): ("warehouse.task_intake:_SHOWN", 3),
-    ("folders.md", "An epoch takes in files of 64 MB together"): ("source.files.listing:MOST_BYTES", 64 << 20),
+    ("folders.md", "An epoch ingests up to 64 MB of files"): ("source.files.listing:MOST_BYTES", 64 << 20),
     ("kafka.md", "20,000 messages an epoch"): ("source.events.read_kafka:MESSAGES", 20_000),
     ("loops.md", "after 10,000 rounds"): ("loops.syntax:MOST_ROUNDS", 10_000),
     ("loops.md", "has not settled after 1,000 rounds"): ("loops.syntax:MOST_SETTLING", 1_000),
