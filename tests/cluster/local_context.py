@@ -10,6 +10,8 @@ from typing import Any
 class LocalContext:
     """What makes lists of partitions."""
 
+    master, pythonExec = "local[1]", "python"
+
     def parallelize(self, items: list[Any], parts: int) -> LocalRdd:
         assert len(items) == parts
         return LocalRdd([[item] for item in items])

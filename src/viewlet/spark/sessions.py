@@ -21,6 +21,7 @@ from viewlet.errors import SparkMissing, UnsupportedQuery
 from viewlet.spark.session.settings import PLAIN, has_meaning, meaning_of, put, settings_of
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.plan.types import Field
@@ -66,6 +67,14 @@ class Sessions:
         from viewlet.spark.session.handles import is_alive
 
         return self._caller.sparkContext.defaultParallelism if is_alive(self._caller) else 1
+
+    @property
+    def context(self) -> SparkContext | None:
+        """What runs jobs, if Spark runs."""
+        from viewlet.spark.session.handles import is_alive
+
+        is_running = self._caller is not None and is_alive(self._caller)
+        return self._caller.sparkContext if is_running and self._caller is not None else None
 
     @property
     def child(self) -> SparkSession:

@@ -29,6 +29,7 @@ from viewlet.store.log.segments import Tail
 from viewlet.store.log.state import State
 from viewlet.store.log.writer import Writer
 from viewlet.store.open_contents import make_contents
+from viewlet.store.runs.merge_runs import Elsewhere
 from viewlet.store.runs.runs import Handles
 from viewlet.store.storage.open_storage import Address, open_storage
 from viewlet.store.storage.storage import Storage
@@ -251,6 +252,10 @@ class Store:
     def oldest(self, bag: str) -> int:
         """The earliest epoch since which the changes of a bag are kept."""
         return self.state.bags[bag].feed.floor
+
+    def merge_by(self, elsewhere: Elsewhere) -> None:
+        """Let somebody else do the merges of the background, as far as he wants to."""
+        self._writing().merge_elsewhere = elsewhere
 
     def settle(self) -> None:
         """Wait for merges in the background; raises what went wrong in them."""

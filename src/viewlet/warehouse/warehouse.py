@@ -19,8 +19,10 @@ from viewlet.engine.engine import Engine
 from viewlet.errors import StoreError, shortened
 from viewlet.progress import Wanted, reporting
 from viewlet.spark.sessions import Sessions
-from viewlet.store import Store, Transaction
+from viewlet.store import Layout, Store, Transaction
 from viewlet.store.location import split_url
+from viewlet.store.runs.merge_runs import Merge
+from viewlet.store.runs.runs import Types
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.failures import CAUSED_BY_ROWS, note_failure
 from viewlet.warehouse.relation import Relation
@@ -30,9 +32,13 @@ from viewlet.warehouse.subscriptions import Subscriptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from viewlet.engine.cluster.merge_job import Swap
+
 _IDENTITY, _COSTS = "identity", "engine costs"
 _MATTERS = 10_000.0
 """Milliseconds, as estimated, from which measuring the engines is worth a second or two."""
+_LARGE_MERGE = 64 << 20
+"""Bytes of runs from which a merge is for tasks."""
 Durability = Literal["epoch"] | int
 
 
@@ -59,6 +65,8 @@ class Warehouse:
         self.sessions = Sessions(spark, lambda: self.catalog.names())
         settings = None if spark is None else _store_settings(path, spark)
         self.store = Store.open(path, write=not read_only, durability=durability, recover=recover, settings=settings)
+        if not read_only:
+            self.store.merge_by(self._merge_by_tasks)
         self.path = self.store.root
         self.lock = threading.RLock()
         self.rules = Rules()
@@ -140,6 +148,15 @@ class Warehouse:
         """What the engines take, if it was ever measured for this warehouse."""
         known = self.store.catalog.get(_COSTS)
         return None if known is None else EngineCosts(**known)
+
+    def _merge_by_tasks(self, merge: Merge, layout: Layout, types: Types) -> Swap | None:
+        """Merges that are not small are for tasks, where Spark runs; None if one is for this process."""
+        context = None if self.engine == "inproc" or merge.bytes < _LARGE_MERGE else self.sessions.context
+        if context is None:
+            return None
+        from viewlet.engine.cluster.merge_job import merge_by_task
+
+        return merge_by_task(context, self.store.address, merge, layout, types)
 
     def _engine(self, name: Chosen) -> Engine:
         if name not in self._engines:

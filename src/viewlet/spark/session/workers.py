@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from weakref import WeakSet
+from threading import Lock
+from weakref import WeakKeyDictionary, WeakSet
 from zipfile import ZipFile
 
 from pyspark import SparkContext
@@ -19,20 +20,32 @@ import viewlet
 UNNAMED = "python3"
 """What PySpark starts where nobody says which Python: the first one on the path, whatever it has installed."""
 _supplied: WeakSet[SparkContext] = WeakSet()
+_naming = Lock()
+_named: WeakKeyDictionary[SparkContext, tuple[int, str]] = WeakKeyDictionary()
+"""How many blocks have named the Python of a context's workers, in all threads, and what it was before the first."""
 
 
 @contextmanager
 def own_workers(context: SparkContext) -> Iterator[None]:
     """Let what is sent to Spark inside of the block find Viewlet where it runs; the caller's context stays as it is."""
-    before = context.pythonExec
     if not str(context.master).startswith("local"):
         supply(context)
-    elif before == UNNAMED:
-        context.pythonExec = sys.executable
+        yield
+        return
+    with _naming:
+        count, before = _named.get(context, (0, context.pythonExec))
+        _named[context] = count + 1, before
+        if before == UNNAMED:
+            context.pythonExec = sys.executable
     try:
         yield
     finally:
-        context.pythonExec = before
+        with _naming:
+            count, before = _named.pop(context)
+            if count > 1:
+                _named[context] = count - 1, before
+            else:
+                context.pythonExec = before
 
 
 def supply(context: SparkContext) -> None:

@@ -23,7 +23,7 @@ from viewlet.store.log.landing import Draft, place
 from viewlet.store.log.record_json import encode_change
 from viewlet.store.log.rolling import roll
 from viewlet.store.log.state import Bag, Change, State, apply, place_ref
-from viewlet.store.runs.merge_runs import Merge, choose_large, choose_small
+from viewlet.store.runs.merge_runs import Elsewhere, Merge, Runs, choose_large, choose_small
 from viewlet.store.runs.runs import Handles, Run, RunRef
 from viewlet.store.runs.write_runs import name_after, save
 from viewlet.store.transaction import Edit, Transaction
@@ -49,6 +49,7 @@ class Writer:
         self._transaction: Transaction | None = None
         self.ahead = ThreadPoolExecutor(WRITERS + 1, "viewlet-ahead")
         """Writes what is known before the rest of an epoch is."""
+        self.merge_elsewhere: Elsewhere | None = None
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
         self.doubtful = False  # whether a record may be in the log that the state does not know of
@@ -203,17 +204,35 @@ class Writer:
 
     def _merge(self, name: str, merge: Merge) -> None:
         """Merge beside the epochs, then swap the runs in a record of its own."""
-        layout = merge.inputs[0].layout
-        gone, made = merge.run(layout)
-        large = [run for run in made if run.ref.kind == "parquet" or run.ref.size > self.limits.inline_bytes]
-        made = [self.save(run) if run in large else run for run in made]
-        self._sync_files(run.ref.file for run in made if run.ref.file)
+        gone, made = self._merged_elsewhere(name, merge) or self._merged_here(merge)
         with self._mutex:
             bag = self.state.bags.get(name)
             if bag is not None and {run.ref for run in bag.runs}.issuperset(run.ref for run in gone):
                 change = Change(gone={name: [run.ref.place for run in gone]})
                 self._land(Draft(change, add={name: made}), durable=False)
             self._stuck[name] = frozenset(run.ref for run in made if run.ref.sign < 0)
+
+    def _merged_here(self, merge: Merge) -> tuple[Runs, list[Run]]:
+        gone, made = merge.run(merge.inputs[0].layout, self._kept)
+        self._sync_files(run.ref.file for run in made if run.ref.file)
+        return gone, made
+
+    def _kept(self, made: list[Run]) -> list[Run]:
+        """Runs of a merge; those that are no part of a record are in files."""
+        limit = self.limits.inline_bytes
+        return [self.save(run) if run.ref.kind == "parquet" or run.ref.size > limit else run for run in made]
+
+    def _merged_elsewhere(self, name: str, merge: Merge) -> tuple[Runs, list[Run]] | None:
+        """The same by other processes, if that is how it is done."""
+        bag = self.state.bags.get(name)
+        done = (
+            None if self.merge_elsewhere is None or bag is None else self.merge_elsewhere(merge, bag.layout, bag.types)
+        )
+        if done is None or bag is None:
+            return None
+        gone, made = done
+        own = [run for run in merge.inputs if run.ref in gone]
+        return own, [self.handles.get(ref, bag.layout, bag.types) for ref in made]
 
     def tidy(self) -> None:
         """Take up what an earlier process left: remove its garbage, begin its merges."""
@@ -250,6 +269,7 @@ class Writer:
         if self._transaction is not None:
             self._transaction.abort()
         self._worker.stop()
+        self.merge_elsewhere = None  # which knows whoever owns the store
         self.ahead.shutdown()
         if self._flusher is not None:
             self._flusher.stop()

@@ -17,19 +17,22 @@ from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents
 from viewlet.store.limits import Limits
 from viewlet.store.runs.layout import Layout
-from viewlet.store.runs.runs import Run, RunRef
+from viewlet.store.runs.runs import Run, RunRef, Types
 from viewlet.store.runs.table_run import net, read_hashes, read_rows, with_sign
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 
 Runs = Sequence[Run]
+Keep = Callable[[list[Run]], list[Run]]
+"""Puts runs that were just made where they stay, so that not all that a merge makes is in memory at once."""
+How = Callable[[Runs, Layout, Keep], tuple[Runs, list[Run]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Runs to take and how; `run` gives those that it replaces and those that it makes, in memory."""
+    """Runs to take and how; `run` gives those that it replaces and those that it makes."""
 
     inputs: tuple[Run, ...]
-    how: Callable[[Runs, Layout], tuple[Runs, list[Run]]]
+    how: How
 
     @property
     def rows(self) -> int:
@@ -39,8 +42,12 @@ class Merge:
     def bytes(self) -> int:
         return sum(run.ref.size for run in self.inputs)
 
-    def run(self, layout: Layout) -> tuple[Runs, list[Run]]:
-        return self.how(self.inputs, layout)
+    def run(self, layout: Layout, keep: Keep = list) -> tuple[Runs, list[Run]]:
+        return self.how(self.inputs, layout, keep)
+
+
+Elsewhere = Callable[[Merge, Layout, Types], tuple[Sequence[RunRef], Sequence[RunRef]] | None]
+"""Merges in other processes: which runs are replaced, and by which, in files that are durable. None: do it here."""
 
 
 def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
@@ -136,30 +143,30 @@ def _rows(runs: Runs) -> int:
     return sum(run.ref.rows for run in runs)
 
 
-def merge_map(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def merge_map(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
     """One run of a map for several."""
     contents = Contents(layout, runs, {})
-    return runs, make_map_run(contents.scan(), layout, contents.hashes())
+    return runs, keep(make_map_run(contents.scan(), layout, contents.hashes()))
 
 
-def merge_recent(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def merge_recent(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
     """One run of recent rows for several."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
-    return runs, make_recent_run(rows, layout)
+    return runs, keep(make_recent_run(rows, layout))
 
 
-def move_recent(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def move_recent(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
     """Parquet files for a table's runs of any kind."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
-    return runs, make_parquet_runs(rows, layout)
+    return runs, keep(make_parquet_runs(rows, layout))
 
 
-def rewrite(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
+def rewrite(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
     """A table's files without the rows that were taken away; files that lose none stay as they are."""
     put = _files(runs, 1)
     gone = [run for run in runs if run not in put]
     recent = net(Rows.concat([read_rows(run) for run in gone]))
-    made = make_parquet_runs(recent.filter(recent.weights > 0), layout)
+    made = keep(make_parquet_runs(recent.filter(recent.weights > 0), layout))
     taken = recent.filter(recent.weights < 0)
     for run in put:
         hit = np.isin(read_hashes(run), taken.hashes())
@@ -168,7 +175,7 @@ def rewrite(runs: Runs, layout: Layout) -> tuple[Runs, list[Run]]:
         rows = read_rows(run)
         left = Rows.concat([rows.filter(hit), taken]).consolidate()
         kept = Rows.concat([rows.filter(~hit), with_sign(left, 1)])
-        made += make_parquet_runs(kept, layout)
+        made += keep(make_parquet_runs(kept, layout))
         gone.append(run)
         taken = left.filter(left.weights < 0)
-    return gone, made + make_parquet_runs(taken, layout)
+    return gone, made + keep(make_parquet_runs(taken, layout))
