@@ -10,7 +10,7 @@ import viewlet
 from tests.compile.test_distribute import TPCH, compiled, tpch_facts
 from viewlet.errors import UnknownName, WrongArgument
 from viewlet.program.distributed import Local, Partitioned, Replicated
-from viewlet.views.explain_distributed import read_placement
+from viewlet.views.placement import read_placement
 
 
 def test_placement_that_a_user_gives() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.engine.choose import EngineName
-from viewlet.errors import SqlError
+from viewlet.errors import SqlError, WrongArgument
 from viewlet.flow.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.inspect.html import epoch_html
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from viewlet.matrix import MatrixProgram
     from viewlet.matrix.tables.reading import MatrixReading
     from viewlet.views.view import View
+    from viewlet.warehouse.maintained import Placement
     from viewlet.warehouse.source import Source
 
 
@@ -415,6 +416,21 @@ class Database(
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             transaction.put(SETTINGS, {"retention": kept.to_json()})
             return transaction.commit({"kind": "set retention"})
+
+    def set_placement(self, view: str, placement: Placement) -> int:
+        """Say where some of a view's maps are on a cluster, from the next epoch on; the number of the epoch that set it.
+
+        For each, `"driver"`, `"replicated"`, or the columns that it is partitioned by; the compiler places the others,
+        and an empty placement leaves all to it. No placement changes a result.
+        """
+        from viewlet.views.explain_distributed import facts_with_maps
+        from viewlet.views.placement import set_placement
+        from viewlet.views.view import View
+
+        found = self._warehouse.catalog.find(view)
+        if not isinstance(found, View):
+            raise WrongArgument(f"{found.name} has no maps that are placed", hint="give the name of a SQL view")
+        return set_placement(self._warehouse, found.program, facts_with_maps(self._warehouse), placement)
 
     @property
     def retention(self) -> Retention:

@@ -24,8 +24,8 @@ def nothing_here() -> Iterator[None]:
         raise AssertionError("rows passed through the driver")
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("intake.rows_of_spark", "pieces._from_spark"):
-            patch.setattr(f"viewlet.source.{name}", fail)
+        for name in ("to_columns.rows_of_spark", "pieces._from_spark"):
+            patch.setattr(f"viewlet.intake.{name}", fail)
         patch.setattr("viewlet.store.table_contents.TableContents.scan", fail)
         yield
 
@@ -151,3 +151,91 @@ def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any
         with pytest.raises(RejectedEpoch, match="it is not there, or not that often"):
             db.delete("t", spark.sql(twice.format(600)))
         assert sorted(row[0] for row in db.table("t").rows()) == sorted(i % 100 for i in range(300))
+
+
+def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DataFrames after rows, rows after DataFrames: each is checked against what those before it left."""
+    monkeypatch.setattr("viewlet.warehouse.task_intake._INLINE", 0)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS)
+        db.create_view("spend", SPEND)
+        expected: dict[int, tuple[str, float]] = {}
+        with nothing_here(), db.epoch() as e:
+            e.insert("orders", [(-1, "x", 1), (-2, "x", 2)])
+            e.insert("orders", orders(spark, 0, 900, "1.5"))
+            e.upsert("orders", orders(spark, 800, 1000, "2.5"))
+            e.delete("orders", [(-1,), (5,)])
+            with pytest.raises(RejectedEpoch, match=r"\(id=5\): it is not there"):
+                e.delete("orders", spark.range(5, 6).select("id"))
+            with pytest.raises(RejectedEpoch, match=r"\(id=6\): its key is already there"):
+                e.insert("orders", [(6, "x", 1)])
+            e.delete("orders", spark.range(0, 900, 100).select("id"))
+        expected = {-2: ("x", 2.0)} | {i: (f"c{i % 7}", 1.5 if i < 800 else 2.5) for i in range(1000)}
+        for gone in (5, *range(0, 900, 100)):
+            del expected[gone]
+        assert {row[0]: (row[1], float(row[2])) for row in db.table("orders").rows()} == expected
+        changes = db.table("orders").changes(since=db.status()["epoch"] - 1)
+        assert sorted(changes["id"].to_pylist()) == sorted(expected)
+        assert set(changes["_change_type"].to_pylist()) == {"insert"}
+        db.upsert("orders", orders(spark, 990, 1010, "9.5"))
+        told = [(name, sorted(map(str, db.table(name).changes().to_pylist()))) for name in ("orders", "spend")]
+        with nothing_here(), monkeypatch.context() as patch:
+            patch.setattr("viewlet.warehouse.change_feed._SMALL", 0)
+            patch.setattr("viewlet.store.contents.Contents.consolidated", lambda _: pytest.fail("read at the driver"))
+            frames = {name: db.table(name).spark_changes() for name, _ in told}
+            found = [(name, sorted(str(row) for row in frames[name].toArrow().to_pylist())) for name, _ in told]
+        assert found == told
+        assert "update_postimage" in str(told[0])
+        expected |= {i: (f"c{i % 7}", 9.5) for i in range(990, 1010)}
+        assert db.check().num_rows == 0
+        with db.epoch() as e:
+            e.insert("orders", orders(spark, 5000, 5100, "1"))
+            e.delete("orders", spark.range(5000, 5100).select("id"))
+        assert len(db.table("orders")) == len(expected)
+        assert db.check().num_rows == 0
+
+
+CHECKED = """CREATE TABLE clicks (id BIGINT, word STRING, at TIMESTAMP, PRIMARY KEY (id),
+    CONSTRAINT known CHECK (id < 100000) ON VIOLATION FAIL EPOCH,
+    CONSTRAINT short CHECK (length(soundex(word)) <= 4 AND word <> 'long') ON VIOLATION KEEP ASIDE,
+    CONSTRAINT odd CHECK (length(soundex(word)) <= 4 AND word <> 'even') ON VIOLATION DROP ROW)
+    WATERMARK at DELAY INTERVAL 10 MINUTES"""
+
+
+def clicks(spark: Any, first: int, end: int) -> Any:
+    """A click a minute; every fifth word is too long, every seventh is dropped."""
+    word = "CASE WHEN id % 5 = 0 THEN 'long' WHEN id % 7 = 0 THEN 'even' ELSE 'word' END AS word"
+    return spark.range(first, end).selectExpr("id", word, "timestamp_seconds(id * 60) AS at")
+
+
+def test_late_and_rejected_rows_are_set_aside_by_tasks(spark: Any, tmp_path: Path) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(CHECKED)
+        assert all(c.expr is None for c in db._warehouse.catalog.table("clicks").constraints[1:]), (
+            "Spark evaluates them"
+        )
+        db.create_view("n", "SELECT word, count(*) AS n FROM clicks GROUP BY word")
+        db.create_view("late", "SELECT count(*) AS n FROM clicks_late")
+        with nothing_here():
+            with db.epoch() as e:
+                e.insert("clicks", clicks(spark, 1000, 2000))
+            assert (e.late, e.rejected, e.dropped) == ({}, {"clicks": 200}, {"clicks": {"odd": 114}})
+            with db.epoch() as e:
+                e.insert(
+                    "clicks", clicks(spark, 1980, 1985).where("id > 1980").selectExpr("id + 10000 AS id", "word", "at")
+                )
+                e.insert("clicks", clicks(spark, 2000, 2100))
+        taken = [i for i in range(1000, 2100) if i % 5 and i % 7]
+        late = [i + 10000 for i in range(1981, 1985) if i % 5 and i % 7]
+        assert e.late == {"clicks": len(late)}
+        assert sorted(row[0] for row in db.table("clicks").rows()) == taken
+        assert sorted(row[0] for row in db.table("clicks_late").rows()) == late
+        assert {row[0] for row in db.table("clicks_rejected").rows()} == {"short"}
+        assert sorted(row[1] for row in db.table("clicks_rejected").rows()) == list(range(1000, 2100, 5))
+        assert dict(db.table("n").rows()) == {"word": len(taken)}
+        assert db.table("late").rows() == [(len(late),)]
+        assert db.check().num_rows == 0
+        with pytest.raises(RejectedEpoch, match="it is older than the watermark"):
+            db.delete("clicks", spark.range(1002, 1003).select("id"))
+        with pytest.raises(RejectedEpoch, match="breaks the constraint known"):
+            db.insert("clicks", spark.sql("SELECT 100000L AS id, 'a' AS word, timestamp_seconds(200000) AS at"))

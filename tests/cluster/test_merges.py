@@ -44,15 +44,15 @@ def store(tmp_path: Path, merged: list[Merge], monkeypatch: pytest.MonkeyPatch) 
 
     def job(merge: Merge, layout: Layout, types: Any) -> Any:
         merged.append(merge)
-        return merge_by_task(cast(Any, LocalContext()), store.address, merge, layout, types)
+        return merge_by_task(cast(Any, LocalContext()), str(tmp_path / "w"), merge, layout, types)
 
     def fail(*_: Any) -> None:
         raise AssertionError("merged at the driver")
 
     monkeypatch.setattr("viewlet.store.log.writer.Writer._merged_here", fail)
-    with Store.open(tmp_path / "w", limits=LIMITS) as store:
-        store.merge_by(job)
-        yield store
+    with Store.open(tmp_path / "w", limits=LIMITS) as opened:
+        opened.merge_by(job)
+        yield opened
 
 
 @pytest.mark.parametrize(("name", "layout"), [("map", MAP), ("table", TABLE)])

@@ -216,6 +216,10 @@ class Store:
 
     def feed(self, bag: str, since: int) -> list[tuple[int, float, Rows]]:
         """What each epoch after `since` changed in a bag: its number, its time, the delta."""
+        return [(epoch, time, contents.consolidated()) for epoch, time, contents in self.feed_contents(bag, since)]
+
+    def feed_contents(self, bag: str, since: int) -> list[tuple[int, float, Contents]]:
+        """The same with the runs of each delta, of which nothing is read."""
         if bag not in self.state.bags:
             raise StoreError(f"there is no bag `{bag}`")
         there = self.state.bags[bag]
@@ -235,8 +239,7 @@ class Store:
         for entry in there.feed.entries:
             if entry.epoch > since:
                 runs = [self._handles.get(ref, there.layout, there.types) for ref in entry.refs]
-                rows = make_contents(there.layout, runs, there.types).consolidated()
-                result.append((entry.epoch, entry.time, rows))
+                result.append((entry.epoch, entry.time, make_contents(there.layout, runs, there.types)))
         return result
 
     def changed_since(self, bag: str, since: int) -> bool:

@@ -14,7 +14,9 @@ from viewlet.compile.distribute import distribute, why_not_distributed
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.epoch import EpochDeltas, WrittenChange
 from viewlet.engine.whole_bag import Source
+from viewlet.program.distributed import Distributed
 from viewlet.views.explain_distributed import facts_with_maps
+from viewlet.views.placement import chosen_placement, stored_placement
 from viewlet.warehouse.refresh import Refresh
 
 if TYPE_CHECKING:
@@ -59,11 +61,13 @@ def _run(view: View, run: Refresh, deltas: EpochDeltas, sources: Mapping[str, So
     for bag, source in sources.items():
         deltas.changes.written[bag] = WrittenChange(source.contents, source.contents.rows, 0, is_net=False)
     rows = sum(source.contents.rows for source in sources.values())
-    plan = cluster.plan(
-        [view.program],
-        ("anew", rows.bit_length()),
-        lambda: distribute([view.program], _facts(view, run, rows), initial=True),
-    )
+
+    def make() -> Distributed:
+        facts = _facts(view, run, rows)
+        placement = chosen_placement(run.warehouse, [view.program], facts)
+        return distribute([view.program], facts, initial=True, placement=placement)
+
+    plan = cluster.plan([view.program], ("anew", rows.bit_length(), stored_placement(run.warehouse)), make)
     cluster.run_together(plan, deltas, [view.name], anew)
 
 

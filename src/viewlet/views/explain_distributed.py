@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from viewlet.compile import Facts
-from viewlet.compile.distribute import NONE, distribute, place, why_not_distributed, why_not_placed
-from viewlet.errors import UnknownName, WrongArgument, shortened
+from viewlet.compile.distribute import NONE, distribute, why_not_distributed, why_not_placed
 from viewlet.formatting import plural
-from viewlet.program.distributed import Local, Partitioned, Replicated, Tag
 from viewlet.program.program import Program
 from viewlet.program.show_distributed import show_blocks, show_counts, show_jobs, show_places
+from viewlet.views.placement import chosen_placement, read_placement
 from viewlet.warehouse.maintained import Placement
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def explain_distributed(
     if (why := why_not_placed(program)) is not None:
         return f"{title}\n  the Spark engine runs each step as a job of its own: {why}"
     facts = facts_with_maps(warehouse)
-    tags = read_placement(program, facts, given or {})
+    tags = chosen_placement(warehouse, [program], facts) | read_placement(program, facts, given or {})
     after = distribute([program], facts, placement=tags)
     before = distribute([program], facts, placement=tags, options=NONE)
     own = {m.name: after.maps[m.name] for m in program.maps if m.name in after.maps}
@@ -62,36 +61,6 @@ def _stored(program: Program) -> list[str]:
     return [m.name for m in program.maps if m.stored]
 
 
-def read_placement(program: Program, facts: Facts, given: Placement) -> dict[str, Tag]:
-    """Where a user wants maps to be."""
-    placed = place([program], facts)
-    tags: dict[str, Tag] = {}
-    for name, where in given.items():
-        if name not in placed.maps:
-            raise UnknownName(
-                f"view {program.view} has no map {shortened(name)}", hint=f"it has {', '.join(placed.maps)}"
-            )
-        tags[name] = _tag(name, where)
-        if (why := placed.why_not(name, tags[name])) is not None:
-            raise WrongArgument(
-                f"{name} cannot be placed by {shortened(where)}: {why}", hint="leave it to the compiler"
-            )
-    return tags
-
-
-def _tag(name: str, where: Any) -> Tag:
-    match where:
-        case "driver":
-            return Local()
-        case "replicated":
-            return Replicated()
-        case [*columns] if all(isinstance(c, str) for c in columns):
-            return Partitioned(tuple(columns))
-    raise WrongArgument(
-        f"{name} cannot be placed by {shortened(where)}", hint='"driver", "replicated", or a list of columns'
-    )
-
-
 def _tables(program: Program, facts: Facts) -> str:
     return ", ".join(table for table in program.reads if table not in facts.static) or "nothing"
 
@@ -101,4 +70,5 @@ def _all_views(warehouse: Warehouse, facts: Facts) -> list[str]:
     programs = [program for program in _programs(warehouse) if why_not_placed(program) is None]
     if len(programs) < 2:
         return []
-    return [f"all {plural(len(programs), 'view')} together: {show_counts(distribute(programs, facts))}"]
+    together = distribute(programs, facts, placement=chosen_placement(warehouse, programs, facts))
+    return [f"all {plural(len(programs), 'view')} together: {show_counts(together)}"]

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from viewlet.compile.distribute import distribute, why_not_distributed
 from viewlet.compile.distribute.place import SMALL
 from viewlet.engine.cluster.epoch_job import PreparedEpoch
+from viewlet.program.distributed import Distributed
 from viewlet.views.explain_distributed import facts_with_maps
+from viewlet.views.placement import chosen_placement, stored_placement
 from viewlet.views.refresh import estimate_refresh, refuse_other_spark, technique
 from viewlet.warehouse.maintained import Begin
 from viewlet.warehouse.refresh import Refresh
@@ -77,6 +79,9 @@ def _plan(run: Refresh, views: Sequence[View]) -> PreparedEpoch:
     kept = {m.name for view in views for m in view.program.maps if m.stored}
     sizes = tuple(max(run.before(bag).rows, SMALL).bit_length() for bag in sorted(changed | kept))
     programs = [view.program for view in views]
-    return cluster.plan(
-        programs, (changed, sizes), lambda: distribute(programs, facts_with_maps(run.warehouse), changed=changed)
-    )
+
+    def make() -> Distributed:
+        facts = facts_with_maps(run.warehouse)
+        return distribute(programs, facts, changed=changed, placement=chosen_placement(run.warehouse, programs, facts))
+
+    return cluster.plan(programs, (changed, sizes, stored_placement(run.warehouse)), make)

@@ -43,10 +43,7 @@ def table_changes(table: Table, snapshot: Snapshot, sessions: Sessions) -> Table
 def deltas_of(changed: list[TableChanges]) -> list[tuple[TableChanges, Rows]]:
     """The net changes of tables, those of the tables of what they do not take in, and tables that only dropped rows."""
     netted = [(changes, changes.delta()) for changes in changed]
-    for changes in changed:
-        for aside, rows in ((changes.table.late, changes.late), (changes.table.rejected, changes.rejected)):
-            if aside is not None and rows:
-                netted.append((TableChanges(aside, None), Rows.concat(rows).select(aside.names)))
+    netted += [(TableChanges(aside, None), rows) for changes in changed for aside, rows in changes.take_asides()]
     return [(changes, delta) for changes, delta in netted if len(delta) or changes.dropped or changes.load]
 
 
@@ -107,7 +104,7 @@ def apply_epoch(
         things = list(group)
         views |= {run.thing.name: run.record(done) for run, done in things[0].refresh_all(things, begin)}
     for changes, delta in changed:
-        advance(warehouse.catalog, deltas.transaction, changes.table, delta)
+        advance(warehouse.catalog, deltas.transaction, changes.table, changes.latest(delta))
     tables = {c.table.name: _table_record(c, d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {

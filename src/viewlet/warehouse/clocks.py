@@ -10,7 +10,7 @@ from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse import watermarks
 from viewlet.warehouse.catalog import Catalog
 from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import Clock, latest_of
+from viewlet.warehouse.watermarks import Clock
 
 
 def mark_of(table: Table, snapshot: Snapshot) -> int | None:
@@ -21,14 +21,13 @@ def mark_of(table: Table, snapshot: Snapshot) -> int | None:
     return None if clock is None else clock.latest - table.watermark.delay
 
 
-def advance(catalog: Catalog, transaction: Transaction, table: Table, delta: Rows) -> None:
-    """Move a table's clock on; after every delay that it advances, views let go of the groups that are closed."""
-    if table.watermark is None or table.clock is None:
+def advance(catalog: Catalog, transaction: Transaction, table: Table, latest: int | None) -> None:
+    """Move a table's clock on to a time; after every delay that it advances, views let go of groups that are closed."""
+    if table.watermark is None or table.clock is None or latest is None:
         return
-    column, delay = table.watermark.column, table.watermark.delay
+    delay = table.watermark.delay
     was = Clock.read(transaction.before(table.clock))
-    latest = latest_of(delta, column, table.field(column).type)
-    if latest is None or (was is not None and latest <= was.latest):
+    if was is not None and latest <= was.latest:
         return
     swept = latest - delay if was is None else was.swept
     if latest - delay > swept + delay:

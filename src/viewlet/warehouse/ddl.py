@@ -62,7 +62,7 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
         append_rows(transaction, changed.table, delta)
     append_dropped(transaction, changes)
     for changed, delta in netted:
-        advance(catalog, transaction, changed.table, delta)
+        advance(catalog, transaction, changed.table, changed.latest(delta))
     return counts(netted[0][1]) if netted else {}
 
 

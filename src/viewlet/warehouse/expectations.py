@@ -119,7 +119,7 @@ def evaluator(sessions: Sessions | None, fields: tuple[Field, ...]) -> Evaluate:
             met = evaluate.compile_expr(constraint.expr)(rows) if constraint.expr else _on_spark(constraint, rows)
         except EvaluationError as error:
             raise EvaluationError(f"constraint {constraint.name}: {error.args[0]}", hint=error.hint) from error
-        return valid_mask(met) & ~np.asarray(met.fill_null(True).to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return is_broken(met)
 
     def _on_spark(constraint: Constraint, rows: Rows) -> pa.Array:
         from pyspark.errors import PySparkException
@@ -142,6 +142,11 @@ def evaluator(sessions: Sessions | None, fields: tuple[Field, ...]) -> Evaluate:
         return judged.sort_by(at.name)[met.name].combine_chunks()
 
     return broken
+
+
+def is_broken(met: pa.Array) -> Mask:
+    """Which rows break a constraint, given where its expression is true: NULL passes."""
+    return valid_mask(met) & ~np.asarray(met.fill_null(True).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def rejected_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:

@@ -20,6 +20,8 @@ class Loading(ABC):
 
     def __init__(self, changes: TableChanges, transaction: Transaction) -> None:
         self._changes, self.transaction = changes, transaction
+        self.latest: int | None = None
+        """The latest time of rows put in, where the table has a watermark."""
 
     @property
     @abstractmethod
@@ -33,23 +35,6 @@ class Loading(ABC):
     @abstractmethod
     def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
         """Tell an epoch of the change."""
-
-    @abstractmethod
-    def read(self) -> Rows:
-        """All rows of the change."""
-
-    def take_back(self) -> None:
-        """Hold the rows in memory after all, with the changes that are netted with them."""
-        rows = self.read()
-        self.withdraw()
-        self._changes.take(rows)
-
-    def withdraw(self) -> None:
-        """Take nothing in after all."""
-        for bag in (self._changes.table.name, self._changes.table.index):
-            if bag is not None:
-                self.transaction.withdraw(bag)
-        self._changes.load, self._changes.before = None, 0
 
 
 class TableLoading(Loading):
@@ -69,7 +54,8 @@ class TableLoading(Loading):
         return {"inserted": self._rows.rows, "deleted": 0}
 
     def delta(self, *, is_read: bool) -> Rows:
-        return self.read() if is_read else self._changes.table.empty()
+        table = self._changes.table
+        return make_contents(table.layout, self._rows.finish(), table.types).scan() if is_read else table.empty()
 
     def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
         if len(delta):
@@ -107,6 +93,9 @@ class TableLoading(Loading):
                 hint="give each key once",
             )
 
-    def read(self) -> Rows:
-        table = self._changes.table
-        return make_contents(table.layout, self._rows.finish(), table.types).scan()
+    def withdraw(self) -> None:
+        """Take nothing in after all."""
+        for bag in (self._changes.table.name, self._changes.table.index):
+            if bag is not None:
+                self.transaction.withdraw(bag)
+        self._changes.load, self._changes.before = None, 0

@@ -20,6 +20,7 @@ from viewlet.store import Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take_in
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.load import TableLoading
+from viewlet.warehouse.settled import Settled
 from viewlet.warehouse.tables import Table, TableChanges
 from viewlet.warehouse.task_intake import Action, can_take_by_tasks, take_by_tasks
 
@@ -102,10 +103,10 @@ class Epoch:
 
     def _by_tasks(self, changes: TableChanges, action: Action, rows: Any) -> bool:
         """Let tasks take in a DataFrame of Spark's, if that is how it is done; whether it was."""
-        if not can_take_by_tasks(self._warehouse.engine, changes, rows):
+        if not can_take_by_tasks(self._warehouse.engine, changes, action, rows):
             return False
         self._transaction = self._transaction or self._warehouse.store.begin()
-        changes.load = take_by_tasks(self._warehouse, self._transaction, changes, action, rows)
+        take_by_tasks(self._warehouse, Settled.of(changes, self._transaction), changes, action, rows)
         return True
 
     def _load(self, changes: TableChanges, rows: Iterator[Rows], total: int | None) -> None:
@@ -144,8 +145,12 @@ class Epoch:
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
         """The net changes of the tables that change at all."""
         changed = list(self._changes.values())
-        self.late = {c.table.name: sum(map(len, c.late)) for c in changed if c.late}
-        self.rejected = {c.table.name: sum(map(len, c.rejected)) for c in changed if c.rejected}
+        for changes in list(changed):
+            if isinstance(changes.load, Settled):
+                changes.load.settle()
+                changed += changes.load.asides.values()
+        self.late = {c.table.name: count for c in changed if (count := _aside(c, c.late, c.table.late))}
+        self.rejected = {c.table.name: count for c in changed if (count := _aside(c, c.rejected, c.table.rejected))}
         self.dropped = {c.table.name: dict(c.dropped) for c in changed if c.dropped}
         return [(c, self._delta(c, delta)) for c, delta in deltas_of(changed)]
 
@@ -173,7 +178,7 @@ class Epoch:
             self._transaction.abort()
 
     def _of(self, name: str, *, gathered: bool = True) -> TableChanges:
-        """The changes of a table so far; `gathered`: all in memory, so that others can be netted with them."""
+        """The changes of a table so far; `gathered`: such that others can be checked against them."""
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
         table = self._catalog.table(name)
@@ -195,9 +200,16 @@ class Epoch:
         if table.name not in self._changes:
             self._changes[table.name] = table_changes(table, self._snapshot, self._warehouse.sessions)
         changes = self._changes[table.name]
-        if gathered and changes.load is not None:
-            changes.load.take_back()
+        if gathered and changes.load is not None and not isinstance(changes.load, Settled):
+            Settled.of(changes, changes.load.transaction)
         return changes
+
+
+def _aside(changes: TableChanges, rows: list[Rows], table: Table | None) -> int:
+    """How many rows are kept aside in a table."""
+    written = changes.load.asides.get(table.name) if table is not None and isinstance(changes.load, Settled) else None
+    own = 0 if written is None or written.load is None else written.load.counts["inserted"]
+    return own + sum(map(len, rows))
 
 
 def _nothing(_: Transaction) -> Mapping[str, Any]:

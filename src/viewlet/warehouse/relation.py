@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from viewlet import arguments
 from viewlet.columns.arrow_types import arrow_type
-from viewlet.columns.fresh_names import free_name
 from viewlet.columns.python_values import pandas_values, python_values
-from viewlet.columns.rows import Rows, group
+from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError, UnknownName
 from viewlet.formatting import ago, html_table, plural
 from viewlet.plan.types import Field
 from viewlet.program.program import costliest_tier
 from viewlet.store import GoneFile, Snapshot
+from viewlet.warehouse.change_feed import ShowChanges, change_fields, change_schema, feed_frame
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
 from viewlet.warehouse.tables import Table
@@ -29,12 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from viewlet.warehouse.warehouse import Warehouse
-
-CHANGE_FIELDS = (
-    pa.field("_change_type", pa.string()),
-    pa.field("_commit_version", pa.int64()),
-    pa.field("_commit_timestamp", pa.timestamp("us", "UTC")),
-)
 
 
 class Relation:
@@ -213,7 +205,23 @@ class Relation:
         and update_postimage.
         """
         parts = [changes for _, changes in self.changes_by_epoch(self.oldest if since is None else since)]
-        return pa.concat_tables(parts) if parts else self._change_schema().empty_table()
+        return pa.concat_tables(parts) if parts else change_schema(self.fields).empty_table()
+
+    def spark_changes(self, since: int | None = None) -> DataFrame:
+        """The same as a DataFrame of the caller's Spark session: tasks read what large epochs changed."""
+        from viewlet.spark.session.arrow_frames import from_arrow
+        from viewlet.spark.session.children import active
+        from viewlet.spark.session.handles import plan_of
+        from viewlet.spark.session.jvm import Jvm
+
+        first = self.oldest if since is None else arguments.number("since", since)
+        kept = [entry for entry in self._warehouse.store.feed_contents(self.name, first) if entry[0] <= self.epoch]
+        feed = [(contents, ShowChanges.of(self._found, epoch, time)) for epoch, time, contents in kept]
+        with active(self._warehouse.sessions.plain) as plain:
+            frame = feed_frame(plain, self._warehouse.store.address, feed)
+            if frame is None:
+                frame = from_arrow(plain, self.changes(first), change_fields(self.fields))
+        return Jvm(self._warehouse.session).frame(plan_of(frame))
 
     def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
         """The same for each epoch that changed anything, with its number."""
@@ -226,32 +234,5 @@ class Relation:
             self.epoch, self._snapshot.timestamp, self._snapshot.contents(self.name).consolidated()
         )
 
-    def _change_schema(self) -> pa.Schema:
-        """The columns, then those of the change feed; a column of the user's that has such a name keeps it."""
-        own = [pa.field(f.name, arrow_type(f.type)) for f in self.fields]
-        return pa.schema([*own, *(f.with_name(free_name(f.name, self.columns)) for f in CHANGE_FIELDS)])
-
     def _epoch_changes(self, epoch: int, timestamp: float, rows: Rows) -> pa.Table:
-        netted = visible(self._found, rows).consolidate()
-        sizes = np.abs(netted.weights)
-        kinds = self._change_types(netted)
-        at = np.repeat(np.arange(len(netted)), sizes)
-        table = netted.take(at).arrow()
-        when = dt.datetime.fromtimestamp(timestamp, dt.UTC)
-        extra = [pa.array(kinds[at].tolist(), pa.string())]
-        extra += [pa.array([v] * len(at), f.type) for v, f in zip((epoch, when), CHANGE_FIELDS[1:], strict=True)]
-        arrays = [*(c.combine_chunks() for c in table.columns), *extra]
-        return pa.Table.from_arrays(arrays, schema=self._change_schema())
-
-    def _change_types(self, rows: Rows) -> np.ndarray[Any, Any]:
-        """What happened to each row: with a primary key, a pair of − and + under one key is an update."""
-        kinds = np.where(rows.weights > 0, "insert", "delete").astype(object)
-        if isinstance(self._found, Table) and self._found.primary_key and len(rows):
-            keyed = self._found.with_key(rows)
-            first, groups = group([keyed[k] for k in self._found.key], len(rows))
-            plus, minus = (
-                np.bincount(groups, weights=mask, minlength=len(first)) for mask in (rows.weights > 0, rows.weights < 0)
-            )
-            both = ((plus > 0) & (minus > 0))[groups]
-            kinds[both] = np.where(rows.weights[both] > 0, "update_postimage", "update_preimage")
-        return kinds
+        return ShowChanges.of(self._found, epoch, timestamp)(rows)

@@ -20,7 +20,7 @@ from viewlet.columns.arrays import Mask, from_numpy, valid_mask
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.fresh_names import free_name
-from viewlet.columns.hash import Hashes, order_of
+from viewlet.columns.hash import Hashes
 from viewlet.columns.kernels.collate import folding
 from viewlet.columns.rows import Rows, Weights, add_up, alike, group
 from viewlet.errors import RejectedEpoch, shortened
@@ -29,7 +29,7 @@ from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import FRACTIONAL, Field
 from viewlet.store import Contents, Layout
 from viewlet.store.access.probe import Pairs, Sorted
-from viewlet.store.runs.add_rows import add_together, has_equal_neighbour
+from viewlet.store.runs.add_rows import add_together, net_by_key
 from viewlet.store.runs.layout import Names
 from viewlet.warehouse import watermarks
 from viewlet.warehouse.expectations import (
@@ -40,7 +40,7 @@ from viewlet.warehouse.expectations import (
     Evaluate,
     rejected_fields,
 )
-from viewlet.warehouse.watermarks import LATE, Watermark, is_older, shown_time
+from viewlet.warehouse.watermarks import LATE, Watermark, is_older, latest_in, shown_time
 
 if TYPE_CHECKING:
     from viewlet.warehouse.load import Loading
@@ -251,10 +251,6 @@ class TableChanges:
         """Put rows in that were admitted."""
         self._take(self.checked(rows))
 
-    def take(self, rows: Rows) -> None:
-        """Note rows that were checked."""
-        self._take(self._sorted(rows))
-
     def checked(self, rows: Rows) -> Sorted:
         """Rows that can be put in, beside what the index keeps of them; a key that is there is refused."""
         given = self._sorted(rows)
@@ -314,9 +310,20 @@ class TableChanges:
             return self.table.empty()
         changed = Sorted.concat(self.pending) if self.taken > 1 else _owned(self.pending[0])
         if self.index is None:
-            return net(changed.rows, self.table.primary_key)
+            return net_by_key(changed.rows, self.table.primary_key)
         rows = self._netted(changed) if self.table.primary_key else changed.rows.select(self.table.names).consolidate()
         return rows.select(self.table.names) if self.table.folded else rows
+
+    def latest(self, delta: Rows) -> int | None:
+        """The latest time of what is put in, where the table has a watermark."""
+        return latest_in(self.table.watermark, self.table.fields, delta) if self.load is None else self.load.latest
+
+    def take_asides(self) -> list[tuple[Table, Rows]]:
+        """The rows that are not taken in, for the tables that keep them; there are none then."""
+        kept = ((self.table.late, self.late), (self.table.rejected, self.rejected))
+        found = [(aside, Rows.concat(rows).select(aside.names)) for aside, rows in kept if aside is not None and rows]
+        self.late, self.rejected = [], []
+        return found
 
     def _is_older(self, rows: Rows) -> Mask | None:
         """Which rows lie before the watermark; None if there is none."""
@@ -466,16 +473,6 @@ class TableChanges:
         at = int(np.flatnonzero(bad)[0])
         shown = f" ({show_row(rows, at, self.table)}): {reason}"
         raise RejectedRow(self.table.name, self.before + at + 1, shown, hint, int(bad.sum()))
-
-
-def net(rows: Rows, key: Names) -> Rows:
-    """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
-    hashes = rows.hashes(key or None)
-    order = order_of(hashes)
-    shared = has_equal_neighbour(hashes[order])
-    if not shared.any():
-        return rows
-    return Rows.concat([rows.take(np.sort(order[~shared])), rows.take(np.sort(order[shared])).consolidate()])
 
 
 def _owned(part: Sorted) -> Sorted:

@@ -8,19 +8,20 @@ that only the commit makes count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from viewlet.columns.arrays import Mask, combine
+from viewlet.columns.fresh_names import free_name
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.slices import BATCH, NotTaken, slices_for, take_slices
 from viewlet.engine.cluster.written import Written, write_run_of
-from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs
 from viewlet.errors import RejectedEpoch
 from viewlet.formatting import plural
 from viewlet.intake.pieces import COLLECTED
@@ -28,11 +29,12 @@ from viewlet.intake.refusal import RejectedRow, place_columns
 from viewlet.intake.to_columns import package_of, refuse_streaming, to_columns
 from viewlet.program.distributed import Anywhere
 from viewlet.progress import report
-from viewlet.store import Contents, Transaction
+from viewlet.store import Contents
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
-from viewlet.warehouse.expectations import evaluator
-from viewlet.warehouse.load import Loading
+from viewlet.warehouse.expectations import Constraint, evaluator, is_broken
+from viewlet.warehouse.settled import Settled
 from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.watermarks import latest_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,24 +51,37 @@ _SHOWN = 3
 """Refused rows that an error shows."""
 
 
-def can_take_by_tasks(engine: EngineName, changes: TableChanges, rows: Any) -> bool:
-    """Whether a change is for tasks: a DataFrame that is large or is given to Spark, the first change of its table."""
-    if engine == "inproc" or package_of(rows) != "pyspark" or changes.pending or changes.load:
+def can_take_by_tasks(engine: EngineName, changes: TableChanges, action: Action, rows: Any) -> bool:
+    """Whether a change is for tasks: a DataFrame that is large or is given to Spark, which can judge its rows."""
+    if engine == "inproc" or package_of(rows) != "pyspark":
         return False
     from viewlet.spark.session.handles import estimated_bytes, has_plan
 
     table = changes.table
-    evaluated_here = all(c.expr is not None and c.action != "KEEP ASIDE" for c in table.constraints)
-    if not has_plan(rows) or table.watermark is not None or not evaluated_here:
+    if not has_plan(rows) or (_judged_by_spark(table, action) and not _has_types_of(table, rows)):
         return False
     refuse_streaming(table.name, rows)
     return engine == "spark" or estimated_bytes(rows) > COLLECTED
 
 
+def _judged_by_spark(table: Table, action: Action) -> tuple[Constraint, ...]:
+    """The constraints of rows to be put in that only Spark evaluates."""
+    return tuple(c for c in table.constraints if c.expr is None) if action in ("insert", "upsert") else ()
+
+
+def _has_types_of(table: Table, frame: DataFrame) -> bool:
+    """Whether a DataFrame has the very types of a table: then a condition means the same on either's rows."""
+    from viewlet.spark.session.arrow_frames import spark_schema
+
+    places = place_columns(f"table {table.name}", table.fields, frame.columns)
+    given = [frame.schema.fields[i].dataType.simpleString() for i in places]
+    return given == [f.dataType.simpleString() for f in spark_schema(table.fields).fields]
+
+
 def take_by_tasks(
-    warehouse: Warehouse, transaction: Transaction, changes: TableChanges, action: Action, frame: DataFrame
-) -> TaskLoading:
-    """Take in a DataFrame; the runs are part of the transaction."""
+    warehouse: Warehouse, settled: Settled, changes: TableChanges, action: Action, frame: DataFrame
+) -> None:
+    """Take in a DataFrame, after what was changed before; the runs are part of the transaction."""
     table = changes.table
     columns = table.primary_key if action == "delete_keys" else table.names
     types = {name: table.types[name] for name in columns}
@@ -79,9 +94,10 @@ def take_by_tasks(
         raise _refusing(table, refused)
     for dropped in (note for note in found if isinstance(note, Counter)):
         changes.dropped.update(dropped)
-    loading = TaskLoading(changes, transaction, written)
-    report(f"table {table.name}", f"{sum(loading.counts.values()):,} rows taken in by tasks")
-    return loading
+    latest = max((note.micros for note in found if isinstance(note, Latest)), default=None)
+    settled.adopt(written, latest)
+    taken = sum(w.inserted + w.deleted for w in written if w.bag == table.name)
+    report(f"table {table.name}", f"{taken:,} rows taken in by tasks")
 
 
 def _run_tasks(
@@ -100,10 +116,33 @@ def _run_tasks(
             spark.conf.set(name, value)
         parts = partitions_for(spark.sparkContext.defaultParallelism)
         numbered = Jvm(spark).frame(plan_of(frame)).toDF(*(f"c{i}" for i in range(len(frame.columns))))
-        given = without_months(numbered.select(*(f"c{i}" for i in places)))
+        judged = _judged_by_spark(table, action)
+        placed = _judged(warehouse, numbered.select(*(f"c{i}" for i in places)), table, judged)
+        given = without_months(Jvm(spark).frame(plan_of(placed)) if judged else placed)
         index = None if changes.index is None else StoredMap.of(changes.index, Anywhere())
-        task = ApplyRows(warehouse.store.address, table, action, index, _INLINE // parts)
-        return take_slices(given, ReadRows(table, columns), task, parts, slices_for(estimated_bytes(given), parts))
+        task = ApplyRows(warehouse.store.address, table, action, index, _INLINE // parts, changes.mark, judged)
+        read = ReadRows(table, columns, _marks(table, judged))
+        return take_slices(given, read, task, parts, slices_for(estimated_bytes(given), parts))
+
+
+def _marks(table: Table, judged: Sequence[Constraint]) -> tuple[str, ...]:
+    """The columns that say whether rows meet constraints, beside those of the table."""
+    return tuple(free_name(f"_met_{i}", table.names) for i in range(len(judged)))
+
+
+def _judged(warehouse: Warehouse, frame: DataFrame, table: Table, judged: Sequence[Constraint]) -> DataFrame:
+    """Rows, and whether they meet some constraints: Spark evaluates each under the settings that it was declared with."""
+    from pyspark.sql import functions as F
+
+    from viewlet.spark.session.handles import plan_of
+    from viewlet.spark.session.jvm import Jvm
+
+    if judged:
+        frame = frame.toDF(*table.names)
+    for constraint, name in zip(judged, _marks(table, judged), strict=True):
+        under = Jvm(warehouse.sessions.under(dict(constraint.settings))).frame(plan_of(frame))
+        frame = under.withColumn(name, F.expr(constraint.text))
+    return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +175,24 @@ class ReadRows:
 
     table: Table
     columns: tuple[str, ...]
+    marks: tuple[str, ...] = ()
 
     def __call__(self, given: pa.Table) -> tuple[Rows, Hashes]:
-        named = given.rename_columns(list(self.columns))
+        named = given.rename_columns([*self.columns, *self.marks])
+        own = named.select(list(self.columns))
         try:
-            taken = to_columns(self.table.name, self.table.fields, named, columns=self.columns)
+            taken = to_columns(self.table.name, self.table.fields, own, columns=self.columns)
         except RejectedRow as error:
             raise NotTaken(Refusal.of(error)) from error
         rows = Rows.each_once(taken)
-        return rows, self.table.key_hashes(rows)
+        return rows.with_columns({m: combine(named[m]) for m in self.marks}), self.table.key_hashes(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The latest time of the rows that a task put in."""
+
+    micros: int
 
 
 @dataclass(frozen=True)
@@ -157,33 +205,48 @@ class ApplyRows:
     index: StoredMap | None
     inline: int
     """Bytes up to which a run is sent instead of written."""
+    mark: int | None = None
+    """The watermark that the epoch found."""
+    judged: tuple[Constraint, ...] = ()
+    """The constraints that Spark has evaluated: the rows say whether they meet them."""
 
-    def __call__(self, slices: Iterator[Rows]) -> Iterator[Written | Refusal | Counter[str]]:
+    def __call__(self, slices: Iterator[Rows]) -> Iterator[Written | Refusal | Latest | Counter[str]]:
         index = None if self.index is None else self.index.open(self.address)
         dropped: Counter[str] = Counter()
-        waiting = Waiting()
+        waiting = {table.name: Waiting(table) for table in (self.table, self.table.late, self.table.rejected) if table}
         for rows in slices:
             try:
-                waiting.add(self._delta(rows, index, dropped))
+                for table, delta in self._deltas(rows, index, dropped):
+                    waiting[table.name].add(delta)
             except RejectedRow as error:
                 yield Refusal.of(error)
-            if waiting.bytes > _FILE:
-                yield from self._write(waiting.taken())
-        yield from self._write(waiting.taken())
+            for own in waiting.values():
+                if own.bytes > _FILE:
+                    yield from self._write(own)
+        for own in waiting.values():
+            yield from self._write(own)
         if dropped:
             yield dropped
 
-    def _delta(self, rows: Rows, index: Contents | None, dropped: Counter[str]) -> Rows:
-        """What the rows of a slice change."""
-        changes = TableChanges(self.table, index, breaks=evaluator(None, self.table.fields), is_share=True)
-        getattr(changes, self.action)(rows)
-        dropped.update(changes.dropped)
-        return changes.delta()
+    def _deltas(self, rows: Rows, index: Contents | None, dropped: Counter[str]) -> list[tuple[Table, Rows]]:
+        """What the rows of a slice change, in the table and in those of what it does not take in."""
+        marks = _marks(self.table, self.judged)
+        met = dict(zip(self.judged, (rows[m] for m in marks), strict=True))
+        here = evaluator(None, self.table.fields)
 
-    def _write(self, parts: list[Rows]) -> Iterator[Written]:
+        def breaks(constraint: Constraint, rows: Rows) -> Mask:
+            return is_broken(met[constraint]) if constraint in met else here(constraint, rows)
+
+        changes = TableChanges(self.table, index, mark=self.mark, breaks=breaks, is_share=True)
+        getattr(changes, self.action)(rows.select([n for n in rows.names if n not in marks]) if marks else rows)
+        dropped.update(changes.dropped)
+        return [(self.table, changes.delta()), *changes.take_asides()]
+
+    def _write(self, waiting: Waiting) -> Iterator[Written | Latest]:
+        table, parts = waiting.table, waiting.taken()
         if not parts:
             return
-        delta, table = Rows.concat(parts).select(self.table.names), self.table
+        delta = Rows.concat(parts).select(table.names)
         is_small = sum(array.nbytes for array in delta.columns.values()) <= self.inline
         made = (make_recent_run if is_small else make_parquet_runs)(delta, table.layout)
         for run in made:
@@ -193,12 +256,15 @@ class ApplyRows:
             kept = table.index_rows(delta)
             for run in make_map_run(kept, self.index.layout):
                 yield write_run_of(table.index, run, kept.weights, self.address, self.inline)[1]
+        if (latest := latest_in(table.watermark, table.fields, delta)) is not None:
+            yield Latest(latest)
 
 
 @dataclass
 class Waiting:
-    """Changes that are written together."""
+    """Changes of a table that are written together."""
 
+    table: Table
     parts: list[Rows] = field(default_factory=list)
     bytes: int = 0
 
@@ -211,33 +277,3 @@ class Waiting:
         """All of them; there are none then."""
         parts, self.parts, self.bytes = self.parts, [], 0
         return parts
-
-
-class TaskLoading(Loading):
-    """A change that tasks have checked and written."""
-
-    def __init__(self, changes: TableChanges, transaction: Transaction, written: Iterable[Written]) -> None:
-        super().__init__(changes, transaction)
-        runs = list(written)
-        self._change = self._adopted(changes.table.name, runs)
-        if changes.table.index is not None:
-            self._adopted(changes.table.index, runs)
-
-    def _adopted(self, bag: str, written: list[Written]) -> WrittenChange:
-        own = [w for w in written if w.bag == bag]
-        ends = sum(w.inserted for w in own), sum(w.deleted for w in own)
-        return adopt_runs(self.transaction, bag, [w.ref for w in own], *ends)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"inserted": self._change.inserted, "deleted": self._change.deleted}
-
-    def delta(self, *, is_read: bool) -> Rows:
-        return self._changes.table.empty()
-
-    def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
-        if self._change.rows:
-            deltas.changes.written[self._changes.table.name] = self._change
-
-    def read(self) -> Rows:
-        return self._change.contents.scan()

@@ -123,6 +123,14 @@ def latest_of(rows: Rows, column: str, kind: Type) -> int | None:
     return int(micros_of(rows[column], kind)[there].max()) if there.any() else None
 
 
+def latest_in(watermark: Watermark | None, fields: tuple[Field, ...], rows: Rows) -> int | None:
+    """The same by a table's watermark; None if it has none."""
+    if watermark is None:
+        return None
+    kind = next(f.type for f in fields if f.name == watermark.column)
+    return latest_of(rows, watermark.column, kind)
+
+
 def shown_time(micros: int) -> str:
     """A time for people."""
     return str(np.datetime64(micros, "us")).replace("T", " ").removesuffix(".000000")

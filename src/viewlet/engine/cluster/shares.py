@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from viewlet.columns.arrays import values_of
-from viewlet.columns.hash import hash_rows
+from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import cut, partition_of
+from viewlet.engine.cluster.skew import added_up, dealt_out
 from viewlet.plan.types import Field
 from viewlet.program.distributed import Partitioned
 from viewlet.program.terms import KEY
@@ -21,8 +22,12 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 def partition_numbers(rows: Rows, columns: tuple[str, ...], parts: int) -> Numbers:
     """The partition of each row, by the hash of some columns; a group's own hash says its partition."""
-    hashes = values_of(rows[KEY], "i8").view(np.uint64) if columns == (KEY,) else rows.hashes(columns)
-    return partition_of(hashes, parts)
+    return partition_of(tag_hashes(rows, columns), parts)
+
+
+def tag_hashes(rows: Rows, columns: tuple[str, ...]) -> Hashes:
+    """What says the partition of each row."""
+    return values_of(rows[KEY], "i8").view(np.uint64) if columns == (KEY,) else rows.hashes(columns)
 
 
 def home_of(parts: int) -> int:
@@ -35,9 +40,15 @@ def share_of(rows: Rows, columns: tuple[str, ...], part: int, parts: int) -> Row
     return rows.filter(partition_numbers(rows, columns, parts) == part)
 
 
-def sent(rows: Rows, tag: Partitioned, parts: int) -> Iterator[tuple[int, Rows]]:
-    """The rows that go to each partition."""
-    yield from cut(rows, partition_numbers(rows, tag.columns, parts))
+def sent(
+    rows: Rows, tag: Partitioned, parts: int, sums: tuple[str, ...] | None = None, *, can_split: bool = False
+) -> Iterator[tuple[int, Rows]]:
+    """The rows that go to each partition; those of keys that many share are added up (`sums`) or dealt out."""
+    hashes = tag_hashes(rows, tag.columns)
+    if sums is not None and (fewer := added_up(rows, hashes, sums)) is not rows:
+        rows, hashes = fewer, tag_hashes(fewer, tag.columns)
+    numbers = partition_of(hashes, parts)
+    yield from cut(rows, dealt_out(numbers, hashes, parts) if can_split and tag.columns else numbers)
 
 
 def dealt(rows: Rows, parts: int) -> Iterator[tuple[int, Rows]]:

@@ -61,7 +61,8 @@ class StageTask:
         own = [Parcel("rows", name, pack(site.deltas[name])) for name in stage.kept if name in site.deltas]
         out = {site.part: own + [Parcel("run", w.bag, w) for w in site.written.values()]}
         for move in stage.moves:
-            for to, parcel in parcels_of(move, site.change(move.source), self.parts):
+            rows, sums = site.change(move.source), stage.summed.get(move.name)
+            for to, parcel in parcels_of(move, rows, self.parts, sums, can_split=move.name in stage.split):
                 out.setdefault(to, []).append(parcel)
         return out
 
@@ -80,13 +81,16 @@ def traffic_of(parcels: Iterable[Parcel]) -> Traffic:
     return sum((parcel.data for parcel in parcels if parcel.kind == "traffic"), Traffic())
 
 
-def parcels_of(move: Move, rows: Rows | None, parts: int) -> Iterator[tuple[int, Parcel]]:
+def parcels_of(
+    move: Move, rows: Rows | None, parts: int, sums: tuple[str, ...] | None = None, *, can_split: bool = False
+) -> Iterator[tuple[int, Parcel]]:
     """What a move sends to each partition."""
     rows = together([rows], move.columns)
     if rows is None:
         return
     if isinstance(move.tag, Partitioned):
-        yield from ((to, Parcel("rows", move.name, pack(share))) for to, share in sent(rows, move.tag, parts))
+        shares = sent(rows, move.tag, parts, sums, can_split=can_split)
+        yield from ((to, Parcel("rows", move.name, pack(share))) for to, share in shares)
     else:
         everywhere = Parcel("rows", move.name, pack(rows))
         yield from ((to, everywhere) for to in range(parts))

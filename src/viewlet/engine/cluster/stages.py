@@ -7,8 +7,9 @@ to the driver: what becomes of a stage's output is decided by the attempt whose 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from viewlet.engine.cluster.skew import can_be_split, summed_columns
 from viewlet.program.chain import chain, maps_read, source
 from viewlet.program.distributed import (
     Arrival,
@@ -41,6 +42,10 @@ class Stage:
     """Statements whose rows are on every partition, and meet just the rows of a map that belong there."""
     before: tuple[Statement, ...] = ()
     """What the driver does first, because it scatters something that the stage reads: another job begins here."""
+    summed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Moves of what is only added to maps, with the sums among their columns: rows are added up before they move."""
+    split: frozenset[str] = frozenset()
+    """Moves of rows that may be anywhere after all, so that those of a key that has too many can be dealt out."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -83,6 +88,7 @@ def _stages(program: Distributed, gathered: frozenset[str]) -> tuple[tuple[Stage
     tags = {s.name: s.tag for s in program.statements}
     once = frozenset(name for name, tag in tags.items() if isinstance(tag, Replicated))
     stored, made = _stored(program.statements), set[str]()
+    cut_anywhere = frozenset(s.name for s in program.statements if _meets_partitions(s, tags, program))
     stages: list[Stage] = []
     waiting: tuple[Statement, ...] = ()
     for at, block in enumerate(program.blocks):
@@ -95,7 +101,9 @@ def _stages(program: Distributed, gathered: frozenset[str]) -> tuple[tuple[Stage
         kept = (_read_in(program.blocks[later:]) | gathered) & made - stored
         moves = tuple(m for b in program.blocks[at + 1 : later] for m in _exchanges(b))
         cut = frozenset(s.name for s in block.statements if _meets_partitions(s, tags, program))
-        stages.append(Stage(block.statements, moves, tuple(sorted(kept)), once, cut, before))
+        summed = {m.name: names for m in moves if (names := summed_columns(m, program)) is not None}
+        split = frozenset(m.name for m in moves if can_be_split(m, program, cut_anywhere))
+        stages.append(Stage(block.statements, moves, tuple(sorted(kept)), once, cut, before, summed, split))
         made |= {move.name for move in moves}
     return tuple(stages), waiting
 

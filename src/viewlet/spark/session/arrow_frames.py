@@ -46,6 +46,15 @@ def from_partitions(
     return _received(numbers.mapInArrow(PartitionTask(read, tuple(fields)), spark_schema(_sent(fields))), fields)
 
 
+def from_tasks(
+    map_with: Callable[[Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]], Any], DataFrame],
+    task: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Table]],
+    fields: Sequence[Field],
+) -> DataFrame:
+    """A DataFrame of the rows that tasks give; `map_with` runs a function that gives batches of a schema in them."""
+    return _received(map_with(RowsTask(task, tuple(fields)), spark_schema(_sent(fields))), fields)
+
+
 def can_come_from_tasks(kind: Type) -> bool:
     """Whether Spark takes values of a type from a task: of some it tells more apart than Arrow does."""
     inside = [
@@ -68,6 +77,18 @@ class PartitionTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             yield from _sendable(self.read(number), self.fields).to_batches(max_chunksize=_BATCH)
+
+
+@dataclass(frozen=True)
+class RowsTask:
+    """A function for `mapInArrow`: whatever a task takes in, its rows out."""
+
+    task: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Table]]
+    fields: tuple[Field, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in self.task(batches):
+            yield from _sendable(table, self.fields).to_batches(max_chunksize=_BATCH)
 
 
 def _sendable(table: pa.Table, fields: Sequence[Field]) -> pa.Table:

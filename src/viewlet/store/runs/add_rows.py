@@ -15,7 +15,7 @@ import numpy as np
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, different, is_among, order_of
 from viewlet.columns.rows import Rows, Weights, alike, group
-from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.layout import Layout, Names
 
 
 def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | None = None) -> tuple[Rows, Hashes]:
@@ -52,6 +52,16 @@ def has_equal_neighbour(ordered: Hashes) -> Mask:
         result[1:] = equal
         result[:-1] |= equal
     return result
+
+
+def net_by_key(rows: Rows, key: Names) -> Rows:
+    """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
+    hashes = rows.hashes(key or None)
+    order = order_of(hashes)
+    shared = has_equal_neighbour(hashes[order])
+    if not shared.any():
+        return rows
+    return Rows.concat([rows.take(np.sort(order[~shared])), rows.take(np.sort(order[shared])).consolidate()])
 
 
 def _add_twins(rows: Rows, hashes: Hashes, layout: Layout, order: Positions) -> tuple[Rows, Positions]:

@@ -1,0 +1,82 @@
+"""Where users want maps to be on a cluster: kept with the warehouse, and followed by every epoch from then on.
+
+Nothing that is stored depends on it: runs are sorted by the hash of the map's key, and any number of partitions, by any
+columns, can be cut out of them. So another placement is in force with the next epoch, which is one like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from viewlet.compile import Facts
+from viewlet.compile.distribute import place
+from viewlet.errors import UnknownName, WrongArgument, shortened
+from viewlet.program.distributed import Local, Partitioned, Replicated, Tag
+from viewlet.program.program import Program
+from viewlet.warehouse.maintained import Placement
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.warehouse import Warehouse
+
+_PLACEMENT = "placement"
+
+
+def set_placement(warehouse: Warehouse, program: Program, facts: Facts, given: Placement) -> int:
+    """Put some maps of a view somewhere, those that were put elsewhere before back to the compiler; the epoch's number."""
+    read_placement(program, facts, given)
+    with warehouse.writing(), warehouse.store.begin() as transaction:
+        known: dict[str, Any] = dict(warehouse.store.catalog.get(_PLACEMENT, {}))
+        known[program.view] = {
+            name: list(where) if not isinstance(where, str) else where for name, where in given.items()
+        }
+        transaction.put(_PLACEMENT, {view: chosen for view, chosen in known.items() if chosen})
+        return transaction.commit({"kind": "set placement", "name": program.view})
+
+
+def stored_placement(warehouse: Warehouse) -> str:
+    """What users have chosen so far, as a text that tells one choice from another."""
+    return json.dumps(warehouse.store.catalog.get(_PLACEMENT, {}), sort_keys=True)
+
+
+def chosen_placement(warehouse: Warehouse, programs: Iterable[Program], facts: Facts) -> dict[str, Tag]:
+    """Where users want the maps of some programs to be, as far as there are such maps that can be there."""
+    stored: Mapping[str, Placement] = warehouse.store.catalog.get(_PLACEMENT, {})
+    found: dict[str, Tag] = {}
+    for program in programs:
+        if chosen := stored.get(program.view):
+            placed = place([program], facts)
+            tags = {name: _tag(name, where) for name, where in chosen.items() if name in placed.maps}
+            found |= {name: tag for name, tag in tags.items() if placed.why_not(name, tag) is None}
+    return found
+
+
+def read_placement(program: Program, facts: Facts, given: Placement) -> dict[str, Tag]:
+    """Where a user wants maps to be."""
+    placed = place([program], facts)
+    tags: dict[str, Tag] = {}
+    for name, where in given.items():
+        if name not in placed.maps:
+            raise UnknownName(
+                f"view {program.view} has no map {shortened(name)}", hint=f"it has {', '.join(placed.maps)}"
+            )
+        tags[name] = _tag(name, where)
+        if (why := placed.why_not(name, tags[name])) is not None:
+            raise WrongArgument(
+                f"{name} cannot be placed by {shortened(where)}: {why}", hint="leave it to the compiler"
+            )
+    return tags
+
+
+def _tag(name: str, where: Any) -> Tag:
+    match where:
+        case "driver":
+            return Local()
+        case "replicated":
+            return Replicated()
+        case [*columns] if all(isinstance(c, str) for c in columns):
+            return Partitioned(tuple(columns))
+    raise WrongArgument(
+        f"{name} cannot be placed by {shortened(where)}", hint='"driver", "replicated", or a list of columns'
+    )
