@@ -77,7 +77,7 @@ def test_ridge_is_least_squares_with_more_rows(strategy: Any) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("model", ["linear", "exponential", "skip-4"])
+@pytest.mark.parametrize("model", ["linear", "exponential", "skip-4", "krylov"])
 def test_iterations_equal_their_loops(strategy: Any, model: str) -> None:
     random = np.random.default_rng(3)
     A, B, T0 = random.normal(size=(8, 8)) / 5, random.normal(size=(8, 3)), random.normal(size=(8, 3))

@@ -18,6 +18,7 @@ OPTIONS = [
     {"strategy": "incremental", "model": "exponential"},
     {"strategy": "incremental", "model": "skip-2"},
     {"strategy": "hybrid", "model": "skip-4"},
+    {"strategy": "incremental", "model": "krylov"},
     {"strategy": "reevaluate", "model": "exponential"},
     {},
 ]
@@ -53,7 +54,7 @@ def test_outputs_equal_numpy_from_scratch(recipe: Recipe, seed: int, options: di
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("options", OPTIONS[:4], ids=lambda o: "-".join(o.values()))
+@pytest.mark.parametrize("options", OPTIONS[:5], ids=lambda o: "-".join(o.values()))
 def test_every_operator_under_every_kind_of_change(rule: str, options: dict[str, str]) -> None:
     """Each operator on inputs and on results of others, and a norm that reads every entry of its own result."""
     recipe = Recipe(

@@ -11,8 +11,8 @@ state["ols"]
 
 from viewlet.matrix.changes import Dense, Factored
 from viewlet.matrix.compiled import Expected
-from viewlet.matrix.cost import Machine
 from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
+from viewlet.matrix.machine import Machine
 from viewlet.matrix.numpy_functions import diagonal, leading
 from viewlet.matrix.program import MatrixProgram, program
 from viewlet.matrix.sources import Long, Wide

@@ -100,11 +100,11 @@ class Builder:
                 return b
             case Product(a, b) if isinstance(known[b], Identity):  # A·I = A
                 return a
-            case Product(a, b) if _is_zero(known[a]) or _is_zero(known[b]):  # 0·B = 0
+            case Product(a, b) if is_zero(known[a]) or is_zero(known[b]):  # 0·B = 0
                 return Full(shape_of(op, self.shapes), 0.0)
-            case Add(a, b) if _is_zero(known[a]):  # 0 + B = B
+            case Add(a, b) if is_zero(known[a]):  # 0 + B = B
                 return b
-            case Add(a, b) | Subtract(a, b) if _is_zero(known[b]):  # A ± 0 = A
+            case Add(a, b) | Subtract(a, b) if is_zero(known[b]):  # A ± 0 = A
                 return a
             case Scale(1.0, a):
                 return a
@@ -116,7 +116,8 @@ class Builder:
                 return op
 
 
-def _is_zero(op: Source | None) -> bool:
+def is_zero(op: Source | None) -> bool:
+    """Whether every entry of a result is zero, whatever the inputs."""
     return isinstance(op, Full) and op.value == 0.0
 
 

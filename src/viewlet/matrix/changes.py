@@ -120,23 +120,33 @@ def carried(change: Change, matrix: Array, also: Change | None) -> Change:
             product = whole @ matrix
             return Dense(product if also is None else product + _applied(whole, also))
         case Factored(left, right):
-            met = multiply(matrix.T, right)
-            return Factored(left, met if also is None else plus(met, _met(also, right)))
+            return Factored(left, meet(matrix, also, right))
         case _:
             assert_never(change)
+
+
+def meet(matrix: Array, also: Change | None, factor: Factor) -> Factor:
+    """(matrix + also)ᵀ · factor."""
+    met = multiply(matrix.T, factor)
+    return met if also is None else plus(met, _met(also, factor))
 
 
 def squared(matrix: Array, change: Factored) -> tuple[Factored, Factored]:
     """Δ·(A + Δ) and A·Δ, by which A·A changes: A is read once for both."""
     left, right = change.left, change.right
+    down, met = around(matrix, change, left, right)
+    return Factored(left, met), Factored(down, right)
+
+
+def around(matrix: Array, change: Factored, left: Factor, right: Factor) -> tuple[Factor, Factor]:
+    """A · left and (A + Δ)ᵀ · right: A is read once for both."""
     if is_large(matrix):
         down, across = matrix.both_times(left.dense(), right.dense())
     elif left.at is None and right.at is None:
         down, across = both_times(matrix, left.values, right.values)
     else:
         down, across = multiply(matrix, left).values, multiply(matrix.T, right).values
-    met = plus(Factor(right.size, across), _met(change, right))
-    return Factored(left, met), Factored(Factor(left.size, down), right)
+    return Factor(len(matrix), down), plus(Factor(matrix.shape[1], across), _met(change, right))
 
 
 def _applied(whole: Array, change: Change) -> Array:

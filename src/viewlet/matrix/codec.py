@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, TypeVar
 
-from viewlet.matrix import compiled, cost, ops, saved, sizes
+from viewlet.matrix import compiled, machine, ops, saved, sizes
 from viewlet.matrix.errors import UnsupportedQuery
 
 VERSION = 1
@@ -15,7 +15,7 @@ VERSION = 1
 
 _CLASSES: dict[str, type] = {
     name: found
-    for module in (sizes, ops, cost, compiled, saved)
+    for module in (sizes, ops, machine, compiled, saved)
     for name, found in vars(module).items()
     if isinstance(found, type) and dataclasses.is_dataclass(found)
 }

@@ -1,6 +1,6 @@
 """Compiling: a program for matrices of known sizes, in the model and by the strategy that cost least.
 
-Every model (linear, skip-s, exponential) is lowered and estimated under every strategy, for changes of each input as
+Every model (linear, skip-s, exponential, krylov) is lowered and estimated under every strategy, for changes of each input as
 often as they come. The least total wins, unless the user says otherwise.
 """
 
@@ -10,17 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from viewlet.matrix.cost import Costs, Extent, Kind, Machine, Spread
+from viewlet.matrix.cost import Costs, Extent, Kind, Spread
 from viewlet.matrix.errors import UnsupportedQuery
 from viewlet.matrix.fuse import fuse
-from viewlet.matrix.lower import Form, lower, steps_of
+from viewlet.matrix.lower import Form, has_affine_loop, lower, steps_of
+from viewlet.matrix.machine import Machine
 from viewlet.matrix.ops import Iterate, Op, Power, Program, shapes_in
 from viewlet.matrix.reassociate import reassociate
 from viewlet.matrix.sizes import measured
 from viewlet.matrix.strategy import STRATEGIES, Strategy, plan
 
 Model = str
-"""`linear`, `exponential` or `skip-s`."""
+"""`linear`, `exponential`, `skip-s` or `krylov`."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,17 @@ def compile_program(
     strategy: Strategy | Literal["auto"] = "auto",
     expected: Expected | None = None,
     machine: Machine | None = None,
+    in_blocks: bool = False,
 ) -> Compiled:
-    """The program in its cheapest form, or in the one that is asked for."""
+    """The program in its cheapest form, or in the one that is asked for.
+
+    With matrices in blocks every pass over one is a job, so the Krylov model, which makes one for each step, is not
+    weighed.
+    """
     ordered = reassociate(source, sizes)
     found = [
         (_weigh(program, m, s, sizes, expected or Expected(), machine or Machine()), program)
-        for m in _models(ordered, model)
+        for m in _models(ordered, model, in_blocks)
         for s in _strategies(strategy)
         for program in (_lowered(ordered, m, s),)
     ]
@@ -76,7 +82,7 @@ def compile_program(
 def _lowered(program: Program, model: Model, strategy: Strategy) -> Program:
     """In statements; what is evaluated anew keeps its products, so that it evaluates only those that change."""
     evaluates = strategy == "reevaluate"
-    found = lower(program, Form(_skip(model), inverses=not evaluates))
+    found = lower(program, Form(_skip(model), inverses=not evaluates, krylov=model == "krylov"))
     return found if evaluates else fuse(found)
 
 
@@ -120,7 +126,7 @@ def _strategies(strategy: str) -> tuple[Strategy, ...]:
     return found
 
 
-def _models(program: Program, model: str) -> Iterator[Model]:
+def _models(program: Program, model: str, in_blocks: bool) -> Iterator[Model]:
     """The models to weigh; a program without iterations has just one."""
     longest = max(steps_of(program), default=1)
     if model != "auto":
@@ -130,6 +136,7 @@ def _models(program: Program, model: str) -> Iterator[Model]:
         yield "linear"
     else:
         yield from ("linear", "exponential", *_skips(longest))
+        yield from ("krylov",) if has_affine_loop(program) and not in_blocks else ()
 
 
 def _skips(longest: int) -> Iterator[Model]:
@@ -143,11 +150,11 @@ def _skip(model: Model) -> int | None:
     match model.split("-"):
         case ["linear"]:
             return 1
-        case ["exponential"]:
+        case ["exponential"] | ["krylov"]:
             return None
         case ["skip", steps] if steps.isdecimal() and int(steps) > 0:
             return int(steps)
         case _:
             raise UnsupportedQuery(
-                f"there is no model {model!r}", hint="linear, exponential, skip-4 and the like, or auto"
+                f"there is no model {model!r}", hint="linear, exponential, skip-4 and the like, krylov, or auto"
             )

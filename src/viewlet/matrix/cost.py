@@ -8,10 +8,8 @@ Estimates decide between correct ways to refresh, and `explain` shows them.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import assert_never
 
 import numpy as np
@@ -19,6 +17,7 @@ import numpy as np
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.kernels import FEW
+from viewlet.matrix.machine import Machine
 from viewlet.matrix.ops import (
     Add,
     Broadcast,
@@ -37,6 +36,7 @@ from viewlet.matrix.ops import (
     Slice,
     Solve,
     Stack,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -47,46 +47,6 @@ from viewlet.matrix.ops import (
 
 Extent = tuple[int, int]
 """Rows and columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """How fast a machine is; `measure` finds out."""
-
-    flops: float = 5e10
-    """Multiplications and additions in a second, in a product of large matrices."""
-    bytes: float = 1e10
-    """Bytes that functions of entries read or write in a second."""
-    reading: float = 2e10
-    """Bytes of a large matrix that a product with a vector reads in a second."""
-    call: float = 5e-6
-    """Seconds for calling NumPy at all."""
-    statement: float = 2e-5
-    """Seconds for evaluating a statement at all."""
-    rule: float = 8e-5
-    """Seconds for a delta rule at all, with its check."""
-
-    @staticmethod
-    def measure(size: int = 512) -> Machine:
-        """This machine's, in a fraction of a second; memory by a matrix that is larger than caches."""
-        a, b = np.ones((size, size)), np.ones((8 * size, 8 * size))
-        product, read, moved = _best(lambda: a @ a), _best(lambda: b @ b[0]), _best(lambda: np.add(b, 1.0, out=b))
-        return Machine(flops=2 * size**3 / product, bytes=2 * b.nbytes / moved, reading=b.nbytes / read)
-
-
-@cache
-def this_machine() -> Machine:
-    """Measured once in a process."""
-    return Machine.measure()
-
-
-def _best(work: Callable[[], object]) -> float:
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return min(times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +112,9 @@ class Costs:
             case SumOfProducts(products, addends):
                 found = sum(self.product(rows, self.extents[a][1], columns) for a, _ in products)
                 return found + (len(products) + len(addends) - 1) * self.moving(3 * rows * columns)
+            case Steps(a, _, added, times):
+                step = self.product(rows, rows, columns)
+                return times * (step if added is None else step + self.moving(3 * rows * columns))
             case Inverse():  # 2n³, and slower than a product
                 return 3 * self.product(rows, rows, rows)
             case Solve(a):
@@ -195,6 +158,8 @@ class Costs:
                 return self._products(name, [(a, b)], [], kind)
             case SumOfProducts(products, addends):
                 return self._products(name, products, addends, kind)
+            case Steps():
+                return self._steps(name, op, kind)
             case Add(a, b) | Subtract(a, b):
                 return self._sum(name, kind(a), kind(b))
             case Inverse(a):
@@ -239,6 +204,27 @@ class Costs:
             yield self.product(rows, b.rows, b.rank), Spread(b.rank, rows, b.columns)
         for whole in (k for k in (a, b) if isinstance(k, Whole)):
             yield self.product(rows, inner, columns), whole
+
+    def _steps(self, name: str, op: Steps, kind: Kinds) -> tuple[float, Kind] | None:
+        """A pass over A for each step; for its own change with vectors on both sides, which then meet T₀ and B."""
+        rows, columns = self.extents[name]
+        a, others = kind(op.matrix), [kind(n) for n in (op.start, op.added) if n is not None]
+        work, spread = 0.0, list[Kind]()
+        if isinstance(a, Spread):
+            work += op.times * self._around(rows, a.rank) + len(others) * self.product(op.times * a.rank, rows, columns)
+            spread.append(Spread(op.times * a.rank, rows, columns))
+        for k in others:
+            if isinstance(k, Spread):
+                work += op.times * self.product(rows, rows, k.rank)
+                spread.append(Spread(k.rank, rows, k.columns))
+        joined, found = self._sum(name, *spread)
+        return None if any(isinstance(k, Whole) for k in (a, *others)) else (work + joined, found)
+
+    def _around(self, size: int, rank: int) -> float:
+        """A·U and Aᵀ·V: of few ranks in one pass."""
+        if rank > FEW:
+            return 2 * self.product(size, size, rank)
+        return self.machine.call + (1 + 0.4 * (2 * rank - 1)) * self.width * size * size / self.machine.reading
 
     def _sum(self, name: str, *kinds: Kind) -> tuple[float, Kind]:
         rows, columns = self.extents[name]
@@ -303,8 +289,8 @@ class Costs:
     def checking(self, name: str, op: Op, probes: int = 2) -> float:
         """The residual of a statement on some vectors; every refresh asks."""
         if (name, probes) not in self._checking:
-            extents = [self.extents[n] for n in (name, *operands(op))]
-            self._checking[name, probes] = sum(self.product(rows, columns, probes) for rows, columns in extents)
+            read = (name, *operands(op), *((op.matrix,) * (op.times - 1) if isinstance(op, Steps) else ()))
+            self._checking[name, probes] = sum(self.product(*self.extents[n], probes) for n in read)
         return self._checking[name, probes]
 
     def credit(self, name: str, op: Op, kind: Kind) -> float:

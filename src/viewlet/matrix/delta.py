@@ -31,6 +31,7 @@ from viewlet.matrix.delta_rules import Delta, Epoch, NoRule
 from viewlet.matrix.entrywise import entrywise
 from viewlet.matrix.factors import Array, Factor, cut, place
 from viewlet.matrix.inverse import woodbury
+from viewlet.matrix.krylov import krylov
 from viewlet.matrix.ops import (
     Add,
     Broadcast,
@@ -50,6 +51,7 @@ from viewlet.matrix.ops import (
     Solve,
     Span,
     Stack,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -76,6 +78,8 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
         case SumOfProducts(products, addends):  # Δ(A·B + C) = ΔA·B' + A·ΔB + ΔC
             terms = (_terms(old(a), change(a), old(b), change(b)) for a, b in products)
             return _sum(*chain(*terms), *map(change, addends))
+        case Steps():  # ΔT = Σ Aʲ·(ΔA·T'ₖ₋₁₋ⱼ + ΔB) + Aᵏ·ΔT₀
+            return krylov(op, epoch)
         case Product(a, b):  # Δ(AB) = ΔA·B' + A·ΔB
             return _product(old(a), change(a), old(b), change(b))
         case Transpose(a):  # Δ(Aᵀ) = (ΔA)ᵀ

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from viewlet.matrix.changes import Change
-from viewlet.matrix.factors import Array
+from viewlet.matrix.factors import Array, Factor
 from viewlet.matrix.resize import Frame
 from viewlet.matrix.sizes import Shape
 
@@ -31,6 +31,9 @@ class Epoch(Protocol):
     def old(self, name: str) -> Array: ...
 
     def change(self, name: str) -> Change | None: ...
+
+    def meet(self, name: str, factor: Factor) -> Factor:
+        """The new matrixᵀ · factor."""
 
 
 Delta = Change | NoRule | None

@@ -30,6 +30,7 @@ from viewlet.matrix.ops import (
     Slice,
     Solve,
     Stack,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -70,6 +71,8 @@ def _result(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str
             return value(a) @ value(b)
         case SumOfProducts(products, addends):
             return reduce(add, chain((value(a) @ value(b) for a, b in products), map(value, addends)))
+        case Steps(a, start, added, times):
+            return steps(value(a), value(start), None if added is None else value(added), times)
         case Transpose(a):
             return value(a).T
         case Inverse(a):
@@ -113,6 +116,15 @@ def apply_function(function: str, inputs: Sequence[Array | float], dtype: Any = 
     with np.errstate(all="ignore"):
         result: Array = np.atleast_2d(getattr(np, function)(*inputs))
     return result if dtype is None else result.astype(dtype, copy=False)
+
+
+def steps(matrix: Array, start: Array, added: Array | None, times: int) -> Array:
+    """T after so many steps of T ← matrix · T + added."""
+    for _ in range(times):
+        start = matrix @ start
+        if added is not None:
+            start = start + added
+    return start
 
 
 def inverse(name: str, matrix: Array) -> Array:

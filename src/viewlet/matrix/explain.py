@@ -25,7 +25,7 @@ def _statements(compiled: Compiled, sizes: Mapping[str, int], outcomes: Mapping[
     shapes = {s.name: s.shape for s in compiled.program.statements}
     for name, op in compiled.statements.items():
         how = "view" if is_view(op) else outcomes.get(name, "")
-        yield f"{f'{name} := {show_op(op)}':<36}{_extent(measured(shapes[name], sizes)):<16}{how}".rstrip()
+        yield f"{f'{name} := {show_op(op)}':<34}  {_extent(measured(shapes[name], sizes)):<16}{how}".rstrip()
 
 
 def _extent(extent: tuple[int, int]) -> str:

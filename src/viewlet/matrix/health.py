@@ -24,6 +24,7 @@ from viewlet.matrix.ops import (
     Product,
     Scale,
     Stack,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -98,6 +99,11 @@ class Health:
             case SumOfProducts(products, addends):
                 terms = [tried.times(a, tried.times(b, z)) for a, b in products] + [tried.times(c, z) for c in addends]
                 return np.add.reduce(terms), sum(float(np.linalg.norm(term)) for term in terms)
+            case Steps(a, start, added, times):
+                found, constant = tried.times(start, z), None if added is None else tried.times(added, z)
+                for _ in range(times):
+                    found = tried.times(a, found) if constant is None else tried.times(a, found) + constant
+                return _sized(found)
             case Add(a, b) | Subtract(a, b):
                 left, right = tried.times(a, z), tried.times(b, z)
                 size = float(np.linalg.norm(left) + np.linalg.norm(right))

@@ -6,6 +6,8 @@ exponential one, anything between skips s steps at a time. With P_i = Aⁱ and S
     T_2i = P_i·T_i + S_i·B        up to s, by doubling
     T_i  = P_s·T_{i−s} + S_s·B    from then on
     T_i  = A·T_{i−1} + B          for what is left over
+
+The Krylov model keeps no step at all: an iteration is one statement (`krylov.py`), a power doubles.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewlet.matrix.builder import Builder, rename
+from viewlet.matrix.builder import Builder, is_zero, rename
 from viewlet.matrix.ops import (
     Add,
     Identity,
@@ -26,6 +28,7 @@ from viewlet.matrix.ops import (
     Solve,
     Source,
     Statement,
+    Steps,
     Subtract,
 )
 
@@ -38,6 +41,8 @@ class Form:
     """Steps at a time; None for as many as there are."""
     inverses: bool
     """Whether a solve keeps an inverse, so that it has a delta rule."""
+    krylov: bool = False
+    """Whether an iteration is one statement, which keeps none of its steps."""
 
 
 def lower(program: Program, form: Form) -> Program:
@@ -61,6 +66,11 @@ def steps_of(program: Program) -> tuple[int, ...]:
             case _:
                 pass
     return tuple(found)
+
+
+def has_affine_loop(program: Program) -> bool:
+    """Whether an iteration of the program is one of T ← A·T + B."""
+    return any(isinstance(s.op, Iterate) and is_affine(s.op) for s in program.statements)
 
 
 class _Lowering:
@@ -89,11 +99,19 @@ class _Lowering:
         a, b = _Affine(self.builder, loop).parts(loop.result)
         if a is None:
             return b or loop.start
+        if self.form.krylov:
+            return self._steps(a, b, loop)
         powers = _Powers(self.builder.emit, self.builder, a)
         skip = min(self.form.skip or loop.times, loop.times)
         if skip == 1:
             return self._unroll(loop)
         return _general(self.builder.emit, powers, b, loop.start, loop.times, skip)
+
+    def _steps(self, a: str, b: str | None, loop: Iterate) -> str:
+        """One statement; from zero, the first step gives B."""
+        from_zero = b is not None and is_zero(self.builder.statements.get(loop.start))
+        start, times = (b, loop.times - 1) if b is not None and from_zero else (loop.start, loop.times)
+        return self.builder.emit(Steps(a, start, b, times)) if times else start
 
     def _unroll(self, loop: Iterate) -> str:
         """The linear model: the body as it is written, once for each step."""

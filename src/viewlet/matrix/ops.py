@@ -57,6 +57,16 @@ class SumOfProducts:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """T after so many steps of T ← matrix @ T + added, from `start`; those between are not kept. `lower.py` makes it."""
+
+    matrix: str
+    start: str
+    added: str | None
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Transpose:
     """ofᵀ"""
 
@@ -184,6 +194,7 @@ Op = (
     | Scale
     | Product
     | SumOfProducts
+    | Steps
     | Transpose
     | Inverse
     | Solve
@@ -283,6 +294,8 @@ def operands(op: Source) -> tuple[str, ...]:
             return parts
         case SumOfProducts(products, addends):
             return (*(name for pair in products for name in pair), *addends)
+        case Steps(a, start, added):
+            return (a, start) if added is None else (a, start, added)
         case Identity() | Full() | Constant() | SizeOf():
             return ()
         case Iterate(start, _, parameter, body):

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.codec import dumps, loads
 from viewlet.matrix.compiled import Compiled, Expected, compile_program
-from viewlet.matrix.cost import Machine, this_machine
 from viewlet.matrix.errors import UnknownName
 from viewlet.matrix.explain import explain
 from viewlet.matrix.factors import Array
 from viewlet.matrix.from_scratch import evaluate_all, evaluate_source
 from viewlet.matrix.health import Health
 from viewlet.matrix.intake import TOLERANCE, intake
+from viewlet.matrix.machine import Machine, this_machine
 from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.show import show
 from viewlet.matrix.sizes import Size, symbols_of
@@ -58,12 +58,13 @@ class MatrixProgram:
         strategy: Strategy | Literal["auto"] = "auto",
         expected: Expected | None = None,
         machine: Machine | None = None,
+        in_blocks: bool = False,
     ) -> Compiled:
         """The program for matrices of some sizes, in the cheapest form or the one that is asked for."""
         wanted = {s for i in self.source.inputs for dim in i.shape for s in symbols_of(dim)}
         if missing := sorted(wanted - (sizes or {}).keys()):
             raise UnknownName(f"sizes missing: {', '.join(missing)}", hint="compile and explain need a number for each")
-        return compile_program(self.source, sizes or {}, model, strategy, expected, machine)
+        return compile_program(self.source, sizes or {}, model, strategy, expected, machine, in_blocks)
 
     def explain(self, sizes: Mapping[str, int] | None = None, **options: Any) -> str:
         """How the program would be kept fresh with matrices of some sizes, with the estimate of each alternative."""
@@ -93,7 +94,8 @@ class MatrixProgram:
         """
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
         large = sum(array.size for array in arrays.values()) > MEASURED
-        compiled = self.compile(sizes, **{"machine": this_machine() if large else None, **(options or {})})
+        machine = this_machine() if large else None
+        compiled = self.compile(sizes, **{"machine": machine, "in_blocks": blocks is not None, **(options or {})})
         kind = next(iter(arrays.values())).dtype
         health = Health(TOLERANCE[kind] if tolerance is None else tolerance, probes)
         shapes = shapes_in(compiled.program)

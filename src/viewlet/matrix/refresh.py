@@ -17,13 +17,13 @@ from viewlet.matrix.blocks.buffer import LargeBuffer
 from viewlet.matrix.blocks.evaluate import Evaluate
 from viewlet.matrix.blocks.large import is_large
 from viewlet.matrix.buffers import Buffer
-from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of
+from viewlet.matrix.changes import Change, Dense, Factored, is_finite, matrix_of, meet
 from viewlet.matrix.compiled import Compiled
 from viewlet.matrix.cost import Costs, kind_of
 from viewlet.matrix.delta import delta
 from viewlet.matrix.delta_rules import NoRule
 from viewlet.matrix.evaluate import is_view
-from viewlet.matrix.factors import Array
+from viewlet.matrix.factors import Array, Factor
 from viewlet.matrix.health import Health
 from viewlet.matrix.kernels import times
 from viewlet.matrix.ops import Broadcast, Full, Identity, Leading, Op, SizeOf, Slice, operands, shapes_in
@@ -150,7 +150,7 @@ class Refresh:
 
     def times(self, name: str, vectors: Array) -> Array:
         """The new matrix · vectors, in the common frame, without making the new matrix."""
-        product = times(self.old(name), vectors)
+        product = np.array(vectors) if self._is_kept_identity(name) else times(self.old(name), vectors)
         match self.change(name):
             case None:
                 return product
@@ -160,6 +160,15 @@ class Refresh:
                 met = right.values.T @ (vectors if right.at is None else vectors[right.at])
                 product[slice(None) if left.at is None else left.at] += left.values @ met
                 return product
+
+    def meet(self, name: str, factor: Factor) -> Factor:
+        """The new matrixᵀ · factor, in the common frame, without making the new matrix."""
+        return factor if self._is_kept_identity(name) else meet(self.old(name), self.change(name), factor)
+
+    def _is_kept_identity(self, name: str) -> bool:
+        """Whether a matrix is the identity, and stays it: no product with it has to be made."""
+        op = self.compiled.statements.get(name)
+        return isinstance(op, Identity) and not self._is_resized(name, op)
 
     def _is_reached(self, name: str, op: Op) -> bool:
         return any(n in self._affected for n in operands(op)) or (

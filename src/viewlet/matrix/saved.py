@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewlet.matrix.compiled import Alternative, Compiled, statements_of
-from viewlet.matrix.cost import Machine
+from viewlet.matrix.machine import Machine
 from viewlet.matrix.ops import Program
 
 

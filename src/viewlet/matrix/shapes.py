@@ -27,6 +27,7 @@ from viewlet.matrix.ops import (
     Source,
     Span,
     Stack,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -55,6 +56,8 @@ def shape_of(op: Source, shapes: Shapes) -> Shape:
             return _product(shapes, a, b)
         case SumOfProducts(products):
             return _product(shapes, *products[0])
+        case Steps(a, start):
+            return _product(shapes, a, start)
         case Transpose(a):
             rows, columns = _matrix(op, shapes, a)
             return columns, rows

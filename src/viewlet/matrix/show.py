@@ -28,6 +28,7 @@ from viewlet.matrix.ops import (
     Span,
     Stack,
     Statement,
+    Steps,
     Subtract,
     Sum,
     SumOfProducts,
@@ -70,6 +71,8 @@ def show_op(op: Source) -> str:
             return f"{a} @ {b}"
         case SumOfProducts(products, addends):
             return " + ".join([*(f"{a} @ {b}" for a, b in products), *addends])
+        case Steps(a, start, added, times):
+            return f"{times} steps T := {a} @ T{f' + {added}' if added else ''} from {start}"
         case Transpose(a):
             return f"{a}.T"
         case Inverse(a):

@@ -32,7 +32,7 @@ from viewlet.matrix.errors import EvaluationError, UnsupportedQuery
 from viewlet.matrix.evaluate import evaluate as evaluate_here
 from viewlet.matrix.evaluate import is_view, singular
 from viewlet.matrix.factors import Array
-from viewlet.matrix.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve, SumOfProducts
+from viewlet.matrix.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve, Steps, SumOfProducts
 from viewlet.matrix.sizes import Shape, measure, measured
 
 RESIDENT = 1 << 24
@@ -101,6 +101,8 @@ class Blocks:
             case SumOfProducts(products, addends):
                 found = [self._product(value(a), value(b), large) for a, b in products]
                 return reduce(add, [*found, *map(value, addends)])
+            case Steps(a, start, added, times):
+                return self._steps(name, value(a), value(start), None if added is None else value(added), times, large)
             case Identity(size) if large:
                 return Large(Eye(measure(size, sizes), dtype), self.run)
             case Full(shape, number) if large:
@@ -116,6 +118,18 @@ class Blocks:
                 )
             case _:
                 return evaluate_here(name, op, value, sizes, dtype)
+
+    def _steps(self, name: str, matrix: Any, start: Any, added: Any, times: int, large: bool) -> Any:
+        """Step by step, each in blocks of its own that are there until the next one is."""
+        found = start
+        for left in reversed(range(times)):
+            before, found = found, self._product(matrix, found, large)
+            found = found if added is None else found + added
+            if large and left:
+                found = self.written(name, node_of(found))
+                if before is not start:
+                    self._release(before)
+        return found
 
     def _product(self, left: Any, right: Any, large: bool) -> Any:
         if large:

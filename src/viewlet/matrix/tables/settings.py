@@ -12,8 +12,8 @@ from viewlet.engine.choose import EngineName
 from viewlet.errors import WrongArgument
 from viewlet.matrix.blocks.evaluate import RESIDENT
 from viewlet.matrix.compiled import Expected
-from viewlet.matrix.cost import Machine
 from viewlet.matrix.intake import TOLERANCE
+from viewlet.matrix.machine import Machine
 
 OPTIONS = ("model", "strategy", "expected", "machine")
 
