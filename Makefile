@@ -126,10 +126,8 @@ bench-orderbook: $(READY) ## measure the six order-book queries beside first-ord
 bench-operators: $(READY) ## windows, min and max, distinct counts and other operators that are no sums, at ten million rows
 	$(BIN)/python -m benchmarks.operators --out docs/operators.md
 
-bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, batches of rows, durable epochs
-	$(BIN)/python -m benchmarks.matrix
-	$(BIN)/python -m benchmarks.matrix_tables
-	$(BIN)/python -m benchmarks.matrix_spark
+bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed row, batches of rows, durable epochs, Spark (an hour)
+	$(BIN)/python -m benchmarks.matrix --sizes 1000 2000 4000 --largest 8000 --tall 1000000 --rows 1000000 --size 2000 --blocks 6000 --out docs/matrix-figures.md
 
 bench-loops: $(READY) ## loops over graphs and points that change, beside SciPy, DuckDB and DataFrames from scratch; PART=small …
 	for part in $(or $(PART),small million large points); do \

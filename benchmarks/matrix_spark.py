@@ -1,25 +1,24 @@
 """A¹⁶ in row blocks on Spark: an epoch of one changed row, beside evaluating it again on Spark, in one run.
 
-    python -m benchmarks.matrix_spark --size 6000 --out figures.md
-
 The matrix is a table whose rows are arrays. All its powers are in blocks, which tasks read and write; the table of the
 program shows the sum of each row.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
 import statistics
+import sys
 import tempfile
+from collections.abc import Iterator
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import viewlet
 from benchmarks.matrix_tables import vectors
-from benchmarks.measure import grid, measured, say, timed
+from benchmarks.measure import measured, say, timed
 from viewlet import matrix
 from viewlet.matrix import Wide
 
@@ -30,10 +29,17 @@ def sums_of_power(A: Any) -> dict[str, Any]:
     return {"sums": np.sum(np.linalg.matrix_power(A, 16), axis=1, keepdims=True)}
 
 
+EXECUTOR = 512
+"""Megabytes of each of two executors, of which Spark takes 300 for itself."""
+
+
 def session() -> Any:
+    """Two executors, each a process of its own with one core."""
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    made = SparkSession.builder.master(f"local-cluster[2,1,{EXECUTOR}]")
+    return made.config("spark.executor.memory", f"{EXECUTOR}m").config("spark.ui.enabled", "false").getOrCreate()
 
 
 def changed(A: np.ndarray) -> int:
@@ -63,23 +69,18 @@ def run(db: viewlet.Database, size: int, resident: int | None, times: int) -> li
     wanted = reduce(lambda vector, _: A @ vector, range(16), np.ones(size))
     found = np.array([value for _, value in sorted(db.table("power").rows())])
     error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
-    return [f"A¹⁶, n = {size:,}", f"{scratch:,.0f}", f"{refresh:,.0f}", f"{scratch / refresh:,.1f}", f"{error:.0e}"]
+    sizes = [f"{A.nbytes / 1e6:,.0f} MB", f"{EXECUTOR} MB"]
+    return [
+        f"A¹⁶, n = {size:,}",
+        *sizes,
+        f"{scratch:,.0f}",
+        f"{refresh:,.0f}",
+        f"{scratch / refresh:,.1f}",
+        f"{error:.0e}",
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--size", type=int, default=3000)
-    parser.add_argument("--resident", type=int)
-    parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+def on_spark(size: int, resident: int | None, times: int) -> Iterator[list[str]]:
+    """One line."""
     with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder, spark=session(), engine="spark") as db:
-        line = run(db, arguments.size, arguments.resident, arguments.times)
-    text = grid(["program", "evaluated on Spark, ms", "epoch, ms", "times faster", "from NumPy"], [line]) + "\n"
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        yield run(db, size, resident, times)

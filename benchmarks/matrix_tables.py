@@ -1,26 +1,22 @@
 """Matrix programs in a warehouse: what a durable epoch of changed rows costs, beside reading the tables into NumPy.
 
-    python -m benchmarks.matrix_tables --rows 1000000 --size 2000 --out figures.md
-
 Least squares over a table by its key, and over a join as sums that SQL keeps; powers of a matrix whose rows are arrays.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import viewlet
-from benchmarks.measure import grid, measured, say, timed
+from benchmarks.measure import measured, say, timed
 from viewlet import matrix
 from viewlet.matrix import Wide, models
 
@@ -133,21 +129,9 @@ def epoch(db: viewlet.Database, case: Case, count: int) -> float:
     return timed(lambda: db.upsert(case.table, rows))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--size", type=int, default=1000)
-    parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+def in_warehouse(rows: int, size: int, times: int) -> Iterator[list[str]]:
+    """A line for each program and size of an epoch."""
     with tempfile.TemporaryDirectory() as folder, viewlet.connect(folder) as db:
-        cases = (regressions(db, arguments.rows), power(db, arguments.size))
-        lines = [line for kind in cases for case in kind for line in run(db, case, arguments.times)]
-    text = grid(["program", "rows of an epoch", "read and NumPy, ms", "epoch, ms", "times faster"], lines) + "\n"
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        for kind in (regressions(db, rows), power(db, size)):
+            for case in kind:
+                yield from run(db, case, times)

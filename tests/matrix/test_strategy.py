@@ -218,6 +218,28 @@ def test_products_that_one_sum_reads_are_part_of_it() -> None:
         np.testing.assert_allclose(state[name], wanted, rtol=1e-9, atol=1e-9)
 
 
+def test_an_inverse_that_one_product_reads_is_solved_with_where_that_is_cheaper() -> None:
+    """A hybrid keeps a large inverse, which has a delta rule, and solves with a small matrix; in blocks it keeps both."""
+
+    def fitted(X: Any, y: Any) -> Any:
+        return np.linalg.inv(X.T @ X) @ (X.T @ y)
+
+    program, often = matrix.program(fitted, X=("n", "p"), y=("n", 1)), Expected(rates={"X": 1.0})
+    tall, square = {"n": 1_000_000, "p": 100}, {"n": 3000, "p": 3000}
+    assert "solve(" in program.explain(tall, expected=often)
+    assert "inv(" in program.explain(square, expected=often)
+    assert "inv(" in program.explain(tall, expected=often, in_blocks=True)
+    assert "inv(" in program.explain(tall, strategy="incremental")
+    assert "solve(" in program.explain(tall, strategy="reevaluate")
+    both = matrix.program(lambda A, b: {"x": np.linalg.inv(A) @ b, "inverse": np.linalg.inv(A)}, A=(9, 9), b=(9, 1))
+    assert "solve(" not in both.explain(strategy="reevaluate"), "it is an output"
+    X, y = np.random.default_rng(5).normal(size=(500, 8)), np.ones((500, 1))
+    state = program.start(X=X, y=y, options={"expected": often, "strategy": "hybrid"})
+    X[3] = X[4]
+    state.update(X=RowChange(changed={3: X[3]}))
+    np.testing.assert_allclose(state["fitted"], fitted(X, y), rtol=1e-10)
+
+
 def test_a_loop_that_is_not_affine_is_unrolled() -> None:
     program = matrix.program(lambda A, T: iterate(4, lambda T: np.tanh(A @ T), T), A=(50, 50), T=(50, 50))
     assert {a.model for a in program.compile().alternatives} == {"linear"}

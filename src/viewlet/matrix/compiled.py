@@ -18,6 +18,7 @@ from viewlet.matrix.machine import Machine
 from viewlet.matrix.ops import Iterate, Op, Power, Program, shapes_in
 from viewlet.matrix.reassociate import reassociate
 from viewlet.matrix.sizes import measured
+from viewlet.matrix.solving import solve_inverses
 from viewlet.matrix.strategy import STRATEGIES, Strategy, plan
 
 Model = str
@@ -68,22 +69,33 @@ def compile_program(
     weighed.
     """
     ordered = reassociate(source, sizes)
+    ordered = ordered if in_blocks else solve_inverses(ordered)
     found = [
-        (_weigh(program, m, s, sizes, expected or Expected(), machine or Machine()), program)
+        min((_weigh(form, m, s, sizes, expected or Expected(), machine or Machine()) for form in forms), key=_seconds)
         for m in _models(ordered, model, in_blocks)
         for s in _strategies(strategy)
-        for program in (_lowered(ordered, m, s),)
+        for forms in (_forms(ordered, m, s, in_blocks),)
     ]
-    chosen, program = min(found, key=lambda pair: pair[0].seconds)
+    chosen, program = min(found, key=_seconds)
     alternatives = tuple(a for a, _ in found)
     return Compiled(program, statements_of(program), chosen, alternatives, machine or Machine())
 
 
-def _lowered(program: Program, model: Model, strategy: Strategy) -> Program:
-    """In statements; what is evaluated anew keeps its products, so that it evaluates only those that change."""
-    evaluates = strategy == "reevaluate"
-    found = lower(program, Form(_skip(model), inverses=not evaluates, krylov=model == "krylov"))
-    return found if evaluates else fuse(found)
+def _seconds(found: tuple[Alternative, Program]) -> float:
+    return found[0].seconds
+
+
+def _forms(program: Program, model: Model, strategy: Strategy, in_blocks: bool) -> Iterator[Program]:
+    """In statements; what is evaluated anew keeps its products, so that it evaluates only those that change.
+
+    A solve keeps an inverse, which has a delta rule, or none: a hybrid does what is cheaper, but in blocks, where an
+    inverse is made of products and a solve is not.
+    """
+    either = (True,) if in_blocks else (True, False)
+    keeps = {"incremental": (True,), "hybrid": either, "reevaluate": (False,)}
+    for inverses in keeps[strategy]:
+        found = lower(program, Form(_skip(model), inverses, krylov=model == "krylov"))
+        yield found if strategy == "reevaluate" else fuse(found)
 
 
 def statements_of(program: Program) -> dict[str, Op]:
@@ -102,7 +114,7 @@ def extents_of(program: Program, sizes: Mapping[str, int]) -> dict[str, Extent]:
 
 def _weigh(
     program: Program, model: Model, strategy: Strategy, sizes: Mapping[str, int], expected: Expected, machine: Machine
-) -> Alternative:
+) -> tuple[Alternative, Program]:
     extents = extents_of(program, sizes)
     costs, statements = Costs(extents, machine), statements_of(program)
     seconds = 0.0
@@ -110,7 +122,7 @@ def _weigh(
         rate = expected.rates.get(declared.name, 0.0 if expected.rates else 1.0)
         change = _row_change(extents[declared.name], expected.ranks.get(declared.name, 1))
         seconds += rate * plan(statements, {declared.name: change}, costs, strategy).seconds
-    return Alternative(model, strategy, seconds, costs.stored(statements))
+    return Alternative(model, strategy, seconds, costs.stored(statements)), program
 
 
 def _row_change(extent: Extent, rank: int) -> Kind:

@@ -224,7 +224,7 @@ class Costs:
         """A·U and Aᵀ·V: of few ranks in one pass."""
         if rank > FEW:
             return 2 * self.product(size, size, rank)
-        return self.machine.call + (1 + 0.4 * (2 * rank - 1)) * self.width * size * size / self.machine.reading
+        return 4 * self.machine.call + (1 + 0.4 * (2 * rank - 1)) * self.width * size * size / self.machine.reading
 
     def _sum(self, name: str, *kinds: Kind) -> tuple[float, Kind]:
         rows, columns = self.extents[name]

@@ -8,16 +8,15 @@ keep, to change and to check.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from viewlet.matrix.ops import Add, Product, Program, Source, Statement, SumOfProducts, operands
+from viewlet.matrix.ops import Add, Product, Program, Source, Statement, SumOfProducts, operands, read_once
 
 
 def fuse(program: Program) -> Program:
     """The same program with every product that one sum alone reads inside of it."""
-    alone = _read_once(program)
+    alone = read_once(program)
     kept: dict[str, Statement] = {}
     for statement in program.statements:
         fused = _fused(statement.op, {name: kept[name].op for name in alone & kept.keys()})
@@ -28,12 +27,6 @@ def fuse(program: Program) -> Program:
             del kept[taken_in]
         kept[statement.name] = replace(statement, op=fused)
     return replace(program, statements=tuple(kept.values()))
-
-
-def _read_once(program: Program) -> set[str]:
-    """What one operand alone names, and no output."""
-    uses = Counter(name for s in program.statements for name in operands(s.op))
-    return {name for name, count in uses.items() if count == 1} - {name for _, name in program.outputs}
 
 
 def _fused(op: Source, parts: Mapping[str, Source]) -> SumOfProducts | None:

@@ -6,6 +6,7 @@ how it changes. `Power` and `Iterate` are what users write; `lower.py` turns the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -302,6 +303,12 @@ def operands(op: Source) -> tuple[str, ...]:
             inside = {parameter, *(s.name for s in body)}
             free = (name for s in body for name in operands(s.op) if name not in inside)
             return (start, *dict.fromkeys(free))
+
+
+def read_once(program: Program) -> set[str]:
+    """What one operand alone names, and no output."""
+    uses = Counter(name for s in program.statements for name in operands(s.op))
+    return {name for name, count in uses.items() if count == 1} - {name for _, name in program.outputs}
 
 
 def map_operands(op: Source, rename: Callable[[str], str]) -> Source:
