@@ -113,17 +113,18 @@ def test_an_update_writes_no_block_and_a_rewrite_all_of_them() -> None:
 
 def test_an_iteration_whose_steps_are_not_kept_leaves_no_blocks_of_them() -> None:
     random = np.random.default_rng(2)
-    given = {"A": random.normal(size=(12, 12)) / 4, "B": random.normal(size=(12, 5)), "T0": random.normal(size=(12, 5))}
-    program = matrix.program(models.general(6), **{name: array.shape for name, array in given.items()})
+    arrays: dict[str, Any] = {"A": random.normal(size=(12, 12)) / 4, "B": random.normal(size=(12, 5))}
+    arrays["T0"] = random.normal(size=(12, 5))
+    program = matrix.program(models.general(6), **{name: array.shape for name, array in arrays.items()})
     blocks = in_blocks()
-    state = program.start(**given, options={"model": "krylov", "strategy": "incremental"}, blocks=blocks)
+    state = program.start(**arrays, options={"model": "krylov", "strategy": "incremental"}, blocks=blocks)
     assert isinstance(blocks.shelf, Memory)
     names = {name.split("@")[0]: name for name, _ in blocks.shelf.blocks}
     assert len({name for name, _ in blocks.shelf.blocks}) - 1 <= len(names) == 4, "the last but one is still read"
-    given["A"][3] = given["A"][4]
-    assert [step.how for step in state.update(A=RowChange(changed={3: given["A"][3]})).steps] == ["factored"]
+    arrays["A"][3] = arrays["A"][4]
+    assert [step.how for step in state.update(A=RowChange(changed={3: arrays["A"][3]})).steps] == ["factored"]
     assert max(state.check().values()) < 1e-12
-    np.testing.assert_allclose(state["general"], models.general(6)(**given), rtol=1e-10)
+    np.testing.assert_allclose(state["general"], models.general(6)(**arrays), rtol=1e-10)
 
 
 def test_inputs_are_what_was_handed_in_to_the_last_digit() -> None:

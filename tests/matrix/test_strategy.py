@@ -184,7 +184,8 @@ def test_the_krylov_model_goes_through_the_matrix_once_a_step() -> None:
 
 def test_changes_of_all_that_an_iteration_reads_at_once() -> None:
     random = np.random.default_rng(6)
-    given = {"A": random.normal(size=(40, 40)) / 8, "B": random.normal(size=(40, 9)), "T0": random.normal(size=(40, 9))}
+    given: dict[str, Any] = {"A": random.normal(size=(40, 40)) / 8, "B": random.normal(size=(40, 9))}
+    given["T0"] = random.normal(size=(40, 9))
     state = general(9).start(**given, options={"model": "krylov", "strategy": "incremental"})
     for array in given.values():
         array[[3, 8]] = array[[5, 6]]
