@@ -20,8 +20,9 @@
     │   ├── UntrustedCode          stored code would have to run, and is not trusted
     │   └── WarehouseBusy          another process is writing
     ├── MissingExtra               a package that only some parts need is not installed
-    └── SparkMissing               Spark is needed and cannot be started
-        └── UnsupportedSpark       … or is of a version that Viewlet does not work with
+    ├── SparkMissing               Spark is needed and cannot be started
+    │   └── UnsupportedSpark       … or is of a version that Viewlet does not work with
+    └── SparkFailed                a job of Spark's did not come to its end; nothing was applied
 
 Each says what, where, and what to do instead (`hint`). A mistake of Viewlet's own is an assertion.
 """
@@ -174,6 +175,10 @@ class MissingExtra(ViewletError):
 
 class SparkMissing(ViewletError):
     """Spark is needed and cannot be started."""
+
+
+class SparkFailed(ViewletError):
+    """A job of Spark's did not come to its end: executors are gone, a disk is full …; nothing of the epoch was applied."""
 
 
 class UnsupportedSpark(SparkMissing):

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.storage.server import Bucket, S3Server
+from tests.storage.server import Bucket, S3Server, credentials
 
 
 @pytest.fixture(scope="session")
@@ -21,11 +21,8 @@ def server() -> Iterator[S3Server]:
 @pytest.fixture
 def bucket(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """An empty bucket that the environment leads to, and a cache of its own."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    for name, value in credentials(server).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("VIEWLET_CACHE", str(tmp_path / "cache"))
     yield Bucket(server, f"b{uuid4().hex}")
     server.fault = lambda environ: None

@@ -91,6 +91,17 @@ def slow(seconds: float) -> Fault:
     return fault
 
 
+def credentials(server: S3Server) -> dict[str, str]:
+    """The environment that leads to a server."""
+    return {
+        "AWS_ACCESS_KEY_ID": "somebody",
+        "AWS_SECRET_ACCESS_KEY": "something",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ENDPOINT_URL": server.url,
+    }
+
+
 class Bucket:
     """A bucket as the tests see it, beside what is tested."""
 

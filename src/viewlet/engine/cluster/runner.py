@@ -38,7 +38,7 @@ from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.terms.compile_term import compile_term
 from viewlet.engine.terms.regroup_groups import touched_groups
-from viewlet.errors import CorruptFile, EvaluationError, RejectedEpoch, SparkMissing
+from viewlet.errors import CorruptFile, EvaluationError, RejectedEpoch, SparkFailed, SparkMissing, StoreError
 from viewlet.program.chain import chain, maps_read
 from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
@@ -269,10 +269,16 @@ def tasks_errors() -> Iterator[None]:
             raise RejectedEpoch(found[1].strip()) from None
         if found := re.search(r"(?:CorruptFile|GoneFile): (.+)", str(error)):
             raise CorruptFile(found[1].strip()) from None
+        if found := re.search(r"StoreError: (.+)", str(error)):
+            raise StoreError(found[1].strip()) from None
         if "No module named" in str(error):
             hint = f"install NumPy and PyArrow where the workers run, or set PYSPARK_PYTHON={sys.executable}"
             raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
-        raise
+        text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
+        if text.startswith("["):  # the caller's own DataFrame fails
+            raise
+        hint = "nothing was applied: look at Spark's executors and their disks, and try again"
+        raise SparkFailed(f"Spark did not finish a job: {text.strip().partition(chr(10))[0]}", hint=hint) from error
 
 
 def _evaluation_error(text: str) -> EvaluationError:

@@ -6,6 +6,7 @@ A copy that is open stays readable.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Container
@@ -20,6 +21,9 @@ from viewlet.store.files import remove
 _ROOM = 32 << 30
 _BLOCK = 512
 _LATELY = 3_600.0
+_TRIES = 3
+_UNFINISHED = ".new-"
+FULL = {errno.ENOSPC, errno.EDQUOT}
 _OFTEN = 16
 """Eviction looks at the folder whenever so many parts of the room were filled by this process."""
 
@@ -46,8 +50,28 @@ class Cache:
         return True
 
     def add(self, file: str, write: Callable[[Path], None]) -> Path:
-        """Let a copy be written, and give it its name when it is whole."""
-        path, new = self.path(file), self.path(f"{file}.{uuid4().hex}")
+        """Let a copy be written, and give it its name when it is whole.
+
+        Where the folder is deleted meanwhile it is made again; where the disk is full, other copies go.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._add(file, write)
+            except (OSError, StoreError) as failure:
+                if not self._mend(failure if isinstance(failure, OSError) else failure.__cause__):
+                    raise
+        return self._add(file, write)
+
+    def _mend(self, failure: BaseException | None) -> bool:
+        """Whether another try may succeed."""
+        if isinstance(failure, FileNotFoundError):
+            return str(failure.filename).startswith(str(self.root))
+        if not isinstance(failure, OSError) or failure.errno not in FULL:
+            return False
+        return self._evict(0) > 0
+
+    def _add(self, file: str, write: Callable[[Path], None]) -> Path:
+        path, new = self.path(file), self.path(f"{file}{_UNFINISHED}{uuid4().hex}")
         self._make_folder(path.parent)
         try:
             write(new)
@@ -85,14 +109,19 @@ class Cache:
             if self._added * _OFTEN < self._room:
                 return
             self._added = 0
-        found = [path for path in self.root.glob("*/*") if path.is_file()]
+        self._evict(self._room)
+
+    def _evict(self, room: int) -> int:
+        """Drop copies, those first that were not used for longest, until they take no more than some bytes; how many went."""
+        found = [path for path in self.root.glob("*/*") if path.is_file() and not path.suffix.startswith(_UNFINISHED)]
         sizes = {path: _size(path) for path in found}
-        used = sum(sizes.values())
+        used, gone = sum(sizes.values()), 0
         for path in sorted(found, key=_used):
-            if used <= self._room:
-                return
+            if used <= room:
+                break
             used -= sizes[path]
-            remove(path)
+            gone += remove(path)
+        return gone
 
 
 def _used(path: Path) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import pyarrow as pa
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store.files import RESTORE, GoneFile, Look, look_at, read_checked, write_file
 from viewlet.store.storage.bucket import Bucket
-from viewlet.store.storage.cache import Cache
+from viewlet.store.storage.cache import FULL, Cache
 from viewlet.store.storage.storage import Entry
 
 _CREDENTIALS = "credentials are taken from the environment: see docs/warehouse.md"
+_ROOM = "make room on the disk of the cache, or name another folder: VIEWLET_CACHE"
 _LATER = "look whether the object store can be reached, and try again"
 
 
@@ -60,7 +61,7 @@ class Objects:
         with self._errors(file, "read"):
             path = self._cache.add(file, lambda new: self._bucket.fetch(file, new))
         self.traffic.fetched += 1
-        self.traffic.bytes_read += path.stat().st_size
+        self.traffic.bytes_read += look_at(path)[0]
         return path
 
     def look(self, file: str) -> Look:
@@ -81,14 +82,21 @@ class Objects:
         """Nothing is left to do: copies are verified by every process that reads them."""
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
-        path = self._cache.add(file, lambda new: write_file(new, pieces))
+        """As of any storage. Without room for a copy, or where it vanishes, the object is made of the bytes at hand."""
+        held = list(pieces)
         try:
             with self._errors(file, "written"):
-                self._bucket.put(file, path)
+                self._put_copy(file, held)
         except StoreError:
             self._cache.drop(file)
             raise
-        self.traffic.bytes_written += path.stat().st_size
+        self.traffic.bytes_written += sum(memoryview(piece).nbytes for piece in held)
+
+    def _put_copy(self, file: str, pieces: Sequence[Any]) -> None:
+        try:
+            self._bucket.put(file, self._cache.add(file, lambda new: write_file(new, pieces)))
+        except (FileNotFoundError, StoreError):
+            self._bucket.put(file, b"".join(pieces))
 
     def sync(self, files: Iterable[str]) -> None:
         """Nothing is left to do: an object is durable once it is written."""
@@ -140,8 +148,9 @@ class Objects:
         return True
 
     def keep(self, file: str, data: bytes) -> None:
-        """Keep a copy of an object whose bytes are known."""
-        self._cache.add(file, lambda new: write_file(new, [data]))
+        """Keep a copy of an object whose bytes are known, if there is room."""
+        with suppress(StoreError):
+            self._cache.add(file, lambda new: write_file(new, [data]))
 
     @contextmanager
     def _errors(self, file: str, done: str) -> Iterator[None]:
@@ -156,4 +165,5 @@ class Objects:
         except PermissionError as reason:
             raise StoreError(f"{name} cannot be {done}, access is denied: {reason}", hint=_CREDENTIALS) from reason
         except OSError as reason:
-            raise StoreError(f"{name} could not be {done}: {reason}", hint=_LATER) from reason
+            hint = _ROOM if reason.errno in FULL else _LATER
+            raise StoreError(f"{name} could not be {done}: {reason}", hint=hint) from reason
