@@ -15,6 +15,7 @@ from tests.storage.test_s3 import TINY, forget_copies
 from tests.test_store import TABLE, commit, make
 from viewlet.errors import StoreError
 from viewlet.store import Store
+from viewlet.store.files import write_file
 from viewlet.store.storage import objects
 from viewlet.store.storage.s3 import S3Bucket
 
@@ -45,17 +46,18 @@ def no_room(path: Path, *_: Any) -> None:
 def test_copies_that_are_deleted_while_they_are_written_are_written_again(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deleted = []
+    deleted: list[Any] = []
 
     def deleting(work: Any) -> Any:
         def call(*arguments: Any) -> Any:
             if len(deleted) < 2:
-                deleted.append(shutil.rmtree(Path(os.environ["VIEWLET_CACHE"])))
+                shutil.rmtree(Path(os.environ["VIEWLET_CACHE"]))
+                deleted.append(work)
             return work(*arguments)
 
         return call
 
-    monkeypatch.setattr(objects, "write_file", deleting(objects.write_file))
+    monkeypatch.setattr(objects, "write_file", deleting(write_file))
     fill(url, "t")
     assert len(deleted) == 2
     forget_copies(tmp_path, monkeypatch)
