@@ -61,12 +61,13 @@ test-lowest: .venv-lowest/.ready ## the tests with the lowest supported PySpark,
 	@bash tools/other-venv requirements-lowest.lock .venv-lowest $(PYTHON)
 	@touch $@
 
-test-wheel: ## the wheel in empty environments, with the lowest and the newest supported versions
+PYTHONS ?= $(or $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v; done; true),$(PYTHON))
+test-wheel: ## the wheel in empty environments, with the lowest and the newest supported versions, on each Python there is
 	@bash tools/need-java
-	for versions in lowest newest; do \
-	  bash tools/wheel-venv requirements-$$versions.lock .venv-wheel $(PYTHON); \
+	for python in $(PYTHONS); do for versions in lowest newest; do \
+	  bash tools/wheel-venv requirements-$$versions.lock .venv-wheel $$python; \
 	  .venv-wheel/bin/python -I tests/installed.py; \
-	done
+	done; done
 
 test-dbt: .venv-dbt/.ready ## dbt-viewlet: types, and dbt's own tests for adapters beside ours, in an environment of its own
 	cd dbt-viewlet && ../.venv-dbt/bin/mypy
