@@ -1,9 +1,9 @@
-"""Aggregates of users, by their delta handlers: what a state is, how rows change it, and what it says.
+"""User-defined aggregates, by delta handlers: the state, how rows change it, and its result.
 
     zero + lift(x₁) + … + lift(xₙ) = state,   result(state) = value
 
-With `merge` (+) states add up: over an append-only table a state for each key is all that is kept. With `inverse` (−)
-too, what is deleted is taken out of the state again. Without `merge`, or where rows are deleted and there is no
+With `merge` (+) states add up: over an append-only table Viewlet keeps only one state for each key. With `inverse` (−)
+too, deleted rows are subtracted from the state. Without `merge`, or where rows are deleted and there is no
 `inverse`, the touched group is replayed from its rows, in the order of its values.
 """
 
@@ -22,7 +22,7 @@ from viewlet.plan.types import Field, Type, parse_type
 
 State = tuple[Any, ...]
 Columns = tuple[Any, ...]
-"""A state of each group, as a column for each field: Arrow arrays; NumPy arrays are taken too."""
+"""The states of groups, as a column for each field: Arrow arrays; NumPy arrays are accepted too."""
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -50,33 +50,33 @@ class _Declared(ABC):
 
 
 class Aggregate(_Declared):
-    """An aggregate that takes in row after row. States are tuples, and values: return a new one.
+    """An aggregate that processes row by row. States are immutable tuples: return a new one.
 
     Optional: `merge(a, b)`, the state of the rows of both, in any order; `inverse(a)`, with merge(a, inverse(a)) = zero.
     """
 
     @abstractmethod
     def update(self, state: State, weight: int, *values: Any) -> State:
-        """The state with a row in it that occurs `weight` times, which is positive."""
+        """Return the state after adding a row that occurs `weight` times, which is positive."""
 
     @abstractmethod
     def result(self, state: State) -> Any:
-        """What the aggregate says of a state; None is NULL."""
+        """Return the aggregate's value for a state; None is NULL."""
 
 
 class ColumnAggregate(_Declared):
-    """An aggregate that takes in whole columns: states of many groups at once, as columns.
+    """An aggregate that processes whole columns: states of many groups at once, as columns.
 
-    Optional: `merge(a, b)` and `inverse(a)`, of columns as they are given to `result`.
+    Optional: `merge(a, b)` and `inverse(a)`, over columns as passed to `result`.
     """
 
     @abstractmethod
     def fold(self, groups: Numbers, count: int, weights: Numbers, *columns: pa.Array) -> Columns:
-        """The states of `count` groups of rows: for each row its group's number, how often it occurs, its values."""
+        """Return the states of `count` groups of rows: for each row its group's number, its weight, its values."""
 
     @abstractmethod
     def result(self, state: Columns) -> Any:
-        """What the aggregate says of the state of each group."""
+        """Return the aggregate's value for the state of each group."""
 
 
 class Replay:
@@ -96,7 +96,7 @@ class Replay:
 
 
 def refuse_wrong(name: str, aggregate: Any) -> None:
-    """Raise for a declaration that cannot be right."""
+    """Raise for an invalid declaration."""
     arguments.text("the name of an aggregate", name)
     if not isinstance(aggregate, Aggregate | ColumnAggregate):
         raise SqlError(

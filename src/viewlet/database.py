@@ -1,4 +1,4 @@
-"""The public face of a warehouse: tables, views, epochs, and everything one can ask about them."""
+"""The public surface of a warehouse: tables, views, epochs, and their inspection."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 class Database(
     BackupMethods, FlowMethods, InspectMethods, ProjectMethods, SignalMethods, SinkMethods, SourceMethods, UiMethods
 ):
-    """A warehouse, opened. Use it as a context manager, or `close()` it."""
+    """An open warehouse. Use it as a context manager, or `close()` it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Database(
         return f"<warehouse {self._warehouse.store.address}: {counts}, epoch {self._warehouse.store.epoch}>"
 
     def close(self) -> None:
-        """Finish what is under way and let go of the warehouse; Spark goes on."""
+        """Finish pending work and release the warehouse; the Spark session keeps running."""
         self._warehouse.subscriptions.close()
         with self._warehouse.lock:
             self._warehouse.store.close()
@@ -90,12 +90,12 @@ class Database(
 
     @property
     def path(self) -> Path:
-        """The folder of the warehouse, or what is cached of it here."""
+        """The folder of the warehouse, or of its local cache."""
         return self._warehouse.path
 
     @property
     def address(self) -> str:
-        """What opens the warehouse in another process: its folder, or `s3://…`."""
+        """The address that opens the warehouse in another process: its folder, or `s3://…`."""
         return self._warehouse.store.address
 
     @property
@@ -104,7 +104,7 @@ class Database(
 
     @property
     def engine(self) -> EngineName:
-        """What epochs run on: "inproc", "spark", or "auto", by cost. It may be changed."""
+        """The engine that epochs run on: "inproc", "spark", or "auto", by cost. It may be changed."""
         return self._warehouse.engine
 
     @engine.setter
@@ -113,11 +113,11 @@ class Database(
 
     @property
     def spark(self) -> SparkSession:
-        """A child of the caller's Spark session, in which every table and view of the warehouse has its name.
+        """A child of the caller's Spark session that knows every table and view of the warehouse by name.
 
-        It has the settings, temporary views and functions of the caller's session, and those that it is given itself.
-        A DataFrame over `db.spark.table("orders")` can define a view; read, it gives the rows that were there
-        when `db.spark` was asked for. `db.table("orders").spark()` is quicker where only the rows are wanted.
+        It has the settings, temporary views and functions of the caller's session, and its own.
+        A DataFrame over `db.spark.table("orders")` can define a view; when read, it returns the rows of the time at
+        which `db.spark` was accessed. To read the rows only, `db.table("orders").spark()` is faster.
         """
         from viewlet.spark.session.children import active
 
@@ -132,15 +132,15 @@ class Database(
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of all views, each after those that it reads."""
+        """The names of all views, in dependency order."""
         return tuple(self._warehouse.catalog.views)
 
     def table(self, name: str) -> Relation:
-        """A table or view, to be read."""
+        """Return a table or view for reading."""
         return Relation(self._warehouse, self._warehouse.catalog.find(name))
 
     def matrix(self, name: str) -> MatrixReading:
-        """A matrix program, to be read: all its outputs as arrays, with the labels of their rows and columns."""
+        """Return a matrix program for reading: its outputs as arrays, with the labels of their rows and columns."""
         from viewlet.matrix.tables.reading import MatrixReading
 
         return MatrixReading(self._warehouse, name)
@@ -148,7 +148,7 @@ class Database(
     # ——— defining
 
     def sql(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any) -> Any:
-        """Run one statement; a query gives a `pyarrow.Table`, EXPLAIN a text, changes the epoch's number.
+        """Run one statement: a query returns a `pyarrow.Table`, EXPLAIN a text, a change the number of its epoch.
 
         Markers `:name` take their values from a dict or from keywords, markers `?` from a list.
         """
@@ -175,12 +175,12 @@ class Database(
     ) -> None:
         """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
-        `watermark`: a column of times and a delay ("10 minutes", a timedelta); rows that come later are kept aside.
-        `defaults`: for columns, the SQL expressions that stand in where a statement gives them no value.
-        `constraints`: conditions by name; alone, or with what becomes of rows that break them: "FAIL EPOCH" (unless
-        said otherwise), "DROP ROW" or "KEEP ASIDE".
-        `rows`: its first rows, in the same commit. `source`: what feeds it, such as a `viewlet.folder(…)`; what is there
-        is read at once unless `read` is false; `read_sources` and `watch` go on.
+        `watermark`: a column of times and a delay ("10 minutes", a timedelta); later rows are kept aside.
+        `defaults`: by column, the SQL expressions for columns that a statement omits.
+        `constraints`: conditions by name, alone or with the action for rows that violate them: "FAIL EPOCH" (the
+        default), "DROP ROW" or "KEEP ASIDE".
+        `rows`: its first rows, in the same commit. `source`: what feeds it, such as a `viewlet.folder(…)`; its current
+        contents are read at once unless `read` is false; `read_sources` and `watch` read later changes.
         """
         from viewlet.sql.defaults import default_values
 
@@ -222,9 +222,9 @@ class Database(
             self.read_sources(name)
 
     def add_columns(self, table: str, schema: Any, *, defaults: Mapping[str, str] | None = None) -> int:
-        """Add columns to a table; the number of the epoch that did it. The rows that are there get the default, or NULL.
+        """Add columns to a table and return the epoch. Existing rows get the default, or NULL.
 
-        Views stay as they are. The table's change feed begins anew there.
+        Views do not change. The table's change feed starts over.
         """
         from viewlet.flow.create import follow_rewrite
         from viewlet.sql.defaults import default_values
@@ -242,10 +242,9 @@ class Database(
             return transaction.commit({"kind": "add columns", "name": found.name, "columns": names})
 
     def drop_columns(self, table: str, columns: Sequence[str], *, if_exists: bool = False) -> int:
-        """Drop columns of a table that no view reads; the number of the epoch that did it.
+        """Drop columns of a table that no view reads and return the epoch.
 
-        Views that read the table's other columns are filled again, in the same commit. The table's change feed begins
-        anew there.
+        The same commit recomputes views that read the table's other columns. The table's change feed starts over.
         """
         from viewlet.warehouse.alter import column_named, drop_columns
 
@@ -263,7 +262,7 @@ class Database(
             return transaction.commit({"kind": "drop columns", "name": found.name, "columns": names})
 
     def rename_column(self, table: str, column: str, to: str) -> int:
-        """Give a column of a table that no view reads another name; the number of the epoch that did it."""
+        """Rename a column of a table that no view reads and return the epoch."""
         from viewlet.warehouse.alter import column_named, rename_column
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
@@ -274,9 +273,9 @@ class Database(
             return transaction.commit({"kind": "rename column", "name": found.name, "column": name, "to": to})
 
     def rename(self, name: str, to: str) -> int:
-        """Give a table or view that no view reads another name; the number of the epoch that did it.
+        """Rename a table or view that no view reads and return the epoch.
 
-        Its change feed begins anew there.
+        Its change feed starts over.
         """
         from viewlet.warehouse.alter import rename_table, rename_view
 
@@ -290,7 +289,7 @@ class Database(
             return transaction.commit({"kind": "rename", "name": to, "was": found.name})
 
     def register_aggregate(self, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
-        """Let views call an aggregate of yours by its name; what is returned calls it in DataFrames."""
+        """Register a user-defined aggregate for views, under a name; return a function that calls it in DataFrames."""
         from viewlet.spark.session.user_functions import register_aggregate
 
         return register_aggregate(self._warehouse.sessions.child, name, aggregate)
@@ -304,11 +303,11 @@ class Database(
         replace: bool = False,
         progress: Wanted = None,
     ) -> None:
-        """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, filled from what is there.
+        """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, and fill it from the current rows.
 
-        `replace`: in the place of another, unless it means the same. Views that read it are filled again, in the same
-        commit; its columns must stay the same for them. Change feeds go on with the difference; that of a view whose
-        columns change begins anew. `progress`: as in `connect`, for this call alone.
+        `replace`: replace the view of that name, unless the definition is the same. The same commit recomputes its
+        readers, for which its columns must stay the same. Change feeds continue with the difference; that of a view
+        whose columns change starts over. `progress`: as in `connect`, for this call alone.
         """
         with self._warehouse.writing(progress):
             catalog = self._warehouse.catalog
@@ -344,12 +343,12 @@ class Database(
         progress: Wanted = None,
         **inputs: Any,
     ) -> int:
-        """Keep a matrix program fresh over tables and views; the number of the epoch that made it.
+        """Keep a matrix program fresh over tables and views; return the epoch that created it.
 
-        Each input is a `matrix.Wide`, a `matrix.Long`, or an array that stays. The outputs, or some of them, are a
-        table of that name: long, or `wide`. Matrices of more than `resident` entries are kept in row blocks: on the
-        Spark engine from 1 << 24 on, unless it says otherwise. `replace` puts it in the place of a program of that name,
-        and fills the views again that read it. The rest are those of `MatrixProgram.start`.
+        Each input is a `matrix.Wide`, a `matrix.Long`, or a constant array. The outputs, or some of them, are a
+        table of that name: long, or `wide`. Matrices of more than `resident` entries are kept in row blocks; on the
+        Spark engine the default is 1 << 24. `replace` replaces the program of that name and recomputes the views that
+        read it. The other arguments are those of `MatrixProgram.start`.
         """
         from viewlet.matrix.tables.create import create_matrix
         from viewlet.matrix.tables.define import Wanted
@@ -361,15 +360,15 @@ class Database(
             return create_matrix(self._warehouse, wanted, replace=replace)
 
     def rebuild(self, name: str, *, progress: Wanted = None) -> int:
-        """Recompute a view from its inputs, from nothing; the number of the epoch that did it.
+        """Recompute a view from its inputs, from scratch, and return the epoch.
 
-        Its change feed begins anew there.
+        Its change feed starts over.
         """
         with self._warehouse.writing(progress):
             return rebuild(self._warehouse, self._warehouse.catalog.view(name))
 
     def drop(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
-        """Drop a table or view; `cascade`: and the views that read it. Whether there was one, if that is asked."""
+        """Drop a table or view, with `cascade` also the views that read it; return whether it existed."""
         with self._warehouse.writing():
             if if_exists and self._warehouse.catalog.known(name) is None:
                 return False
@@ -380,7 +379,7 @@ class Database(
 
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
-        """One atomic epoch: everything that is changed inside is applied together, or nothing is."""
+        """One atomic epoch: all changes inside the block are applied together, or none."""
         before = self.last_epoch
         with open_epoch(self._warehouse) as opened:
             yield opened
@@ -388,19 +387,19 @@ class Database(
             opened.show = partial(epoch_html, self._warehouse, opened.number)
 
     def insert(self, table: str, rows: Any) -> int:
-        """Put rows into a table, in an epoch of its own; its number."""
+        """Insert rows into a table, in one epoch, and return its number."""
         with self.epoch() as e:
             e.insert(table, rows)
         return e.number
 
     def delete(self, table: str, rows: Any) -> int:
-        """Take rows, or the rows with some keys, out of a table, in an epoch of its own; its number."""
+        """Delete rows, or rows by key, from a table, in one epoch, and return its number."""
         with self.epoch() as e:
             e.delete(table, rows)
         return e.number
 
     def upsert(self, table: str, rows: Any) -> int:
-        """Put rows in, each instead of the one with its key, in an epoch of its own; its number."""
+        """Insert rows, each replacing the row with its key, in one epoch, and return its number."""
         with self.epoch() as e:
             e.upsert(table, rows)
         return e.number
@@ -408,9 +407,9 @@ class Database(
     def set_retention(
         self, *, epochs: int | None = None, age: timedelta | None = None, bytes: int | None = None
     ) -> int:
-        """Keep changes, for `changes()`, until any of some limits is exceeded; the number of the epoch that set it.
+        """Set how long changes are kept for `changes()`, by one or several limits, and return the epoch.
 
-        `epochs`: of so many epochs; `age`: made so long ago; `bytes`: so many for each table and view.
+        `epochs`: the number of epochs; `age`: the age of changes; `bytes`: the bytes of each table and view.
         """
         kept = Retention.of(epochs, age, bytes)
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
@@ -418,7 +417,7 @@ class Database(
             return transaction.commit({"kind": "set retention"})
 
     def set_placement(self, view: str, placement: Placement) -> int:
-        """Say where some of a view's maps are on a cluster, from the next epoch on; the number of the epoch that set it.
+        """Place some of a view's maps on a cluster, from the next epoch on, and return the epoch that set it.
 
         For each, `"driver"`, `"replicated"`, or the columns that it is partitioned by; the compiler places the others,
         and an empty placement leaves all to it. No placement changes a result.
@@ -439,23 +438,23 @@ class Database(
 
     @property
     def recovery(self) -> Recovery | None:
-        """What was given up to open the warehouse, if it was damaged."""
+        """What was discarded to open the warehouse, if it was damaged."""
         return self._warehouse.store.recovery
 
     # ——— asking
 
     def refresh(self) -> None:
-        """For a reader: move on to the last committed epoch."""
+        """Move a reader to the last committed epoch."""
         self._warehouse.store.refresh()
         self._warehouse.subscriptions.notify()
 
     def subscribe(self, name: str, callback: Callback, *, since: int | None = None) -> Subscription:
-        """Have a callback told what each epoch changes in a table or view, from now on or from after an epoch.
+        """Call a callback with the changes of each epoch to a table or view, from now on or from after an epoch.
 
-        It gets what `changes` would give for that epoch alone, after the commit, in the order of epochs, on a thread
-        that serves the subscriptions of this warehouse one after the other. It may read, change the warehouse, and
-        `cancel` the subscription that is returned. If it raises, the subscription ends: the error is logged and kept
-        as `error`, and `epoch` says after which epoch to go on. `close` waits for the calls that are due.
+        It receives what `changes` would return for that epoch alone, after the commit, in epoch order, on one thread
+        that serves the subscriptions of this warehouse one at a time. It may read, change the warehouse, and
+        `cancel` the returned subscription. If it raises, the subscription ends: the error is logged and kept
+        as `error`, and `epoch` says after which epoch to resume. `close` waits for pending calls.
         """
         found = self._warehouse.catalog.find(name).name
         return self._warehouse.subscriptions.add(
@@ -474,16 +473,16 @@ def connect(
     trust: bool = True,
     progress: Wanted = None,
 ) -> Database:
-    """Open a warehouse, or make one of a new or empty folder; a folder with other things in it is refused.
+    """Open a warehouse, or create one in a new or empty folder; a folder with other contents is refused.
 
     It may be in an object store, too: `s3://bucket/path`, `gs://…`, `abfs://…` (docs/warehouse.md).
 
     `durability`: "epoch" syncs every epoch, a number groups them by milliseconds. `read_only` takes no lock and
-    writes nothing: any number of readers go along with one writer. `recover` goes on from the last whole epoch of a
-    warehouse whose log was damaged; `db.recovery` says what was given up, and where it was moved. `trust=False` runs no
-    code that is stored in the warehouse: views that need it can be read, but neither refreshed nor checked.
-    `progress`: where fills, loads, checks and loops report how far they have come. True draws a bar, on a terminal or in
-    a notebook; a function gets each report, and `str` of it is a line; otherwise they go to the log.
+    writes nothing: any number of readers can work next to one writer. `recover` continues from the last complete epoch
+    of a warehouse whose log was damaged; `db.recovery` says what was discarded, and where it was moved. `trust=False`
+    runs no code stored in the warehouse: views that need it can be read, but neither refreshed nor checked.
+    `progress`: where fills, loads, checks and loops report their progress. True draws a bar, on a terminal or in
+    a notebook; a function receives each report, whose `str` is a line; otherwise reports go to the log.
     """
     return Database(
         path,

@@ -1,30 +1,30 @@
-"""What can go wrong, as the user sees it.
+"""The errors that users see.
 
     ViewletError
-    ├── SqlError                   the text is not a statement that Viewlet knows
+    ├── SqlError                   the text is not a statement of Viewlet
     ├── UnknownName                no such table, view or column
-    ├── NameTaken                  there is a table or view of that name already
-    ├── InUse                      views read it, so that it can neither go nor change
+    ├── NameTaken                  a table or view of that name exists
+    ├── InUse                      views read it, so it can be neither dropped nor changed
     ├── UnsupportedQuery           a definition that cannot be kept fresh
-    │   └── UnsupportedFunction    … because of a function that gives another answer every time
-    ├── WrongArgument              an argument is not of the kind that a call takes
-    ├── RejectedEpoch              the changes are not right; nothing was applied
+    │   └── UnsupportedFunction    … because of a non-deterministic function
+    ├── WrongArgument              an argument is of the wrong kind
+    ├── RejectedEpoch              the changes are invalid; nothing was applied
     ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
-    ├── EndlessLoop                a loop still changes rows after as many rounds as it may take
-    ├── FlowError                  a flow is not right, or its functions do not do what they must
-    │   └── FlowUnfinished         … or it went on beyond a bound on rounds or time
-    ├── ProjectError               a project cannot be run as it is
+    ├── EndlessLoop                a loop still changes rows after its maximum number of rounds
+    ├── FlowError                  a flow or one of its functions is wrong
+    │   └── FlowUnfinished         … or it exceeded its limit of rounds or time
+    ├── ProjectError               a project cannot be run
     ├── StoreError                 the warehouse cannot be opened, read or written
     │   ├── CorruptFile            a file is torn or was altered
-    │   ├── UntrustedCode          stored code would have to run, and is not trusted
+    │   ├── UntrustedCode          stored code is needed, but not trusted
     │   └── WarehouseBusy          another process is writing
     ├── MissingExtra               a package that only some parts need is not installed
     ├── SparkMissing               Spark is needed and cannot be started
-    │   └── UnsupportedSpark       … or is of a version that Viewlet does not work with
+    │   └── UnsupportedSpark       … or its version is not supported
     └── SparkFailed                a job of Spark's did not come to its end; nothing was applied
 
-Each says what, where, and what to do instead (`hint`). A mistake of Viewlet's own is an assertion.
+Each says what, where, and what to do instead (`hint`). Viewlet's own mistakes are assertions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any
 
 
 class ViewletError(Exception):
-    """Base of everything that a user can cause and mend."""
+    """Base of all errors that users can cause and correct."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class ViewletError(Exception):
 
 
 class SqlError(ViewletError):
-    """The text is not a statement that Viewlet knows."""
+    """The text is not a statement of Viewlet."""
 
 
 class UnknownName(ViewletError):
@@ -63,11 +63,11 @@ class UnknownName(ViewletError):
 
 
 class NameTaken(ViewletError):
-    """There is a table or view of that name already."""
+    """A table or view of that name exists."""
 
 
 class InUse(ViewletError):
-    """Views read it, so that it can neither go nor change."""
+    """Views read it, so it can be neither dropped nor changed."""
 
 
 class UnsupportedQuery(ViewletError):
@@ -75,19 +75,19 @@ class UnsupportedQuery(ViewletError):
 
 
 class UnsupportedFunction(UnsupportedQuery):
-    """A function that gives another answer every time."""
+    """A non-deterministic function."""
 
 
 class WrongArgument(ViewletError, TypeError):
-    """An argument is not of the kind that a call takes."""
+    """An argument is of the wrong kind."""
 
 
 class RejectedEpoch(ViewletError):
-    """The changes are not right; nothing of the epoch was applied."""
+    """The changes are invalid; nothing of the epoch was applied."""
 
 
 class UnsupportedValue(ViewletError):
-    """A value that is read as Python's, whose types cannot hold it."""
+    """A value that Python's types cannot hold."""
 
 
 class EvaluationError(ViewletError):
@@ -102,7 +102,7 @@ class EvaluationError(ViewletError):
         """The values of the columns in the expression."""
         self.table = ""
         self.row: dict[str, Any] = {}
-        """The row of the table that is the cause."""
+        """The row of the table that caused it."""
         self.site: Any = None
         """What was being evaluated, on which rows; the expression and the values are found there when asked for."""
 
@@ -115,7 +115,7 @@ class EvaluationError(ViewletError):
 
 
 class EndlessLoop(ViewletError):
-    """A loop still changes rows after as many rounds as it may take; nothing of the epoch was applied."""
+    """A loop still changes rows after its maximum number of rounds; nothing of the epoch was applied."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -142,15 +142,15 @@ def _cut(text: str, most: int = 300) -> str:
 
 
 class FlowError(ViewletError):
-    """A flow is not right, or a function of it does not do what it must; nothing of the run was committed."""
+    """A flow or one of its functions is wrong; nothing of the run was committed."""
 
 
 class FlowUnfinished(FlowError):
-    """A flow went on beyond a bound on rounds or time; the runs before stay committed."""
+    """A flow exceeded its limit of rounds or time; its earlier runs stay committed."""
 
 
 class ProjectError(ViewletError):
-    """A project of Spark Declarative Pipelines cannot be run as it is."""
+    """A Spark Declarative Pipelines project cannot be run."""
 
 
 class StoreError(ViewletError):
@@ -162,7 +162,7 @@ class CorruptFile(StoreError):
 
 
 class UntrustedCode(StoreError):
-    """Code that is stored in the warehouse would have to run, and it was opened without trusting it."""
+    """Code stored in the warehouse is needed, but the warehouse was opened without trusting it."""
 
 
 class WarehouseBusy(StoreError):
@@ -178,8 +178,8 @@ class SparkMissing(ViewletError):
 
 
 class SparkFailed(ViewletError):
-    """A job of Spark's did not come to its end: executors are gone, a disk is full …; nothing of the epoch was applied."""
+    """A Spark job failed: executors are lost, a disk is full …; nothing of the epoch was applied."""
 
 
 class UnsupportedSpark(SparkMissing):
-    """A version of Spark that Viewlet does not work with."""
+    """A version of Spark that Viewlet does not support."""

@@ -1,7 +1,7 @@
-"""How far long work has come. Work reports; whoever asked listens: a function, a bar, or else the log.
+"""Progress of long work. Work reports; a function, a bar, or else the log receives the reports.
 
 Fills, loads, checks and the rounds of loops report. A bar is drawn on a terminal or in a notebook's cell, and nowhere
-else; it is gone when the work is done.
+else; it disappears when the work is done.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WIDTH = 30
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A report: on what, where it stands, and which part of it is done, if that is known."""
+    """A report: its subject, a text, and the fraction that is done, if known."""
 
     subject: str
     text: str
@@ -44,7 +44,7 @@ class Progress:
 
 Listener = Callable[[Progress], None]
 Wanted = Listener | bool | None
-"""What users ask for: a function that gets every report, a bar (True), the log (False), or nothing in particular."""
+"""What users ask for: a function that receives every report, a bar (True), the log (False), or the default (None)."""
 _listener: ContextVar[Listener | None] = ContextVar("viewlet_progress", default=None)
 
 

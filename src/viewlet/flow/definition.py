@@ -1,4 +1,4 @@
-"""What users write: a flow of named stages, which flows of rows connect (§2 of the paper)."""
+"""What users write: a flow of named stages, connected by flows of rows (§2 of the paper)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Input:
 
 
 class Output:
-    """A flow that a stage writes, and the table that it may be kept as."""
+    """A flow that a stage writes, optionally kept as a table."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Output:
 
 
 class State:
-    """What a stage keeps between its runs: a loopback flow, which is also a table."""
+    """The state of a stage between its runs: a loopback flow, which is also a table."""
 
     def __init__(
         self,
@@ -122,10 +122,10 @@ class Flow:
         self.views: dict[str, str] = {}
 
     def source(self, name: str, *, table: str | None = None, schema: Any = None) -> None:
-        """A flow from outside: what changes in a table or view, or rows of a schema that `run_flow` is given.
+        """Add a flow from outside: the changes of a table or view, or rows of a schema, passed to `run_flow`.
 
         Rows of a table have its columns and `_change_type`: insert, delete, update_preimage or update_postimage. The
-        first increment is all that the table holds.
+        first increment is the table's contents.
         """
         if name in self.sources:
             raise FlowError(f"flow {self.name} has two sources named {name}")
@@ -135,7 +135,7 @@ class Flow:
         self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), reads, schema)
 
     def view(self, name: str, query: str) -> None:
-        """A view as a stage: a query over tables, also those that the flow writes; what changes in it is a flow.
+        """Add a view as a stage: a query over tables, also those that the flow writes; its changes are a flow.
 
         It is created, kept fresh and dropped with the flow.
         """
@@ -156,11 +156,11 @@ class Flow:
         """Add a stage: `translate(key, inputs, state)`, called for each group.
 
         `inputs`: for each flow an `Input`, or what to route it by; `outputs`: for each flow an `Output`, or its schema.
-        The function gives what it writes as `{flow: rows}`, or yields `(flow, row)`; the rows of "state" are those
-        that the group keeps. Where there is one output and no state, it may give or yield just rows.
+        The function returns its output as `{flow: rows}`, or yields `(flow, row)`; the rows of "state" are the
+        group's new state. With one output and no state, it may return or yield just rows.
         `vectorized`: it is called once, with an Arrow table of the keys and one for each flow, whose `_group` says to
         which key a row belongs. `runnable`: when it runs, and what it reads. `key`: the columns of the key as a schema,
-        where neither a state nor an input that is routed by columns says them.
+        if neither a state nor an input routed by columns defines them.
         """
 
         def add(translate: Function) -> Function:
@@ -176,9 +176,9 @@ class Flow:
     def row_wise(
         self, input: str, outputs: Mapping[str, Any], *, vectorized: bool = False, name: str | None = None
     ) -> Callable[[Function], Function]:
-        """Add a stage that works row by row: it gives or yields rows, and runs with whatever writes its input.
+        """Add a stage that works row by row: it returns or yields rows, and runs with the stage that writes its input.
 
-        Where there are several outputs it gives `{flow: rows}`, or yields `(flow, row)`. `vectorized`: it is called with
+        With several outputs it returns `{flow: rows}`, or yields `(flow, row)`. `vectorized`: it is called with
         an Arrow table of rows.
         """
 
@@ -204,11 +204,11 @@ class Flow:
         name: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Add a stage with the methods of Spark's `StatefulProcessor`; one output takes what they give.
+        """Add a stage with the methods of Spark's `StatefulProcessor`; one output receives their rows.
 
         `route_by`: the columns of the key as a schema, as in "user STRING". `time_mode`: by what time timers expire,
-        "processing time" or "event time", the latter with the column of it and the delay of its watermark. `ticks`: a
-        flow that only lets time go on. A stage with timers visits all keys that have state, one without only those
+        "processing time" or "event time", the latter with its column and the delay of its watermark. `ticks`: a
+        flow that only advances time. A stage with timers visits all keys that have state, one without only those
         with rows.
         """
         if len(outputs) != 1:

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class FlowMethods:
-    """Creating, running, dropping flows, and asking about them."""
+    """Creating, running, dropping and inspecting flows."""
 
     _warehouse: Warehouse
 
     def create_flow(self, flow: Flow, *, replace: bool = False) -> None:
         """Create a flow, with the tables of its states and outputs; nothing runs yet.
 
-        `replace`: in the place of another of its name. States, queues and cursors stay, also where code changes; a
-        state or output may get more columns, which are NULL in the rows that are there.
+        `replace`: replace the flow of that name. States, queues and cursors stay, even if code changes; a
+        state or output may get more columns, which are NULL in existing rows.
         """
         from viewlet.flow.create import create_flow
 
@@ -43,11 +43,11 @@ class FlowMethods:
         seconds: float | None = None,
         at_once: int = 1,
     ) -> dict[str, int]:
-        """Run a flow until nothing is left to do; how often each stage ran. Each run of a stage is an epoch.
+        """Run a flow until no stage is runnable; return how often each stage ran. Each run of a stage is an epoch.
 
-        `inputs`: rows for sources that have no table, an increment each. `runs`: stop after so many, and go on the
-        next time. `rounds`: how often a stage of a cycle may run; `seconds`: how long all may take. Beyond these it is
-        `FlowUnfinished`; what was committed stays. `at_once`: translate so many independent stages at once, in threads;
+        `inputs`: rows for sources that have no table, an increment each. `runs`: stop after so many runs, and resume
+        the next time. `rounds`: how often a stage of a cycle may run; `seconds`: the time limit. Beyond these it raises
+        `FlowUnfinished`; committed runs stay. `at_once`: translate so many independent stages at once, in threads;
         the order of runs and their results stay the same.
         """
         from viewlet.flow.run import Bounds, run_flow
@@ -63,13 +63,13 @@ class FlowMethods:
         return tuple(self._warehouse.catalog.flows)
 
     def flow_status(self, name: str) -> dict[str, Any]:
-        """How often each stage of a flow ran, what waits for it, and how far sources were read."""
+        """Return how often each stage of a flow ran, what is queued for it, and the positions in its sources."""
         from viewlet.flow.report import status
 
         return status(self._warehouse, name)
 
     def flow_trace(self, name: str) -> list[dict[str, Any]]:
-        """What ran of a flow, when, what it read and wrote, and why it was its turn; oldest first."""
+        """Return the runs of a flow, oldest first: when, what each read and wrote, and why it was scheduled."""
         from viewlet.flow.report import trace
 
         return trace(self._warehouse, name)

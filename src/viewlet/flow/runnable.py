@@ -40,7 +40,7 @@ class Decision:
         state: Any = None,
         skip: Mapping[str, int] | None = None,
     ) -> Decision:
-        """Read some inputs, and remove what was read unless other ones are named."""
+        """Read some inputs, and remove what was read unless others are named."""
         reading = frozenset(read)
         return Decision(reading, reading if remove is None else frozenset(remove), state, skip or {})
 
@@ -113,17 +113,17 @@ class LookUp:
 
 
 def all_inputs() -> Runnable:
-    """Run where every input has an increment."""
+    """Run when every input has an increment."""
     return All()
 
 
 def any_input() -> Runnable:
-    """Run where any input has an increment."""
+    """Run when any input has an increment."""
     return Either()
 
 
 def prefer(input: str, ratio: int = 4) -> Runnable:
-    """Run where any input has an increment, one input first."""
+    """Run when any input has an increment, one input first."""
     return Prefer(input, ratio)
 
 
@@ -133,5 +133,5 @@ def temporal_join() -> Runnable:
 
 
 def look_up(*inputs: str) -> Runnable:
-    """Run where every input has an increment; of some inputs, read the newest, and keep it for the next run."""
+    """Run when every input has an increment; of some inputs, read the newest, and keep it for the next run."""
     return LookUp(inputs)

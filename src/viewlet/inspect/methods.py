@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InspectMethods:
-    """How views are maintained, what there is, what happened, and whether all of it is right."""
+    """Explaining, listing, history and checks."""
 
     _warehouse: Warehouse
 
@@ -26,13 +26,13 @@ class InspectMethods:
 
     @property
     def last_epoch(self) -> int:
-        """The number of the last committed epoch; a reader's is that of its last `refresh`."""
+        """The number of the last committed epoch; for a reader, that of its last `refresh`."""
         return self._warehouse.store.epoch
 
     def explain(
         self, name: str, *, verbose: bool = False, distributed: bool = False, placement: Placement | None = None
     ) -> str:
-        """How a view is maintained: operators with tiers, maps, statements, sizes, and the reasons.
+        """Return how a view is maintained: operators with tiers, maps, statements, sizes, and the reasons.
 
         `verbose`: the statements in full. `distributed`: where its maps are on a cluster, and the jobs and stages of an
         epoch; `placement` tries `"driver"`, `"replicated"` or other columns for some maps.
@@ -43,19 +43,19 @@ class InspectMethods:
         return view.explain(self._warehouse, verbose=verbose)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """All about a table, view, flow, source or sink of `graph`, as plain values; of a view also how it is kept."""
+        """Describe a table, view, flow, source or sink of `graph`, as plain values; for a view also how it is kept."""
         from viewlet.inspect.describe import describe
 
         return describe(self._warehouse, name)
 
     def graph(self) -> dict[str, Any]:
-        """The sources, tables, views, flows and sinks with their sizes and freshness, and what reads what."""
+        """Return the sources, tables, views, flows and sinks with sizes and freshness, and their dependencies."""
         from viewlet.inspect.graph import graph
 
         return graph(self._warehouse)
 
     def check(self, name: str | None = None, *, progress: Wanted = None) -> pa.Table:
-        """Recompute a view (or all) with Spark SQL and compare: the rows that differ, none if all is well."""
+        """Recompute a view (or all) with Spark SQL, compare, and return the rows that differ."""
         from viewlet.inspect.check import check
 
         names = list(self._warehouse.catalog.views) if name is None else [self._warehouse.catalog.view(name).name]
@@ -63,17 +63,17 @@ class InspectMethods:
             return check(self._warehouse, names)
 
     def status(self) -> dict[str, Any]:
-        """Epochs, sizes, timings, and the engine used."""
+        """Return epochs, sizes, timings, and the engine used."""
         from viewlet.inspect.status import status
 
         return status(self._warehouse)
 
     def history(self, name: str | None = None, *, since: int | None = None) -> list[dict[str, Any]]:
-        """The records that epochs left, newest last: of one table or view, or all; after an epoch, or all that are kept."""
+        """Return the records of epochs, newest last: of one table or view, or all; after an epoch, or all retained."""
         return self._warehouse.history(name, since)
 
     def failures(self) -> list[dict[str, Any]]:
-        """The last epochs that were rejected or failed, newest last: why, and the row that was the cause, if it is known."""
+        """Return the last epochs that were rejected or failed, newest last, with the reason and, if known, the row."""
         from viewlet.warehouse.failures import read_failures
 
         return read_failures(self._warehouse.path)

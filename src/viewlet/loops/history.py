@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def history(db: Database, view: str, state: str | None = None) -> pa.Table:
-    """The rows of a loop's state, each with the round that brought it, `_round`; `state` says which, if it has several.
+    """The rows of a loop's state, each with the round that produced it, `_round`; `state` names one of several.
 
     Under USING KEY there are several rows of a key, each better than those before it. A state that rounds replace has
     no history, but its last rows.

@@ -1,6 +1,6 @@
-"""Loops that are ready to use: each function gives the text of one, for `db.create_view(name, text)`.
+"""Common loops, ready to use: each function returns the text of one, for `db.create_view(name, text)`.
 
-Tables and columns are given by name; what is a query may be any query over the tables and views of the warehouse.
+Tables and columns are given by name; a query may be any query over the tables and views of the warehouse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from viewlet.plan.words import identifier
 
 
 def reachable(edges: str, sources: str, *, src: str = "src", dst: str = "dst") -> str:
-    """The vertices `v` that a path leads to from those that a query gives, and these themselves."""
+    """The vertices `v` that are reachable from those that a query returns, and these themselves."""
     a, b, edges = map(identifier, (src, dst, edges))
     return f"""WITH RECURSIVE reached(v) AS (
   {sources} UNION
@@ -20,7 +20,7 @@ SELECT v FROM reached"""
 
 
 def transitive_closure(edges: str, *, src: str = "src", dst: str = "dst") -> str:
-    """All pairs `(src, dst)` of vertices that a path of at least one edge leads between."""
+    """All pairs `(src, dst)` of vertices that are connected by a path of at least one edge."""
     a, b, edges = map(identifier, (src, dst, edges))
     return f"""WITH RECURSIVE paths(src, dst) AS (
   SELECT {a}, {b} FROM {edges} UNION
@@ -29,7 +29,7 @@ SELECT src, dst FROM paths"""
 
 
 def shortest_paths(edges: str, sources: str, *, src: str = "src", dst: str = "dst", weight: str = "w") -> str:
-    """The least sum of weights `cost` of a path to each vertex `v` from those that a query gives.
+    """The least sum of weights `cost` of a path to each vertex `v` from those that a query returns.
 
     Weights may be zero; on a cycle of negative ones the loop does not end.
     """
@@ -76,9 +76,9 @@ def pagerank(
 ) -> str:
     """The `rank` of each vertex `v`, to a tolerance; ranks add up to the number of vertices that have edges out.
 
-    `teleport`: a query that gives vertices and the shares that a walk begins anew with there (personalized PageRank);
+    `teleport`: a query that returns vertices and the shares with which a walk restarts there (personalized PageRank);
     without it, each vertex has a share of one. `hold`: changes below the tolerance wait until they add up to more.
-    `diffusion`: so many rounds in each epoch, of what it changes; what is left of a change then is lost to others, so
+    `diffusion`: the number of rounds in each epoch; the rest of a change is not propagated, so
     ranks are approximate (MRQL's method, for comparison).
     """
     a, b, edges = map(identifier, (src, dst, edges))
@@ -103,9 +103,9 @@ RETURN SELECT v, rank FROM ranks"""
 
 
 def label_propagation(edges: str, labels: str, rounds: int, *, src: str = "src", dst: str = "dst") -> str:
-    """The label of each vertex after so many rounds, in each of which it takes the one that most neighbours have.
+    """The label of each vertex after so many rounds, in each of which it takes the most frequent of its neighbours.
 
-    `labels` is a query that gives vertices and their first labels; of labels that are as frequent, the least is taken.
+    `labels` is a query that returns vertices and their first labels; of equally frequent labels, the least is taken.
     """
     a, b, edges = map(identifier, (src, dst, edges))
     near = f"SELECT {a} AS a, {b} AS b FROM {edges} UNION SELECT {b}, {a} FROM {edges}"
@@ -127,9 +127,9 @@ UNTIL FIXPOINT RESTART RETURN SELECT v FROM core"""
 
 
 def k_means(points: str, centers: str, columns: Sequence[str], *, key: str = "id", rounds: int = 100) -> str:
-    """The centers that points settle around, from those that a query gives: a column `center`, then one for each column.
+    """The centers that points settle around, starting from a query's: a column `center`, then one for each column.
 
-    When points change, the loop goes on from the centers that it had; where these matter, begin anew: `db.rebuild`.
+    When points change, the loop resumes from its last centers; to start over, use `db.rebuild`.
     """
     xs, id_, points = [identifier(c) for c in columns], identifier(key), identifier(points)
     far = " + ".join(f"(p.{x} - c.{x}) * (p.{x} - c.{x})" for x in xs)

@@ -1,10 +1,10 @@
-"""The Python form of loops: the same three, with DataFrames and functions of DataFrames in the places of queries.
+"""The Python form of loops: the same three, with DataFrames and functions of DataFrames instead of queries.
 
     recursion(Recursive("d", first, step, key="v"))        WITH RECURSIVE d USING KEY (v) AS (first UNION step)
     repetition("walk", first, step, rounds=2)              REPEAT walk = first STEP step LIMIT 2
     iteration(Iterated("rank", first, step), until="…")    INITIALIZE rank AS (first) ITERATE SET rank = step UNTIL …
 
-A function is given the states that its parameters name. What is no text gets a name, by which the loop's texts read it.
+A function receives the states that its parameters name. A query that is no text gets a name for the loop's texts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Step: TypeAlias = "str | DataFrame | Callable[..., DataFrame]"
 
 @dataclass(frozen=True)
 class Recursive:
-    """A state that rounds add to: rows that are new; with `all`, every row; with `key`, one for each key.
+    """A state that rounds add to: new rows; with `all`, every row; with `key`, one row for each key.
 
-    For a key, the step says how by its aggregate, min, max or sum; else `merge` does; else the newest row stays.
+    Rows of a key are merged by the step's aggregate, min, max or sum; else by `merge`; else the newest row stays.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Recursive:
     key: str | Sequence[str] = ()
     all: bool = False
     merge: Callable[[Row, Row], Row] | None = None
-    """What becomes of the row of a key and one that a round brings, as tuples; then every epoch runs all rounds."""
+    """Merges the row of a key with that of a round, as tuples; then every epoch runs all rounds."""
 
 
 @dataclass(frozen=True)
 class Iterated:
-    """A state that every round replaces by what its step gives."""
+    """A state that every round replaces by the result of its step."""
 
     name: str
     first: Query
@@ -62,7 +62,7 @@ class Handling:
 
 @dataclass(frozen=True)
 class PythonLoop:
-    """A loop, and those of its queries that are no texts, by the names that its texts read them by."""
+    """A loop, and its queries that are no texts, by the names that its texts use."""
 
     text: LoopText
     queries: Mapping[str, Any]
@@ -78,9 +78,9 @@ def recursion(
     limit: int | None = None,
     at_limit: Literal["error", "return"] = "error",
 ) -> PythonLoop:
-    """A loop whose rounds add rows, until none brings new ones; states may read each other.
+    """A loop whose rounds add rows until a round produces no new ones; states may read each other.
 
-    `limit`: the last round that may bring rows; `at_limit` says whether it is an error if a later one would.
+    `limit`: the last round that may produce rows; `at_limit` says whether it is an error if a later one would.
     """
     queries: dict[str, Any] = {}
     made = tuple(
@@ -96,7 +96,7 @@ def recursion(
 
 
 def repetition(name: str, first: Query, step: Step, *, rounds: int, result: Step | None = None) -> PythonLoop:
-    """What so many rounds of a step make of the first rows."""
+    """A loop of a fixed number of rounds, starting from the first rows."""
     queries: dict[str, Any] = {}
     made = (_state(queries, name, first, step, "last"),)
     limit = Limit(_positive("rounds", rounds), is_error=False)
@@ -114,11 +114,11 @@ def iteration(
     restart: bool = False,
     result: Step | None = None,
 ) -> PythonLoop:
-    """A loop whose rounds go on from its last result until they settle: where nothing changes, or `until` holds.
+    """A loop that resumes from its last result until it settles: nothing changes, or `until` holds.
 
     `until` and `hold` are conditions over `new.x` and `old.x`, the rows of the state `on` that a round changes, matched
-    `by` columns; `on` is the first state unless it is said. A step sees what the steps before it have just made. With
-    `diffuse`, what the last of `max_rounds` leaves is not handed on, until its row changes again.
+    `by` columns; `on` is the first state by default. A step sees the results of the steps before it. With
+    `diffuse`, the changes of the last of `max_rounds` are not propagated until their row changes again.
     """
     if len(states) > 1 and any(isinstance(s.step, str) for s in states):
         raise UnsupportedQuery(
@@ -150,10 +150,10 @@ def fixpoint(
     max_rounds: int | None = None,
     result: Step | None = None,
 ) -> PythonLoop:
-    """A loop of delta handlers: what changes in the state is joined with a relation, aggregated, and comes back to it.
+    """A loop of delta handlers: changes of the state are joined with a relation, aggregated, and applied to the state.
 
-    `on`: the column of the state and that of the relation that rows are joined by; `key`: what tells rows of the state
-    apart. It ends when a round changes nothing in the state. An epoch goes on from the last result.
+    `on`: the join columns of the state and of the relation; `key`: the columns that identify a row of the state.
+    It ends when a round changes nothing in the state. An epoch resumes from the last result.
     """
     queries: dict[str, Any] = {}
     made = (_state(queries, name, first, relation, "handled", arguments.texts("key", key)),)

@@ -1,4 +1,4 @@
-"""The door: a function of matrices becomes a program, and a program with matrices a state that is maintained."""
+"""The entry point: a function of matrices becomes a program, and a program with matrices a maintained state."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ class MatrixProgram:
         machine: Machine | None = None,
         in_blocks: bool = False,
     ) -> Compiled:
-        """The program for matrices of some sizes, in the cheapest form or the one that is asked for."""
+        """Return the program for matrices of some sizes, in the cheapest or the requested form."""
         wanted = {s for i in self.source.inputs for dim in i.shape for s in symbols_of(dim)}
         if missing := sorted(wanted - (sizes or {}).keys()):
             raise UnknownName(f"sizes missing: {', '.join(missing)}", hint="compile and explain need a number for each")
         return compile_program(self.source, sizes or {}, model, strategy, expected, machine, in_blocks)
 
     def explain(self, sizes: Mapping[str, int] | None = None, **options: Any) -> str:
-        """How the program would be kept fresh with matrices of some sizes, with the estimate of each alternative."""
+        """Return how the program would be maintained for some sizes, with the estimate of each alternative."""
         return explain(self.compile(sizes, **options), sizes or {}, {})
 
     def evaluate(self, *, dtype: Any = None, blocks: Blocks | None = None, **inputs: ArrayLike) -> dict[str, Array]:
-        """The outputs for some matrices, from scratch, as the program is written; numbers are 1 × 1."""
+        """Return the outputs for some matrices, evaluated from scratch as written; numbers are 1 × 1."""
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
         return evaluate_source(self.source, arrays, sizes, next(iter(arrays.values())).dtype, blocks)
 
@@ -85,7 +85,7 @@ class MatrixProgram:
         blocks: Blocks | None = None,
         **inputs: ArrayLike,
     ) -> Maintained:
-        """Evaluates the program and keeps every intermediate, so that updates can follow.
+        """Evaluate the program and keep every intermediate, for later updates.
 
         `options` are those of `compile`: model, strategy, expected, machine; for large matrices, this machine is
         measured, once. A residual beyond `tolerance`, tried on
@@ -107,5 +107,5 @@ class MatrixProgram:
 
 
 def program(function: Callable[..., Any], **shapes: tuple[int | str | Size, int | str | Size]) -> MatrixProgram:
-    """The program of a function of matrices, each with its shape: numbers, or names of sizes that may change."""
+    """Trace a function of matrices, each with its shape: numbers, or names of sizes that may change."""
     return MatrixProgram(trace(function, shapes))

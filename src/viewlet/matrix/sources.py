@@ -10,9 +10,9 @@ from viewlet.matrix.factors import Array
 
 @dataclass(frozen=True)
 class Wide:
-    """A row of the matrix for each row of a table or view, told apart by the column `row`; `columns` are its columns.
+    """A row of the matrix for each row of a table or view, identified by the column `row`; `columns` are its columns.
 
-    Where a program reads rows through sums over all of them alone, `row` may be left out, and the table may be a query.
+    If a program only sums over rows, `row` may be omitted, and the table may be a query.
     """
 
     table: str
@@ -22,7 +22,7 @@ class Wide:
 
 @dataclass(frozen=True)
 class Long:
-    """An entry of the matrix for each row of a table or view: where it is, and its value. Other entries are zero."""
+    """An entry of the matrix for each row of a table or view: its position and its value. Other entries are zero."""
 
     table: str
     row: str = "row"

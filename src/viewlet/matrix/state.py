@@ -1,4 +1,4 @@
-"""A program that is maintained: its matrices, kept equal to what the program gives for its inputs."""
+"""A maintained program: its matrices, kept equal to the program's results for its inputs."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ class Maintained:
 
     @property
     def nbytes(self) -> int:
-        """What the matrices take in memory, inputs included."""
+        """The memory of the matrices, inputs included."""
         return sum(b.array.nbytes for b in self._buffers.values() if isinstance(b, Buffer))
 
     def update(self, **updates: Update) -> Record:
-        """Changes inputs, all in one step, and everything that follows from them; or nothing, if any of it fails."""
+        """Change inputs, all in one step, with all resulting changes; or nothing, if any of it fails."""
         started = time.perf_counter()
         inputs = {i.name: i for i in self.source.inputs}
         frame = frame_of(updates, self.source.inputs, self.sizes)
@@ -148,7 +148,7 @@ class Maintained:
         return Record(tuple(refresh.steps), seconds, tuple(changed), changes, refresh.frame, entry)
 
     def check(self) -> dict[str, float]:
-        """The relative error of each output beside the program evaluated from scratch, as it is written."""
+        """Return the relative error of each output, compared with the program evaluated from scratch as written."""
         inputs = {i.name: self._buffers[i.name].array for i in self.source.inputs}
         scratch = evaluate_source(self.source, inputs, self.sizes, self._dtype, self.blocks)
         return {o: relative_error(self._value(self._outputs[o]), value) for o, value in scratch.items()}
@@ -169,7 +169,7 @@ class Maintained:
         return {name: buffer for name, buffer in self._buffers.items() if isinstance(buffer, LargeBuffer)}
 
     def save(self) -> tuple[str, dict[str, Array]]:
-        """The state as text and arrays, for `restore`; the arrays are copies."""
+        """Return the state as text and arrays, for `restore`; the arrays are copies."""
         return self.describe(), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
 
     def statements(self) -> dict[str, Array]:
@@ -216,7 +216,7 @@ class Maintained:
         return Maintained(saved.source, compiled, {**values, **buffers}, sizes, health, within)
 
     def explain(self) -> str:
-        """The statements, how each was refreshed last, and what was weighed."""
+        """Return the statements, how each was refreshed last, and the alternatives."""
         return explain(self.compiled, self.sizes, {} if self.last is None else self.last.outcomes)
 
     def _planned(self, frame: Frame, changes: Mapping[str, Change]) -> tuple[Costs, Plan]:

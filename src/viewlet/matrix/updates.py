@@ -1,4 +1,4 @@
-"""Changes of inputs, as users say them, and the common frame of an epoch.
+"""Changes of inputs, as users specify them, and the common frame of an epoch.
 
 RowChange(changed={3: row}, new=rows, gone=[7])       rows; new ones come after the last
 ColumnChange(changed={0: column}, new=…, gone=…)      columns
@@ -29,7 +29,7 @@ from viewlet.matrix.sizes import symbol_of
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Rows that have other entries, come (after the last) or go."""
+    """Changed, new (appended) and deleted rows."""
 
     changed: Mapping[int, ArrayLike] = field(default_factory=dict)
     new: ArrayLike | None = None
@@ -38,7 +38,7 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """Columns that have other entries, come (after the last) or go."""
+    """Changed, new (appended) and deleted columns."""
 
     changed: Mapping[int, ArrayLike] = field(default_factory=dict)
     new: ArrayLike | None = None
@@ -47,7 +47,7 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """Rows and columns of a square matrix that come together, after the last, or go.
+    """Rows and columns of a square matrix, appended or deleted together.
 
     With r of them, `rows` is r × (n + r), and `columns`, which is above the new rows, n × r.
     """
@@ -59,9 +59,9 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Entries at some places have other values; rows and columns come, with zeros, and go.
+    """New values of some entries; rows and columns, added as zeros or deleted.
 
-    Places count what comes, after the last, and what goes. The last rows move into the gaps of those that go.
+    Positions count added ones, after the last, and deleted ones. The last rows move into the gaps of deleted ones.
     """
 
     rows: Indices

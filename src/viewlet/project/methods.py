@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ProjectMethods:
-    """Running projects of Spark Declarative Pipelines."""
+    """Running Spark Declarative Pipelines projects."""
 
     def run_project(
         self,
@@ -22,9 +22,9 @@ class ProjectMethods:
         full_refresh: Collection[str] = (),
         full_refresh_all: bool = False,
     ) -> list[Outcome]:
-        """Run the project of a folder with a `spark-pipeline.yml`; what became of each of its datasets.
+        """Run the project in a folder with a `spark-pipeline.yml`; return the outcome of each dataset.
 
-        `refresh`: only of some datasets, and what they read. `full_refresh`: make some from nothing.
+        `refresh`: only some datasets, and those that they read. `full_refresh`: rebuild some from scratch.
         """
         from viewlet.project.run import Selection, run_project
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SignalMethods:
-    """Signals of tables and views, and keeping what pipelines make of them."""
+    """Signals over tables and views, and views of pipelines."""
 
     _warehouse: Warehouse
 
@@ -30,10 +30,10 @@ class SignalMethods:
     ) -> Signal:
         """The rows of a table or view as signals: one for each group, of its values in the order of time.
 
-        Several columns of values are channels of one signal; with `complex`, two are one complex number. Values may be
-        arrays: `width` says how many numbers each has, unless they are those of another signal. A group has
-        one reading at a time: several are an error, unless `merge` says how they become one. With `until`, a reading holds
-        from its time until that one; those of a group must not overlap.
+        Several value columns are channels of one signal; with `complex`, two are one complex number. Values may be
+        arrays: `width` is the length of each, unless they come from another signal. A group has one reading
+        at a time: several are an error, unless `merge` combines them. With `until`, a reading holds from its time until
+        that one; those of a group must not overlap.
         """
         from viewlet.signal.create import make_source
 
@@ -50,8 +50,8 @@ class SignalMethods:
     ) -> None:
         """Create a view of a signal: a row for each sample, with the group, the time and the channels.
 
-        `tolerance`: a sample that changes by less than this part of the greatest around it counts as unchanged, and
-        filters stop rerunning where a change has faded to it; 0 follows every bit.
+        `tolerance`: a sample that changes by less than this fraction of the greatest around it counts as unchanged, and
+        filters stop rerunning where a change has faded below it; 0 follows every bit.
         """
         from viewlet.signal.create import create_signal
 

@@ -1,4 +1,4 @@
-"""The door: signals that are chained as they are written, each call another operator over those before."""
+"""The entry point: chained signals, each call another operator over the previous ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from viewlet.signal.windowed import Merging, Windowed, WindowOperator, laid_out,
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A signal for each group of a table's or view's rows; every method gives another signal."""
+    """A signal for each group of a table's or view's rows; every method returns another signal."""
 
     node: Node
 
@@ -65,7 +65,7 @@ class Signal:
         return sources(self.node)[0].clock
 
     def where(self, condition: Callable[..., Any]) -> Signal:
-        """The samples for which a function of the channels, given as arrays, is true."""
+        """Return the samples for which a function of the channels, as arrays, is true."""
         return Signal(Where(self.node, function(condition)))
 
     def threshold(self, *, above: float | None = None, below: float | None = None) -> Signal:
@@ -76,9 +76,9 @@ class Signal:
     def select(
         self, change: Callable[..., Any], channels: Sequence[str] | None = None, *, time: bool = False
     ) -> Signal:
-        """A function of the channels, given as arrays; it may give one channel, or several as a tuple.
+        """Apply a function to the channels, as arrays; it may return one channel, or several as a tuple.
 
-        Where samples are arrays, a row is one sample; the function may give arrays of another width, or numbers. With
+        If samples are arrays, a row is one sample; the function may return arrays of another width, or numbers. With
         `time`, it gets the times before the channels, in ticks: microseconds since 1970 for timestamps.
         """
         own = function(change)
@@ -89,7 +89,7 @@ class Signal:
         return Signal(Scale(self.node, factor, plus))
 
     def shift(self, by: Duration) -> Signal:
-        """The same, that much later."""
+        """Delay the signal."""
         return Signal(Shift(self.node, ticks("the shift", by, self.clock)))
 
     def __add__(self, other: Signal | Continuous | complex) -> Signal:
@@ -122,7 +122,7 @@ class Signal:
         return Signal(Combine(*align(self.node, other.node), operator))
 
     def zip(self, other: Signal) -> Signal:
-        """The channels of both side by side, at the times that both have."""
+        """Return the channels of both, at the times that both have."""
         return self.combine(other, "zip")
 
     def sample(
@@ -148,7 +148,7 @@ class Signal:
         return Signal(Sample(self.node, length, start % length, policy_of(interpolate or "linear", gap, value)))
 
     def upsample(self, times: int, interpolate: Interpolate | Literal["bandlimited"] | None = None) -> Signal:
-        """So many times as many samples; those between are interpolated."""
+        """Multiply the sampling rate; samples in between are interpolated."""
         grid, times = self._grid("upsampling"), whole("times", times)
         if grid.period % times:
             raise UnsupportedQuery(f"a period of {grid.period} ticks cannot be cut into {times} parts")
@@ -158,7 +158,7 @@ class Signal:
         return Signal(Sample(self.node, grid.period // times, grid.offset % (grid.period // times), policy))
 
     def downsample(self, every: int, *, antialias: bool = True) -> Signal:
-        """Every n-th sample, of the signal without what is too fast for the new rate."""
+        """Take every n-th sample, after an anti-alias filter for the new rate."""
         grid, every = self._grid("downsampling"), whole("every", every)
         return self._resampled(every * grid.period, grid.offset, antialias, policy_of("none", None, 0.0))
 
@@ -169,7 +169,7 @@ class Signal:
         *,
         antialias: bool = True,
     ) -> Signal:
-        """The signal with another period; where that is longer, without what is too fast for it.
+        """Change the period; a longer one applies an anti-alias filter.
 
         `"bandlimited"` is `scipy.signal.resample_poly`: it adds no frequency that the signal did not have.
         """
@@ -245,11 +245,11 @@ class Signal:
         missing: Missing = "restart",
         rest: int | None = None,
     ) -> Signal:
-        """A filter of your own: compute(inputs, outputs) of the last `forward` samples and `backward` results.
+        """Apply a user-defined filter: compute(inputs, outputs) of the last `forward` samples and `backward` results.
 
-        Both come as arrays with a row for each group that is filtered and the newest in the last column; it gives a
-        number for each row. With `missing="zero"` it runs through gaps, with zeros for what is missing; one that reads
-        its own results might never come to rest, so `rest` says after how many missing samples it starts anew.
+        Both are arrays with a row for each filtered group and the newest in the last column; it returns a
+        number for each row. With `missing="zero"` it runs through gaps, with zeros for missing samples; a filter that
+        reads its own results might never settle, so it restarts after `rest` missing samples.
         """
         inputs, outputs = whole("forward", forward), whole("backward", backward, 0)
         through = _through(inputs, outputs, rest) if _missing(missing) == "zero" else 0
@@ -272,7 +272,7 @@ class Signal:
         renew: int | None = None,
         missing: Gaps = "invalid",
     ) -> Signal:
-        """Windows that an operator of your own brings up to date from the window before.
+        """Windows that a user-defined operator updates from the previous window.
 
         Its states are kept from one epoch to the next. Every `renew` windows, one is computed from scratch.
         """

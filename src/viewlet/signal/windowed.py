@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 
 class WindowOperator(Protocol):
-    """An operator of your own on windows, for all groups at once: arrays have a row for each group.
+    """A user-defined operator on windows, for all groups at once: arrays have a row for each group.
 
-    It keeps a state for each group: a number, or an array of fixed length, real or complex. What a window gives is its
-    state, or what the operator's `result(state)` makes of it, if it has such a method.
+    It keeps a state for each group: a number, or an array of fixed length, real or complex. The result of a window is
+    its state, or `result(state)`, if the operator has such a method.
     """
 
     def recompute(self, window: Any) -> Any:
-        """The state after windows, from all their samples."""
+        """Return the state of windows, from all their samples."""
         ...
 
     def update(self, state: Any, window: Any, old: Any, new: Any) -> Any:
-        """The state from that of the window before: samples that have left are in `old`, those that came in `new`."""
+        """Return the state from the previous window's, the samples that left (`old`) and those that entered (`new`)."""
         ...
 
 

@@ -1,7 +1,7 @@
 """A Delta table that follows a table or view, exactly once.
 
 An epoch is one version. Its number is the version's application transaction, which Delta keeps beside the rows; so
-the table itself says how far it has come.
+the table itself holds its position.
 """
 
 from __future__ import annotations
@@ -109,6 +109,6 @@ def _quoted(name: str) -> str:
 
 
 def delta_table(path: str | Path, *, key: Sequence[str] | str = ()) -> DeltaTable:
-    """A Delta table, for `db.export(view, …)`; `key`: columns that tell the rows apart."""
+    """A Delta table, for `db.export(view, …)`; `key`: the columns that identify a row."""
     place = str(path) if "://" in str(path) else str(Path(path).absolute())
     return DeltaTable(place, (key,) if isinstance(key, str) else tuple(key))

@@ -1,7 +1,7 @@
 """An Iceberg table that follows a table or view, exactly once.
 
-An epoch is one commit of the catalog: rows that go, rows that come, and the epoch's number among the table's
-properties. So the table itself says how far it has come.
+An epoch is one commit of the catalog: deleted rows, inserted rows, and the epoch's number among the table's
+properties. So the table itself holds its position.
 """
 
 from __future__ import annotations
@@ -102,6 +102,6 @@ def _storable(rows: pa.Table) -> pa.Table:
 def iceberg_table(
     catalog: str, table: str, *, key: Sequence[str] | str = (), properties: Mapping[str, Any] | None = None
 ) -> IcebergTable:
-    """A table of an Iceberg catalog, for `db.export(view, …)`; `key`: columns that tell the rows apart."""
+    """A table of an Iceberg catalog, for `db.export(view, …)`; `key`: the columns that identify a row."""
     columns = (key,) if isinstance(key, str) else tuple(key)
     return IcebergTable(catalog, table, columns, read_properties(properties))

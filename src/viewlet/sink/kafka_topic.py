@@ -1,8 +1,8 @@
-"""A topic of Kafka that is told the changes of a table or view, as events that Debezium's consumers know.
+"""A Kafka topic that receives the changes of a table or view, as events for Debezium's consumers.
 
-At least once: Kafka confirms what it has, and then the warehouse notes the epoch. A process that is killed in between
-sends the epoch again, since Kafka cannot say which of its messages it has. Each event bears its epoch and its number
-within it (`source.epoch`, `source.at`), by which a consumer can leave out what it had. Within one process nothing is
+At least once: Kafka confirms the messages, and then the warehouse records the epoch. A process that is killed in between
+sends the epoch again, since Kafka cannot say which of its messages it has. Each event has its epoch and its number
+within it (`source.epoch`, `source.at`), by which a consumer can skip repeated ones. Within one process nothing is
 sent twice: the producer is idempotent.
 """
 
@@ -126,5 +126,5 @@ def _plain(value: Any) -> Any:
 
 
 def kafka_topic(servers: str, topic: str, *, key: str | tuple[str, ...] = (), config: str = "") -> KafkaTopic:
-    """A topic of Kafka, for `db.deliver(view, receiver, …)`; `key`: columns that tell the rows apart."""
+    """A topic of Kafka, for `db.deliver(view, receiver, …)`; `key`: the columns that identify a row."""
     return KafkaTopic(servers, topic, (key,) if isinstance(key, str) else tuple(key), config)

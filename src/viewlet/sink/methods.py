@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class SinkMethods:
-    """Sending results on."""
+    """Delivering results."""
 
     _warehouse: Warehouse
 
     def export(self, name: str, to: str | Path | Sink) -> list[int]:
-        """Bring a folder of Parquet files, or another sink, up to a table or view; the epochs that were written.
+        """Bring a folder of Parquet files, or another sink, up to date with a table or view; return the epochs written.
 
-        At first it is given all rows, then what each epoch changed, with the columns of `changes`. Nothing is missed
-        and nothing is there twice, whatever is interrupted where.
+        It first receives all rows, then the changes of each epoch, with the columns of `changes`. Each epoch is
+        written exactly once, whatever is interrupted.
         """
         from viewlet.sink.parquet_folder import ParquetFolder
         from viewlet.sink.sink import Sender, Sink, send
@@ -33,31 +33,31 @@ class SinkMethods:
         return send(Sender(Relation(self._warehouse, self._warehouse.catalog.find(name)), identity), sink)
 
     def deliver(self, name: str, receiver: str, receive: Receive) -> int:
-        """Call `receive(epoch, changes)` with what a receiver has not had yet of a table or view; how many calls.
+        """Call `receive(epoch, changes)` for each new epoch of a table or view; return the number of calls.
 
-        The first call has all rows. The warehouse remembers how far each receiver has come, by its name; a call that
-        was interrupted before that is made again, with the same epoch.
+        The first call has all rows. The warehouse records the position of each receiver, by its name; a call that
+        was interrupted before that is repeated, with the same epoch.
         """
         from viewlet.sink.deliver import deliver
 
         return deliver(self._warehouse, name, receiver, receive)
 
     def create_sink(self, name: str, of: str, to: Destination) -> None:
-        """Remember where a table or view goes on to: a `viewlet.postgres_table(…)`, `viewlet.kafka_topic(…)` …"""
+        """Declare a sink of a table or view: a `viewlet.postgres_table(…)`, `viewlet.kafka_topic(…)` …"""
         from viewlet.sink.declared import create_sink
 
         with self._warehouse.writing():
             create_sink(self._warehouse, name, of, to)
 
     def drop_sink(self, name: str) -> None:
-        """Forget a sink; what it has stays there."""
+        """Remove a sink from the warehouse; its contents stay."""
         from viewlet.sink.declared import drop_sink
 
         with self._warehouse.writing():
             drop_sink(self._warehouse, name)
 
     def send_sinks(self, *names: str) -> dict[str, int]:
-        """Bring some sinks, or all, up to date; how many epochs were sent to each."""
+        """Bring some sinks, or all, up to date; return how many epochs were sent to each."""
         from viewlet.sink.declared import send_sinks
 
         return send_sinks(self._warehouse, names)

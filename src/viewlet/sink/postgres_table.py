@@ -1,7 +1,7 @@
 """A table of a PostgreSQL database that follows a table or view, exactly once.
 
-What an epoch changes and its number are one transaction of PostgreSQL's: the number is in the table `viewlet_sinks`,
-beside what the table follows. So whatever is interrupted, the two agree, and what follows is known.
+An epoch's changes and its number are one transaction in PostgreSQL: the number is in the table `viewlet_sinks`,
+beside what the table follows. So the two agree, whatever is interrupted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PostgresTable(Sink):
     database: str
     table: str
     key: tuple[str, ...] = ()
-    """Columns that tell rows apart; a table's own primary key unless said otherwise."""
+    """The columns that identify a row; by default a table's own primary key."""
 
     def __str__(self) -> str:
         return f"PostgreSQL table {self.table}"
@@ -182,5 +182,5 @@ def _quoted(name: str) -> str:
 
 
 def postgres_table(database: str, table: str, *, key: Sequence[str] | str = ()) -> PostgresTable:
-    """A table of a PostgreSQL database, for `db.export(view, …)`; `key`: columns that tell the rows apart."""
+    """A table of a PostgreSQL database, for `db.export(view, …)`; `key`: the columns that identify a row."""
     return PostgresTable(database, table, (key,) if isinstance(key, str) else tuple(key))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SourceMethods:
-    """Loading rows, and reading sources: once, or for as long as one likes."""
+    """Loading rows, and reading sources once or continuously."""
 
     _warehouse: Warehouse
 
@@ -34,10 +34,10 @@ class SourceMethods:
         options: Mapping[str, Any] | None = None,
         progress: Wanted = None,
     ) -> int:
-        """Put many rows into a table, in an epoch of its own; its number. They are written as they come.
+        """Insert many rows into a table, in one epoch, and return its number. They are written as they arrive.
 
-        `rows`: whatever `insert` takes, or the path of a file or a folder of files in a `format`: "parquet", "csv" or
-        "json", the last two read by Spark with its `options`, where a malformed record refuses all.
+        `rows`: whatever `insert` accepts, or the path of a file or a folder of files in a `format`: "parquet", "csv" or
+        "json". Spark reads the last two with its `options`; a malformed record rejects the whole load.
         """
         from viewlet.source.files.load_files import load_files
 
@@ -50,15 +50,15 @@ class SourceMethods:
         return epoch.number
 
     def read_sources(self, *tables: str) -> list[int]:
-        """Take in what is new for some tables, or for all that are fed by a source; the numbers of the epochs."""
+        """Read what is new for some tables, or for all that have a source; return the numbers of the epochs."""
         with self._warehouse.writing():
             fed = [_fed(self._warehouse, name) for name in tables] or _all_fed(self._warehouse)
             return [n for source, tables in _groups(fed) for n in source.read_together(self._warehouse, tables)]
 
     def watch(self, *tables: str, every: float = 1.0, seconds: float | None = None) -> Iterator[int]:
-        """Go on reading sources, looking `every` so many seconds; the epochs' numbers, as they are committed.
+        """Keep reading sources, `every` so many seconds; yield the epochs' numbers as they are committed.
 
-        `seconds`: for so long; unless said, until the caller stops asking. The lag is in each epoch's record.
+        `seconds`: for so long; by default until the caller stops iterating. The lag is in each epoch's record.
         """
         end = None if seconds is None else time.monotonic() + seconds
         while True:
@@ -70,9 +70,9 @@ class SourceMethods:
             time.sleep(max(pause, 0))
 
     def batch_writer(self, table: str, stream: str, *, upsert: bool = False) -> Callable[[DataFrame, int], None]:
-        """The function for Structured Streaming's `foreachBatch` that takes each batch into a table exactly once.
+        """Return a function for Structured Streaming's `foreachBatch` that ingests each batch exactly once.
 
-        `stream`: a name for the stream, the same as long as its checkpoint is. `upsert`: rows replace those of their key.
+        `stream`: a name for the stream, fixed as long as its checkpoint is. `upsert`: rows replace those with their key.
         """
         from viewlet.source.stream_batches import batch_writer
 

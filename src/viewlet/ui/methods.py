@@ -25,7 +25,7 @@ class UiMethods:
         """Serve the page from a thread of this process, until it or the process is closed; `page.url` is its address.
 
         `port`: 0 takes a free one. `write`: let visitors run statements, refresh and check. Beyond loopback a token is
-        needed, which is part of the address; `names` are names of the host, beside its address, that visitors may use.
+        required, which is part of the address; `names` are host names, besides its address, that visitors may use.
         """
         from viewlet.ui.server import serve
 

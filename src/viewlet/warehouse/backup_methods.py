@@ -19,12 +19,12 @@ class BackupMethods:
     def backup(self, target: Address) -> Backup:
         """Copy the current epoch to a folder or URL: tables, views, their changes and history, every file checked.
 
-        A place may hold any number of backups; what earlier ones have is not copied again. Epochs go on meanwhile.
-        `viewlet.restore(target, path)` makes a warehouse of it.
+        A place may hold any number of backups; files of earlier ones are not copied again. Epochs continue meanwhile.
+        `viewlet.restore(target, path)` restores it.
         """
         return self._warehouse.store.back_up(target)
 
 
 def restore_elsewhere(source: Address, path: Address, epoch: int | None = None) -> Backup:
-    """Make a warehouse of a backup, where nothing is: the last one, or that of an epoch."""
+    """Restore a backup where nothing exists: the last one, or that of an epoch."""
     return restore(source, path, epoch)

@@ -1,6 +1,6 @@
-"""An open epoch: the changes that a user collects, checked as they come, applied together when its block ends.
+"""An open epoch: the changes that a user collects, checked as they arrive, applied together when its block ends.
 
-Few rows are held in memory until then. Many are written to files while they come, within the transaction that will
+Few rows are held in memory until then. Many are written to files as they arrive, within the transaction that will
 commit them.
 """
 
@@ -33,9 +33,9 @@ Also = Callable[[Transaction], Mapping[str, Any]]
 
 @contextmanager
 def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[Epoch]:
-    """One atomic epoch: everything that is changed inside of the block is applied together, or nothing is.
+    """One atomic epoch: all changes inside the block are applied together, or none.
 
-    `also` adds something of its own to the commit, which is then made even where no table changed.
+    `also` adds something of its own to the commit, which then happens even if no table changed.
     """
     with warehouse.writing():
         opened = Epoch(warehouse, also)
@@ -52,7 +52,7 @@ def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[Epoch
 
 
 class Epoch:
-    """The changes that a user collects; nothing happens before the block ends."""
+    """The changes that a user collects; they are applied when the block ends."""
 
     def __init__(self, warehouse: Warehouse, also: Also | None = None) -> None:
         self._warehouse = warehouse
@@ -66,9 +66,9 @@ class Epoch:
         self.number = 0
         """The epoch's number, once it is committed."""
         self.late: dict[str, int] = {}
-        """How many rows of each table came too late and were kept aside, once the block has ended."""
+        """How many rows of each table were late and kept aside, once the block has ended."""
         self.rejected: dict[str, int] = {}
-        """How many rows of each table broke a constraint and were kept aside, once the block has ended."""
+        """How many rows of each table violated a constraint and were kept aside, once the block has ended."""
         self.dropped: dict[str, dict[str, int]] = {}
         """How many rows of each table each constraint dropped, once the block has ended."""
         self.show: Callable[[], str] | None = None
@@ -83,9 +83,9 @@ class Epoch:
         return f"<epoch {self.number}>" if self.number else "<epoch, ended without a commit>"
 
     def insert(self, table: str, rows: Any) -> None:
-        """Put rows in: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples; a Parquet file's path.
+        """Insert rows: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples, a Parquet file.
 
-        Many rows, and those of streams, are written as they come.
+        Many rows, and those of streams, are written as they arrive.
         """
         changes = self._of(table, gathered=False)
         if self._by_tasks(changes, "insert", rows):
@@ -120,7 +120,7 @@ class Epoch:
             raise
 
     def delete(self, table: str, rows: Any) -> None:
-        """Take whole rows away, one copy for each row given; or, where there is a primary key, just by keys."""
+        """Delete whole rows, one copy for each row given; or, with a primary key, by key."""
         changes = self._of(table, gathered=False)
         by_key = bool(changes.table.primary_key) and _has_keys_only(rows, changes.table)
         if self._by_tasks(changes, "delete_keys" if by_key else "delete", rows):
@@ -132,13 +132,13 @@ class Epoch:
             changes.delete(take_in(changes.table, rows))
 
     def upsert(self, table: str, rows: Any) -> None:
-        """Put rows in, each instead of the one with its key."""
+        """Insert rows, each replacing the row with its key."""
         if not self._by_tasks(self._of(table, gathered=False), "upsert", rows):
             changes = self._of(table)
             changes.upsert(take_in(changes.table, rows))
 
     def replace(self, table: str, old: Any, new: Any) -> None:
-        """Put rows in, each instead of the old one in its place, which stays where the new one is not taken in."""
+        """Replace old rows by new ones, pair by pair; an old row stays if its new one is refused."""
         changes = self._of(table)
         changes.replace(take_in(changes.table, old), take_in(changes.table, new))
 
@@ -161,7 +161,7 @@ class Epoch:
         return changes.load.delta(is_read=bool(self._catalog.readers(changes.table.name)))
 
     def commit(self) -> None:
-        """Apply what was changed, with all that follows from it."""
+        """Apply the changes, with all resulting changes."""
         self.number, changed = self._warehouse.store.epoch, self.deltas()
         if changed or self._also is not None:
             begun, self._transaction = self._transaction, None

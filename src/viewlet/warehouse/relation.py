@@ -1,4 +1,4 @@
-"""Reading a table or view: its contents at the last committed epoch, and how it got there."""
+"""Reading a table or view: its contents at the last committed epoch, and its changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Relation:
-    """A table or view, seen at one committed epoch: the last one when this was made."""
+    """A table or view at one committed epoch: the last one when this object was created."""
 
     def __init__(self, warehouse: Warehouse, found: Table | Maintained) -> None:
         self._warehouse = warehouse
@@ -78,7 +78,7 @@ class Relation:
 
     @property
     def definition(self) -> Table | Maintained:
-        """The table, or what is kept fresh under its name."""
+        """The table, or the maintained thing of that name."""
         return self._found
 
     @property
@@ -100,7 +100,7 @@ class Relation:
         return self._snapshot.epoch
 
     def as_of(self, epoch: int) -> Relation:
-        """The same as it was after an epoch, as long as the changes since are kept (`oldest`, `db.set_retention`)."""
+        """Return the relation as of an epoch, while the changes since are kept (`oldest`, `db.set_retention`)."""
         from viewlet.warehouse.earlier import EarlierRelation
 
         return EarlierRelation(self, arguments.number("epoch", epoch))
@@ -130,7 +130,7 @@ class Relation:
         return not now.has(self.name) or now.contents(self.name).refs() != self._snapshot.contents(self.name).refs()
 
     def arrow(self) -> pa.Table:
-        """The rows as an Arrow table, in no particular order."""
+        """Return the rows as an Arrow table, in no particular order."""
         bag = self.bag()
         if len(bag) and bag.weights.min() < 0:
             raise StoreError(f"{self.name} lacks rows that were deleted from it: its table is TRUSTED, wrongly")
@@ -141,7 +141,7 @@ class Relation:
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
 
     def head(self, count: int = 20) -> pa.Table:
-        """Some of the rows as an Arrow table: so many of them, or all. Others are not read."""
+        """Return up to so many rows as an Arrow table. Others are not read."""
         parts, found = [], 0
         with self._reading():
             for piece in self._pieces(arguments.number("count", count)):
@@ -163,19 +163,19 @@ class Relation:
         yield contents.nothing().select(stored)
 
     def pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; what is nested, and intervals of months, are the values that `rows` gives."""
+        """Return the rows as a pandas DataFrame; nested values, and intervals of months, are those of `rows`."""
         import pandas as pd
 
         columns = zip(self.fields, self.arrow().columns, strict=True)
         return pd.DataFrame({f.name: pandas_values(self.name, f, column) for f, column in columns})
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows as tuples of Python values."""
+        """Return the rows as tuples of Python values."""
         columns = zip(self.fields, self.arrow().columns, strict=True)
         return list(zip(*(python_values(self.name, f, column) for f, column in columns), strict=True))
 
     def spark(self) -> DataFrame:
-        """The rows as a DataFrame of the caller's Spark session."""
+        """Return the rows as a DataFrame of the caller's Spark session."""
         from viewlet.spark.session.handles import plan_of
         from viewlet.spark.session.jvm import Jvm
 
@@ -183,7 +183,7 @@ class Relation:
         return Jvm(self._warehouse.session).frame(plan_of(rows))
 
     def round(self, number: int) -> pa.Table:
-        """What a loop holds after so many rounds: they are run on what it reads, from the first rows on."""
+        """Return a loop's rows after so many rounds, which are run on its inputs, from the first rows on."""
         if isinstance(self._found, Table):
             raise UnknownName(f"{self.name} is a table, which has no rounds")
         rows = self._found.after_rounds(arguments.number("number", number), self._read).expanded()
@@ -194,14 +194,14 @@ class Relation:
 
     @property
     def oldest(self) -> int:
-        """The earliest epoch that `changes` can begin after: the changes up to it are no longer kept."""
+        """The earliest epoch that `changes` can start after: the changes up to it are no longer kept."""
         return self._warehouse.store.oldest(self.name)
 
     def changes(self, since: int | None = None) -> pa.Table:
-        """What each epoch after `since` changed, up to this one, with the columns of Spark's change feed.
+        """Return the changes of each epoch after `since`, up to this one, with the columns of Spark's change feed.
 
-        By default that is all that is kept, after `oldest`; `db.set_retention` says how long that is.
-        Where one row of a table with a primary key was put instead of another, the two show as update_preimage
+        By default these are all that are kept, after `oldest`; `db.set_retention` sets how many.
+        If a row of a table with a primary key replaced another, the two appear as update_preimage
         and update_postimage.
         """
         parts = [changes for _, changes in self.changes_by_epoch(self.oldest if since is None else since)]
@@ -224,7 +224,7 @@ class Relation:
         return Jvm(self._warehouse.session).frame(plan_of(frame))
 
     def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
-        """The same for each epoch that changed anything, with its number."""
+        """Yield the changes of each epoch that changed anything, with its number."""
         feed = self._warehouse.store.feed(self.name, arguments.number("since", since))
         return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 

@@ -1,8 +1,8 @@
-"""Subscriptions: callbacks that are told what each epoch changed in a table or view.
+"""Subscriptions: callbacks that receive the changes of each epoch to a table or view.
 
-The law: every epoch that changes what is subscribed to is told once, whole, in the order of epochs, after it is
-committed. One thread of the warehouse's own makes all calls, one after the other, so that no epoch waits for them.
-A callback that raises ends its own subscription, since going on would skip an epoch; the error is logged and kept.
+The law: every epoch that changes the relation is delivered once, whole, in epoch order, after it is
+committed. One thread of the warehouse makes all calls, one at a time, so that no epoch waits for them.
+A callback that raises ends its own subscription, since continuing would skip an epoch; the error is logged and kept.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Callback = Callable[[pa.Table], object]
 
 
 class Subscription:
-    """What `db.subscribe` gives: it says how far the callback has come, and ends it."""
+    """A subscription, as returned by `db.subscribe`: its position, and how to end it."""
 
     def __init__(self, name: str, callback: Callback, since: int, hub: Subscriptions) -> None:
         self.name = name
         self.epoch = since
-        """The last epoch that the callback was told of, or that came before it."""
+        """The last epoch that was delivered, or that precedes the subscription."""
         self.error: BaseException | None = None
-        """What the callback raised, or what kept it from being told."""
+        """What the callback raised, or what prevented its call."""
         self.is_active = True
         self._callback, self._hub = callback, hub
 
@@ -38,16 +38,16 @@ class Subscription:
         return f"<subscription to {self.name}, {state}, at epoch {self.epoch}>"
 
     def cancel(self) -> None:
-        """No more calls, but for one that is under way."""
+        """End the subscription; a call in progress still finishes."""
         self.is_active = False
         self._hub.forget(self)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the callback has been told of everything that is committed; not to be called by it."""
+        """Wait until everything committed has been delivered; the callback itself must not call this."""
         self._hub.call(lambda: None).result(timeout)
 
     def tell(self, relation: Relation) -> None:
-        """Tell the callback what it does not know yet, epoch by epoch; one that has ended stays where it was."""
+        """Deliver what is new, epoch by epoch; a subscription that has ended keeps its position."""
         for epoch, changes in relation.changes_by_epoch(self.epoch) if self.is_active else ():
             if self.is_active:
                 self._callback(changes)
@@ -73,7 +73,7 @@ class Subscriptions:
         self._is_closed = False
 
     def add(self, name: str, callback: Callback, since: int) -> Subscription:
-        """A new subscription, which is told first what came after an epoch."""
+        """Add a subscription, which first receives the epochs after a given one."""
         self._all = [*self._all, made := Subscription(name, callback, since, self)]
         self._tell(made)
         return made
@@ -98,7 +98,7 @@ class Subscriptions:
         return self._thread.submit(action)
 
     def close(self) -> None:
-        """Make the calls that are due, and no more."""
+        """Make the pending calls, and no more."""
         self._is_closed = True
         if self._thread is not None:
             self._thread.shutdown()

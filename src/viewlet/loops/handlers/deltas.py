@@ -1,4 +1,4 @@
-"""The four kinds of delta (REX, definition 1): a row comes, goes, takes the place of another; or a state is adjusted."""
+"""The four kinds of delta (REX, definition 1): insertion, deletion, replacement, and adjustment of a state."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """+: the row comes."""
+    """+: the row is inserted."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """−: the row goes."""
+    """−: the row is deleted."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """→: the row takes the place of another."""
+    """→: the row replaces another."""
 
     row: Row
     old: Row
@@ -33,7 +33,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
-    """δ: what a handler of the user's makes of the state that the row belongs to."""
+    """δ: the state of the row is adjusted, by the user's handler."""
 
     row: Row
     by: Any = None

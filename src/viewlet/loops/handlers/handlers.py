@@ -1,4 +1,4 @@
-"""What users say of deltas: in a join, in an aggregate, and in the state of the loop (REX, section 3.3)."""
+"""Users' delta handlers: for a join, an aggregate, and the state of the loop (REX, section 3.3)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from viewlet.loops.handlers.deltas import Adjust, Delete, Delta, Insert, Replace
 
 
 class JoinHandler:
-    """The join of the state with a relation, unless a method says otherwise.
+    """The join of the state with a relation, unless a method is overridden.
 
-    Both methods are given the rows of one key, those of the state on the left, which they may change, and a delta.
+    Both methods receive the rows of one key, those of the state on the left, which they may change, and a delta.
     """
 
     def left(self, left: list[Row], right: list[Row], delta: Delta) -> Iterable[Delta]:
-        """The deltas that a delta of the state makes."""
+        """Return the deltas that result from a delta of the state."""
         apply(left, delta)
         return [over_row(delta, lambda row, other=other: (*row, *other)) for other in right]  # type: ignore[misc]
 
     def right(self, left: list[Row], right: list[Row], delta: Delta) -> Iterable[Delta]:
-        """The deltas that a delta of the relation makes."""
+        """Return the deltas that result from a delta of the relation."""
         apply(right, delta)
         return [over_row(delta, lambda row, other=other: (*other, *row)) for other in left]  # type: ignore[misc]
 
@@ -33,22 +33,22 @@ class AggregateHandler(ABC):
 
     @abstractmethod
     def zero(self) -> Any:
-        """The state of a group that nothing has reached."""
+        """Return the state of an empty group."""
 
     @abstractmethod
     def update(self, state: Any, delta: Delta) -> Any:
-        """The state with a delta in it."""
+        """Return the state after a delta."""
 
     @abstractmethod
     def result(self, key: Row, state: Any) -> tuple[Any, Iterable[Delta]]:
-        """When a round is done: the state that stays, and the deltas that the group makes."""
+        """Return, at the end of a round, the state to keep and the deltas of the group."""
 
 
 class StateHandler:
-    """What a delta makes of the row that its key has: the newest one stays, unless `update` says otherwise."""
+    """How a delta changes the row of its key: the newest row stays, unless `update` is overridden."""
 
     def update(self, old: Row | None, delta: Delta) -> Iterable[Delta]:
-        """Insertions, deletions and replacements of the row: they change the state, and go through the next round."""
+        """Return insertions, deletions and replacements of the row, which change the state and enter the next round."""
         match delta:
             case Insert(row) | Replace(row):
                 return () if row == old else (Insert(row) if old is None else Replace(row, old),)
@@ -63,7 +63,7 @@ class StateHandler:
 
 @dataclass(frozen=True)
 class Handlers:
-    """All that is said of one loop; without an aggregate, the join's deltas go to the state as they are."""
+    """The handlers of one loop; without an aggregate, the join's deltas go to the state directly."""
 
     join: JoinHandler
     aggregate: AggregateHandler | None

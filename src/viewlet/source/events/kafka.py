@@ -1,6 +1,6 @@
-"""A topic of Kafka as the source of a table.
+"""A Kafka topic as the source of a table.
 
-Offsets are part of the epoch that took the messages in; none are committed to Kafka. So each message counts exactly
+Offsets are part of the epoch that ingested the messages; none are committed to Kafka. So each message counts exactly
 once here, however often a producer or a connector wrote it.
 """
 

@@ -1,7 +1,7 @@
 """A folder of files as the source of a table: new files are insertions, replaced and deleted ones changes.
 
 What is known of each file (its size, time and inode, and how many rows it gave) is a bag beside the table, and so are
-its rows by file, so that a file that changes or goes takes its own rows with it. An APPEND ONLY table counts
+its rows by file, so that a file that is replaced or deleted takes its own rows with it. An APPEND ONLY table counts
 every file once, by its path, as Spark's streams do, and keeps no rows by file. So does one whose files hold change events.
 """
 
@@ -134,7 +134,7 @@ def folder(
 ) -> Folder:
     """A folder of files, for `db.create_table(…, source=…)`; `options` are those that Spark has for the format.
 
-    `on_bad_record`: "FAIL EPOCH", "DROP ROW", "KEEP ASIDE" (in a table of its own), or "READ NULLS" (as Spark does).
+    `on_bad_record`: "FAIL EPOCH", "DROP ROW", "KEEP ASIDE" (in a separate table), or "READ NULLS" (as Spark does).
     """
     known = next((f for f in get_args(Format) if f == arguments.text("the format of a folder", format).lower()), None)
     if known is None:

@@ -90,7 +90,7 @@ def opened(path: str) -> Iterator[Any]:
 
 
 def delta(path: str | Path, *, on_bad_record: str = "FAIL EPOCH") -> Delta:
-    """A Delta table with a change data feed, for `db.create_table(…, source=…)`: a folder, or an address that deltalake knows."""
+    """A Delta table with a change data feed, for `db.create_table(…, source=…)`: a folder, or a deltalake URL."""
     place = str(path) if "://" in str(path) else str(Path(path).absolute())
     return Delta(place, read_on_bad(on_bad_record, "READ NULLS"))
 

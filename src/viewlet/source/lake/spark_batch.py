@@ -1,7 +1,7 @@
-"""Whatever Spark can read as a batch, as the source of a table: read whole, and compared with what is there.
+"""Whatever Spark can read as a batch, as the source of a table: read whole, and compared with the table.
 
-A reading costs what the source costs to read; what follows from it costs the difference. A reading that finds no
-difference commits nothing.
+Reading costs what the source costs; the rest costs in proportion to the difference. Without a difference, nothing is
+committed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _expanded(value: str) -> str:
 def spark_batch(
     format: str, options: Mapping[str, Any] | None = None, *, on_bad_record: str = "FAIL EPOCH"
 ) -> SparkBatch:
-    """Whatever `spark.read.format(…).options(…).load()` gives, for `db.create_table(…, source=…)`.
+    """Whatever `spark.read.format(…).options(…).load()` returns, for `db.create_table(…, source=…)`.
 
     An option such as a password names an environment variable: `{"password": "$SHOP_PASSWORD"}`.
     """

@@ -1,7 +1,7 @@
-"""A table of a PostgreSQL database as the source of a table: all of its rows first, then its changes.
+"""A PostgreSQL table as the source of a table: all of its rows first, then its changes.
 
-The changes come by logical replication. The slot is read without moving it; it is moved once what was read is
-committed here, together with the place up to which it was read.
+The changes arrive by logical replication. The slot is read without advancing it; it is advanced once the changes are
+committed here, together with their position.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def postgres(
     """A table of a PostgreSQL database, for `db.create_table(…, source=…)`.
 
     `database`: as libpq takes it, without a password, which stays in PGPASSWORD, ~/.pgpass or a service file.
-    `slot`: what the name of the replication slot begins with. `publication`: one that is there and publishes the table.
+    `slot`: the prefix of the replication slot's name. `publication`: an existing one that publishes the table.
     """
     psycopg = needed("psycopg", "postgres")
     arguments.text("the database", database)
