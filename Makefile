@@ -149,7 +149,7 @@ bench-sources: $(READY) ## rows a second from each source to a refreshed view, b
 	$(BIN)/python -m benchmarks.sources --out docs/source-rates.md
 
 soak: $(READY) ## watch a folder and PostgreSQL while they change: memory, disk, lag; MINUTES=60
-	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) --out docs/soak.md
 
 bench-signal: $(READY) ## signal pipelines beside SciPy, pandas, DuckDB and Spark: long signals, grouped queries, epochs
 	$(BIN)/python -m benchmarks.signal --samples 10000000 --readings 5000000 --groups 10 10000 --stored 10000000 --history 1000000 --spark

@@ -3,7 +3,7 @@
 Another thread writes: files of orders come, are replaced and go; rows of PostgreSQL are put, updated and deleted; both
 stay about as large as they are. In the end the view must be what the files and PostgreSQL give.
 
-    python -m benchmarks.soak [--minutes 60] [--every 0.5] [--out docs/soak.md]
+    python -m benchmarks.soak [--minutes 60] [--every 0.5] [--note TEXT] [--out docs/soak.md]
 """
 
 from __future__ import annotations
@@ -141,7 +141,10 @@ class Sample:
     at: float
     memory: int
     disk: int
-    lags: list[float]
+    epochs: int
+    median: float | None = None
+    """The lag of the epochs, in seconds; none if there was none."""
+    greatest: float | None = None
 
 
 def watched(warehouse: Path, seconds: float, every: float, sample: float) -> Iterator[Sample]:
@@ -156,7 +159,8 @@ def watched(warehouse: Path, seconds: float, every: float, sample: float) -> Ite
         began, seen = time.monotonic(), 0
         while not _ends_within(process, sample):
             fresh, seen = lags[seen:], len(lags)
-            yield Sample(time.monotonic() - began, memory_of(process.pid), disk_of(warehouse), fresh)
+            lag = (statistics.median(fresh), max(fresh)) if fresh else (None, None)
+            yield Sample(time.monotonic() - began, memory_of(process.pid), disk_of(warehouse), len(fresh), *lag)
         thread.join()
         assert process.returncode == 0, "viewlet watch failed"
 
@@ -174,24 +178,40 @@ def _read_lags(lines: Any, lags: list[float]) -> None:
         lags += [float(found) for found in re.findall(r"([\d.]+) s behind", line)]
 
 
-def page(samples: list[Sample], minutes: float, changes: int) -> str:
-    rows = [
-        [
-            f"{s.at / 60:.1f}",
-            size(s.memory),
-            size(s.disk),
-            str(len(s.lags)),
-            f"{statistics.median(s.lags):.2f}" if s.lags else "",
-            f"{max(s.lags):.2f}" if s.lags else "",
-        ]
-        for s in samples
-    ]
+def page(samples: list[Sample], minutes: float, changes: int, note: str = "") -> str:
     headings = ["minute", "memory", "disk", "epochs", "median lag (s)", "greatest lag (s)"]
-    text = f"{changes:,} changes in {minutes:g} minutes; the view is what the files and PostgreSQL give."
-    return f"# Watching for {minutes:g} minutes\n\n{text}\n\n{grid(headings, rows)}\n"
+    text = f"""# Watching for {minutes:g} minutes
+
+`make soak`: `viewlet watch` reads a folder of CSV files and a PostgreSQL table that change all the time, twice a second
+each, and keeps a join of the two, grouped, fresh. Files come, are replaced and go; rows are put, updated and deleted; both
+stay about as large as they are. The changes of the last {RETAINED} epochs are kept. {note}
+
+{changes:,} changes; in the end the view was what the files and PostgreSQL gave. {_summary(samples)}
+
+Memory is that of the process with its JVM. Lag is the time from a change to the epoch that has it in the view.
+"""
+    return f"{text}\n{grid(headings, [_row(s) for s in samples])}\n"
 
 
-def soak(minutes: float, every: float, sample: float) -> str:
+def _summary(samples: list[Sample]) -> str:
+    """What changed from the first third to the last, once everything had started."""
+    third = max(1, len(samples) // 3)
+    first, last = samples[1 : third + 1] or samples, samples[-third:]
+    memory, later = (size(round(statistics.median(s.memory for s in part))) for part in (first, last))
+    most, lags = size(max(s.disk for s in samples)), [s.median for s in samples if s.median is not None]
+    return (
+        f"Memory: {memory} in the first third, {later} in the last (medians). Disk: {most} at most. "
+        f"Lag: {statistics.median(lags):.1f} s in the median minute."
+    )
+
+
+def _row(sample: Sample) -> list[str]:
+    lags = [sample.median, sample.greatest]
+    shown = ["" if lag is None else f"{lag:.2f}" for lag in lags]
+    return [f"{sample.at / 60:.1f}", size(sample.memory), size(sample.disk), str(sample.epochs), *shown]
+
+
+def soak(minutes: float, every: float, sample: float, note: str) -> str:
     with (
         tempfile.TemporaryDirectory() as made,
         server() as running,
@@ -209,7 +229,7 @@ def soak(minutes: float, every: float, sample: float) -> str:
         with viewlet.connect(warehouse) as db:
             db.read_sources()
             assert Counter(db.table("sales").rows()) == writer.expected(), "the view is not what its sources give"
-    return page(samples, minutes, writer.changes)
+    return page(samples, minutes, writer.changes, note)
 
 
 def _write_and_watch(writer: Writer, warehouse: Path, seconds: float, every: float, sample: float) -> list[Sample]:
@@ -220,7 +240,7 @@ def _write_and_watch(writer: Writer, warehouse: Path, seconds: float, every: flo
     try:
         for found in watched(warehouse, seconds, every, sample):
             samples.append(found)
-            say(f"{size(found.memory)} of memory, {size(found.disk)} on disk, {len(found.lags)} epochs")
+            say(f"{size(found.memory)} of memory, {size(found.disk)} on disk, {found.epochs} epochs")
     finally:
         ended.set()
         thread.join()
@@ -241,9 +261,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--every", type=float, default=0.5, help="seconds between looks, and between changes")
     parser.add_argument("--sample", type=float, default=60, help="seconds between measurements")
+    parser.add_argument("--note", default="", help="what a reader should know, such as what else the machine did")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    text = soak(given.minutes, given.every, given.sample)
+    text = soak(given.minutes, given.every, given.sample, given.note)
     print(text)
     if given.out:
         given.out.write_text(text, encoding="utf-8")

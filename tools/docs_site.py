@@ -27,6 +27,8 @@ SECTIONS = {
         "views.md",
         "create.md",
         "load.md",
+        "source-rates.md",
+        "soak.md",
         "loops-figures.md",
         "signals-figures.md",
         "fuzz.md",

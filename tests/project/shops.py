@@ -10,8 +10,14 @@ from typing import Any
 from tests.source.folders import SCHEMA, in_order, rows_of, write
 
 HERE = Path(__file__).parent
-FORMATS = {"sql_shop": "parquet", "sql_reports": "parquet", "python_shop": "csv", "mixed_shop": "json"}
-RUN_BY_SPARK = ("sql_reports", "python_shop", "mixed_shop")
+FORMATS = {
+    "sql_shop": "parquet",
+    "sql_reports": "parquet",
+    "python_shop": "csv",
+    "mixed_shop": "json",
+    "window_shop": "json",
+}
+RUN_BY_SPARK = ("sql_reports", "python_shop", "mixed_shop", "window_shop")
 """Those that Spark's own runner takes; `sql_shop` reads files as a stream in SQL, which it does not."""
 EXPECTED = {
     "sql_shop": {
@@ -50,6 +56,13 @@ EXPECTED = {
     },
 }
 """For each dataset a plain query: `files` are those that are there, `seen` all that ever were."""
+
+
+DATASETS: dict[str, tuple[str, ...]] = {
+    **{name: tuple(queries) for name, queries in EXPECTED.items()},
+    "window_shop": ("tumbling", "sliding", "sessions", "by_time"),
+}
+"""What Spark's own runner is asked for; no plain query says which rows came before a window was closed."""
 
 
 class Shop:

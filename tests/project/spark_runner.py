@@ -14,18 +14,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.project.shops import EXPECTED, HERE, RUN_BY_SPARK, Shop, distinct
-from tests.source.folders import in_order
+from tests.project.shops import DATASETS, HERE, RUN_BY_SPARK, Shop, distinct
 
 RESULTS = HERE / "spark_runner.json"
+WINDOW_STEPS = (
+    ("nothing closes", 0, 30),
+    ("windows close", 100, 20),
+    ("late, and in time", 80, 15),
+    ("others close", 125, 1),
+    ("late", 10, 20),
+    ("all close", 200, 10),
+)
+"""For each step the first minute of its rows, and how many there are; the watermark is 30 minutes behind."""
 
 
 def steps(shop: Shop) -> Iterator[str]:
     """What happens to a project's files between its runs."""
     rng = random.Random(3)
+    if shop.name == "window_shop":
+        for file, (step, first, count) in enumerate(WINDOW_STEPS):
+            shop.deliver(str(file), distinct(rng, first, count))
+            yield step
+        return
     shop.deliver("a", distinct(rng, 0, 30))
     yield "first files"
     shop.deliver("b", distinct(rng, 100, 20))
@@ -36,7 +50,12 @@ def steps(shop: Shop) -> Iterator[str]:
 
 def texts(rows: Any) -> list[list[str]]:
     """Rows as JSON can hold them, in an order of their own."""
-    return [[str(value) for value in row] for row in in_order(tuple(row) for row in rows)]
+    return sorted([_text(value) for value in row] for row in rows)
+
+
+def _text(value: Any) -> str:
+    """A value; a time in UTC, whatever zone it came in."""
+    return str(value.astimezone(UTC) if isinstance(value, datetime) else value)
 
 
 def run_by_spark(shop: Shop) -> dict[str, dict[str, list[list[str]]]]:
@@ -46,7 +65,7 @@ def run_by_spark(shop: Shop) -> dict[str, dict[str, list[list[str]]]]:
     found = {}
     for step in steps(shop):
         run()
-        found[step] = {name: texts(read(name)) for name in EXPECTED[shop.name]}
+        found[step] = {name: texts(read(name)) for name in DATASETS[shop.name]}
     return found
 
 

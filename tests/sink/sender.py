@@ -33,7 +33,7 @@ def change(db: viewlet.Database, rng: random.Random) -> None:
 
 
 def main(path: str, sink: str, *arguments: str) -> None:
-    """`sink`: `module:function`, which gives the sinks of t and of sums."""
+    """`sink`: `module:function`, which gives the sinks of t and of sums, or what receives their changes."""
     module, _, function = sink.partition(":")
     sinks: list[tuple[str, Any]] = getattr(importlib.import_module(module), function)(*arguments)
     rng = random.Random()
@@ -43,7 +43,15 @@ def main(path: str, sink: str, *arguments: str) -> None:
         while True:
             change(db, rng)
             for name, place in sinks:
-                db.export(name, place)
+                send(db, name, place)
+
+
+def send(db: viewlet.Database, name: str, place: Any) -> None:
+    """Bring a sink up to date, or hand on the changes that a receiver has not had."""
+    if callable(place):
+        db.deliver(name, "receiver", place)
+    else:
+        db.export(name, place)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from confluent_kafka import Producer
 
 import viewlet
 from tests.kafka_cluster import Cluster
-from tests.sink.sender import change
+from tests.sink.kills import run_and_kill
+from tests.sink.sender import change, make_table, send
 from viewlet.store.transaction import Transaction
 
 SCHEMA = "id BIGINT, g INT, v DECIMAL(10,2), note STRING"
@@ -26,7 +28,7 @@ def db(tmp_path: Path) -> Any:
         yield opened
 
 
-def replayed(messages: list[tuple[str | None, str | None]]) -> dict[str | None, Any]:
+def replayed(messages: Sequence[tuple[str | None, str | None]]) -> dict[str | None, Any]:
     """What a consumer has that keeps the last value of each key, and leaves out events that it had."""
     state: dict[str | None, Any] = {}
     for key, value in messages:
@@ -89,3 +91,29 @@ def test_an_epoch_that_is_sent_again_bears_the_same_numbers(
     events = [json.loads(value) for _, value in kafka.messages("t") if value is not None]
     assert len(events) == 4
     assert len({(e["source"]["epoch"], e["source"]["at"]) for e in events}) == 2
+
+
+def topics(servers: str) -> list[tuple[str, Any]]:
+    return [("t", viewlet.kafka_topic(servers, "t", key="id"))]
+
+
+@pytest.mark.slow
+def test_killed_while_it_sends(kafka: Cluster, tmp_path: Path) -> None:
+    """Nothing is lost; what is sent again bears the numbers by which a consumer leaves it out."""
+    rng = random.Random(20)
+    with viewlet.connect(tmp_path / "w") as db:
+        make_table(db)
+    for _ in range(20):
+        run_and_kill(tmp_path / "w", rng, "tests.sink.test_kafka_topic:topics", kafka.servers)
+        with viewlet.connect(tmp_path / "w") as db:
+            for name, topic in topics(kafka.servers):
+                send(db, name, topic)
+            events = [(key, value) for key, value in kafka.messages("t") if value is not None]
+            numbered = {(e["epoch"], e["at"]): at for at, e in enumerate(map(_source_of, events))}
+            once = [events[at] for _, at in sorted(numbered.items())]
+            assert sorted(map(repr, replayed(once).values())) == sorted(map(repr, shown(db)))
+
+
+def _source_of(event: tuple[str | None, str]) -> dict[str, Any]:
+    source: dict[str, Any] = json.loads(event[1])["source"]
+    return source

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import viewlet
+from tests.sink.kills import run_and_kill
+from tests.sink.sender import make_table, send
 from viewlet.errors import StoreError
 from viewlet.store.transaction import Transaction
 
@@ -130,6 +134,47 @@ def test_a_call_whose_commit_is_lost_is_made_again_with_the_same_epoch(
     assert db.deliver("t", "a", had.__setitem__) == 1
     assert len(had) == 2
     assert added_up(list(had.values())) == Counter(db.table("t").rows())
+
+
+@dataclass(frozen=True)
+class FileForEachEpoch:
+    """A receiver that has each epoch once, whatever it is called how often."""
+
+    folder: Path
+
+    def __call__(self, epoch: int, changes: pa.Table) -> None:
+        hidden = self.folder / f".{epoch}"
+        pq.write_table(changes, hidden)
+        os.replace(hidden, self.folder / f"{epoch:06d}.parquet")
+
+
+def exported(folder: str) -> list[tuple[str, Any]]:
+    return [("t", Path(folder))]
+
+
+def received(folder: str) -> list[tuple[str, Any]]:
+    Path(folder).mkdir(exist_ok=True)
+    return [("t", FileForEachEpoch(Path(folder)))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sinks", [exported, received])
+def test_killed_while_it_sends(sinks: Any, tmp_path: Path) -> None:
+    """What the files say, added up, is the table: no epoch is missing, none is there twice."""
+    rng, out = random.Random(20), str(tmp_path / "out")
+    with viewlet.connect(tmp_path / "w") as db:
+        make_table(db)
+    for _ in range(20):
+        run_and_kill(tmp_path / "w", rng, f"tests.sink.test_sinks:{sinks.__name__}", out)
+        with viewlet.connect(tmp_path / "w") as db:
+            for name, place in sinks(out):
+                send(db, name, place)
+            total: Counter[tuple[Any, ...]] = Counter()
+            for row in (row for table in in_folder(Path(out)) for row in table.to_pylist()):
+                total[tuple(row[name] for name in ("id", "g", "v", "note"))] += (
+                    1 if row["_change_type"] == "insert" else -1
+                )
+            assert {row: n for row, n in total.items() if n} == Counter(db.table("t").rows())
 
 
 def test_changes_that_are_no_longer_kept_are_an_error(db: viewlet.Database, tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +15,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.source.stream_reader import run_stream
 from viewlet.errors import RejectedEpoch, SqlError, StoreError
 
 pytestmark = pytest.mark.spark
@@ -60,21 +66,16 @@ def test_a_batch_of_a_stream_that_comes_again_is_left_out(spark: Any, tmp_path: 
     landing, checkpoint = tmp_path / "landing", tmp_path / "checkpoint"
     landing.mkdir()
 
-    def run(db: viewlet.Database) -> None:
-        stream = spark.readStream.schema("id BIGINT, x STRING").json(str(landing))
-        writer = stream.writeStream.foreachBatch(db.batch_writer("t", "files"))
-        writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
-
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         db.sql("CREATE TABLE t (id BIGINT, x STRING) APPEND ONLY")
         for number in range(2):
             (landing / f"{number}.json").write_text(f'{{"id": {number}, "x": "a"}}\n', encoding="utf-8")
-            run(db)
+            run_stream(spark, db, str(landing), str(checkpoint))
         assert Counter(db.table("t").rows()) == Counter([(0, "a"), (1, "a")])
         assert db.history()[-1]["stream"] == {"name": "files", "batch": 1}
         for file in (checkpoint / "commits").glob("*1*"):  # as if Spark had been killed before it noted the batch
             file.unlink()
-        run(db)
+        run_stream(spark, db, str(landing), str(checkpoint))
         assert Counter(db.table("t").rows()) == Counter([(0, "a"), (1, "a")])
 
 
@@ -86,3 +87,51 @@ def test_batches_may_replace_rows(spark: Any, tmp_path: Path) -> None:
             take(spark.createDataFrame(rows, "id BIGINT, x STRING"), batch)
         take(spark.createDataFrame([(1, "old")], "id BIGINT, x STRING"), 1)
         assert Counter(db.table("t").rows()) == Counter([(1, "c"), (2, "b")])
+
+
+def _run_and_kill(seconds: float, module: str, *arguments: Path) -> None:
+    """Let another process read, and kill it so long after it is ready."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "ready\n"
+    time.sleep(seconds)
+    os.kill(reader.pid, signal.SIGKILL)
+    reader.stdout.close()
+    assert reader.wait() == -signal.SIGKILL, "the reader ended by itself"
+
+
+@pytest.mark.slow
+def test_killed_while_it_takes_batches_of_a_stream(spark: Any, tmp_path: Path) -> None:
+    rng, landing, checkpoint = random.Random(20), tmp_path / "landing", tmp_path / "checkpoint"
+    landing.mkdir()
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.sql("CREATE TABLE t (id BIGINT, x STRING) APPEND ONLY")
+    for number in range(100):
+        if number % 5 == 0:
+            _run_and_kill(rng.uniform(0, 8), "tests.source.stream_reader", tmp_path / "w", landing, checkpoint)
+        (landing / f"{number}.json").write_text(f'{{"id": {number}, "x": "a"}}\n', encoding="utf-8")
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        came = len(db.table("t"))
+        assert 0 < came < 100, "some batches were committed by processes that were killed"
+        run_stream(spark, db, str(landing), str(checkpoint))
+        assert sorted(db.table("t").rows()) == [(number, "a") for number in range(100)]
+
+
+@pytest.mark.slow
+def test_killed_while_it_compares_batches(spark: Any, tmp_path: Path) -> None:
+    rng, data = random.Random(20), tmp_path / "json"
+    data.mkdir()
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        source = viewlet.spark_batch("json", {"path": data})
+        db.create_table("t", "id BIGINT, x STRING", primary_key="id", source=source, read=False)
+    for number in range(20):
+        lines = [f'{{"id": {i}, "x": "{rng.choice("abc")}"}}' for i in rng.sample(range(200), 100)]
+        hidden = data / ".rows"
+        hidden.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(hidden, data / "rows.json")
+        _run_and_kill(rng.uniform(4, 14), "tests.source.folder_reader", tmp_path / "w")
+        with viewlet.connect(tmp_path / "w", spark=spark) as db:
+            db.read_sources()
+            plain = spark.read.schema("id BIGINT, x STRING").json(str(data)).collect()
+            assert Counter(db.table("t").rows()) == Counter(map(tuple, plain)), number

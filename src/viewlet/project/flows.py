@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
+from viewlet.project import open_windows
 from viewlet.store import Layout, Snapshot, Transaction
 from viewlet.warehouse.source import Bag, Source
 from viewlet.warehouse.tables import Table
+from viewlet.warehouse.watermarks import shown_time
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -38,11 +40,15 @@ class ProjectFlows(Source):
         return iter(())
 
     def bags(self, table: Table) -> list[Bag]:
-        return [(positions_bag(table), LAYOUT, TYPES)]
+        return [
+            (positions_bag(table), LAYOUT, TYPES),
+            (open_windows.windows_bag(table), open_windows.LAYOUT, open_windows.TYPES),
+        ]
 
     def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
         read = {f"{flow} of {stream}": epoch for (flow, stream), epoch in read_positions(snapshot, table).items()}
-        return {"kind": self.kind, "project": self.project, "read": read}
+        marks = {flow: shown_time(mark * 1000) for flow, mark in open_windows.watermarks(snapshot, table).items()}
+        return {"kind": self.kind, "project": self.project, "read": read, **({"watermarks": marks} if marks else {})}
 
     def document(self) -> dict[str, Any]:
         return {"project": self.project}

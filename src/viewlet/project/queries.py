@@ -21,6 +21,8 @@ class Names:
     stream: Callable[[str], str]
     files: Callable[[str, str, bool], str]
     """A format and a path; the last argument: whether they are a stream."""
+    watermarked: Callable[[str, str, str], str] = lambda stream, _, __: stream
+    """What a stream is called, the expression that says when its rows happened, and how late they may come."""
 
 
 def rewrite(text: str, names: Names) -> str:
@@ -53,13 +55,25 @@ def _stream(words: list[Word], at: int, names: Names) -> tuple[str, int] | None:
     inside = words[at + 1].key == "("
     start = at + 2 if inside else at + 1
     if (files := _files(words, start, names, is_stream=True)) is not None:
-        return files[0], files[1] + inside
+        return _watermark(words, files[1] + inside, names, files[0])
     if words[start].kind not in ("name", "quoted"):
         return None
     name, after = _qualified(words, start)
     if inside and words[after].key != ")":
         raise ProjectError(f"STREAM({name}…) reads no dataset", hint="read files with spark.readStream, in Python")
-    return names.stream(name), after + inside
+    return _watermark(words, after + inside, names, names.stream(name))
+
+
+def _watermark(words: list[Word], at: int, names: Names, stream: str) -> tuple[str, int]:
+    """`WATERMARK time DELAY OF INTERVAL 10 MINUTES` behind a stream, if it is there."""
+    delay = next((i for i in range(at, len(words)) if words[i].key == "DELAY"), None)
+    if words[at].key != "WATERMARK" or delay is None or words[delay + 2].key != "INTERVAL":
+        return stream, at
+    end = delay + 3
+    while words[end].kind in ("number", "string"):
+        end += 4 if words[end + 2].key == "TO" else 2
+    time, interval = (" ".join(word.text for word in words[a:b]) for a, b in ((at + 1, delay), (delay + 3, end)))
+    return names.watermarked(stream, time, interval.replace("'", "")), end
 
 
 def _files(words: list[Word], at: int, names: Names, *, is_stream: bool = False) -> tuple[str, int] | None:

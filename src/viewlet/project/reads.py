@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from viewlet.errors import ProjectError
-from viewlet.plan.words import quoted
+from viewlet.plan.words import quoted, read_words
 from viewlet.project.definitions import Definitions
 from viewlet.project.queries import FORMATS, Names, rewrite
 from viewlet.source.bad_records import OnBad
 from viewlet.source.files.folder import folder
+from viewlet.sql.reader import unquoted
 from viewlet.warehouse.relation import Relation
 
 if TYPE_CHECKING:
@@ -86,7 +87,27 @@ class ProjectReads:
     def text(self, text: str) -> str:
         """A query's text, all of whose names the session knows."""
         streams = lambda name: quoted(self._show_stream(self._definitions.plain(name)))  # noqa: E731
-        return rewrite(text, Names(self._known, streams, self._files_of_text))
+        return rewrite(text, Names(self._known, streams, self._files_of_text, self._watermarked_in_text))
+
+    def watermarked(self, frame: DataFrame, column: str, delay: str) -> DataFrame:
+        """Rows of which a column says when they happened; of a table's rows, Spark makes nothing of it."""
+        from viewlet.spark.project_session import reads_stream
+        from viewlet.spark.watermarked_flow import with_watermark
+
+        return with_watermark(frame, column, delay) if reads_stream(frame, self.marks) else frame
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The names of the streams that are read."""
+        return frozenset(stream_name(name).lower() for name in self.evaluation.streams)
+
+    def _watermarked_in_text(self, stream: str, time: str, delay: str) -> str:
+        """Let the session know a stream with a watermark; the name it has there."""
+        *before, column, _ = read_words(time)
+        rows = self._spark.sql(f"SELECT *, {time} FROM {stream}") if before else self._spark.table(stream)
+        name = f"{stream.strip('`')} by {time}, {delay}"
+        self.watermarked(rows, quoted(unquoted(column)), delay).createOrReplaceTempView(quoted(name))
+        return quoted(name)
 
     def _files_of_text(self, format: str, path: str, is_stream: bool) -> str:
         from viewlet.spark.project_session import Files

@@ -22,8 +22,8 @@ from viewlet.plan.words import quoted
 from viewlet.project.definitions import Dataset, Definitions, Query
 from viewlet.project.flows import ProjectFlows
 from viewlet.project.read_project import inside, load
-from viewlet.project.reads import Evaluation, ProjectReads, stream_name
-from viewlet.project.run_flow import run_flow
+from viewlet.project.reads import Evaluation, ProjectReads
+from viewlet.project.run_flow import cut_at_windows, run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec
 from viewlet.project.surroundings import Surroundings, read_surroundings
 from viewlet.sink.parquet_folder import ParquetFolder
@@ -296,22 +296,15 @@ class ProjectRun:
         return tuple(replace(f, nullable=f.nullable and f.name.lower() not in required) for f in merged.values())
 
     def _checked_flow(self, query: Query) -> DataFrame:
-        """What a flow gives, if it can be run on new rows alone."""
-        from viewlet.spark.project_session import why_stateful
-
+        """What a flow gives, if it can be run on new rows, and on what it keeps of earlier ones."""
         with self._reads.evaluating() as evaluation:
             frame = self._frame(query)
-        if not evaluation.streams:
-            raise ProjectError(
-                f"{query.where}: flow {query.name} reads no stream",
-                hint="readStream, STREAM(…); or a materialized view",
-            )
-        reason = why_stateful(frame, frozenset(stream_name(name).lower() for name in evaluation.streams))
-        if reason is not None:
-            raise ProjectError(
-                f"{query.where}: flow {query.name}: {reason} over a stream would have to remember its rows",
-                hint="define it as a materialized view, which is kept fresh incrementally",
-            )
+            if not evaluation.streams:
+                raise ProjectError(
+                    f"{query.where}: flow {query.name} reads no stream",
+                    hint="readStream, STREAM(…); or a materialized view",
+                )
+            cut_at_windows(frame, self._reads, query)
         return frame
 
     def _bring_up_to_date(self) -> None:
@@ -323,9 +316,9 @@ class ProjectRun:
             if dataset is None or not dataset.is_table or not self.selection.has(dataset.selected_as):
                 continue
             for query in self.definitions.flows(dataset):
-                appended = run_flow(self.db, self._reads, dataset.name, query, partial(self._frame, query))
-                if appended:
-                    self._say(dataset, f"flow {query.name} appended {plural(appended, 'row')}")
+                done = run_flow(self.db, self._reads, dataset.name, query, partial(self._frame, query))
+                if done:
+                    self._say(dataset, f"flow {query.name} {done}")
             if dataset.kind == "sink":
                 self._export(dataset)
 

@@ -14,12 +14,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from viewlet.errors import UnsupportedQuery
 from viewlet.spark.session.handles import java_of, plan_of
 from viewlet.spark.session.jvm import Node, children, class_of
 
-_PATCHED = ("table", "sql", "read", "readStream")
+_PATCHED: tuple[tuple[type, str], ...] = (
+    *((SparkSession, name) for name in ("table", "sql", "read", "readStream")),
+    (ClassicFrame, "withWatermark"),
+)
 _PYTHON = re.compile(r"Python(UDF|UDAF|UDTF|MapInArrow)|MapInPandas|MapInArrow|InPandas|InArrow")
 _VOLATILE = re.compile(r"#(\d+)L?|viewlet:[0-9a-f]*:")
 
@@ -42,6 +46,7 @@ class Reads(Protocol):
     def stream(self, name: str) -> DataFrame: ...
     def files(self, files: Files) -> DataFrame: ...
     def query(self, text: str, args: Any) -> DataFrame: ...
+    def watermarked(self, frame: DataFrame, column: str, delay: str) -> DataFrame: ...
 
 
 class FileReader:
@@ -103,20 +108,23 @@ class ProjectSession:
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._spark: dict[str, Any] = {}
+        self._spark: Attributes = {}
 
     @contextmanager
     def theirs(self) -> Iterator[None]:
         """In the block, users' code runs."""
-        saved = {name: SparkSession.__dict__[name] for name in _PATCHED}
-        ours = {
-            "table": lambda _, name: self.ours(lambda reads: reads.table(name)),
-            "sql": lambda _, text, args=None, **__: self.ours(lambda reads: reads.query(text, args)),
-            "read": property(lambda _: FileReader(self, Files("parquet", ()))),
-            "readStream": property(lambda _: FileReader(self, Files("parquet", (), is_stream=True))),
-        }
+        saved = _current()
+        ours: tuple[Any, ...] = (
+            lambda _, name: self.ours(lambda reads: reads.table(name)),
+            lambda _, text, args=None, **__: self.ours(lambda reads: reads.query(text, args)),
+            property(lambda _: FileReader(self, Files("parquet", ()))),
+            property(lambda _: FileReader(self, Files("parquet", (), is_stream=True))),
+            lambda frame, eventTime, delayThreshold: self.ours(
+                lambda reads: reads.watermarked(frame, eventTime, delayThreshold)
+            ),
+        )
         self._spark = saved
-        _put(ours)
+        _put(dict(zip(_PATCHED, ours, strict=True)))
         try:
             yield
         finally:
@@ -124,7 +132,7 @@ class ProjectSession:
 
     def ours(self, action: Callable[[Reads], DataFrame]) -> DataFrame:
         """Do something of ours in the middle of users' code."""
-        theirs = {name: SparkSession.__dict__[name] for name in _PATCHED}
+        theirs = _current()
         _put(self._spark)
         try:
             return action(self._reads)
@@ -132,9 +140,16 @@ class ProjectSession:
             _put(theirs)
 
 
-def _put(attributes: Mapping[str, Any]) -> None:
-    for name, value in attributes.items():
-        setattr(SparkSession, name, value)
+Attributes = dict[tuple[type, str], Any]
+
+
+def _current() -> Attributes:
+    return {(kind, name): kind.__dict__[name] for kind, name in _PATCHED}
+
+
+def _put(attributes: Attributes) -> None:
+    for (kind, name), value in attributes.items():
+        setattr(kind, name, value)
 
 
 def read_yaml(spark: SparkSession, text: str) -> Any:
@@ -185,23 +200,27 @@ _STREAM_SIDE = {
 """On which sides of each join a stream may stand, beside a table."""
 
 
-def why_stateful(frame: DataFrame, marks: frozenset[str]) -> str | None:
-    """The operator that would have to remember a stream's rows; None if each row can be handled alone."""
-    found: list[str] = []
+def stateful_over(frame: DataFrame, marks: frozenset[str]) -> list[tuple[str, Node]]:
+    """The operators that would have to remember a stream's rows; none if each row can be handled alone."""
+    found: list[tuple[str, Node]] = []
     _streams(plan_of(frame), marks, found)
-    return found[0] if found else None
+    return found
 
 
-def _streams(plan: Node, marks: frozenset[str], found: list[str]) -> bool:
+def reads_stream(frame: DataFrame, marks: frozenset[str]) -> bool:
+    return _streams(plan_of(frame), marks, [])
+
+
+def _streams(plan: Node, marks: frozenset[str], found: list[tuple[str, Node]]) -> bool:
     """Whether a plan reads a stream; operators over one that need state are noted."""
     name = class_of(plan)
     if name == "SubqueryAlias" and str(plan.alias()).lower() in marks:
         return True
     below = [_streams(child, marks, found) for child in children(plan)]
     if any(below) and name in _STATEFUL:
-        found.append(name)
+        found.append((name, plan))
     if any(below) and name == "Join":
         kind = str(plan.joinType())
         if all(below) or not any(s and a for s, a in zip(below, _STREAM_SIDE.get(kind, (False, False)), strict=True)):
-            found.append(f"a {kind} join of {'two streams' if all(below) else 'a table with a stream'}")
+            found.append((f"a {kind} join of {'two streams' if all(below) else 'a table with a stream'}", plan))
     return any(below)

@@ -69,6 +69,11 @@ class Jvm:
         """A data type, from its JSON."""
         return self.java.org.apache.spark.sql.types.DataType.fromJson(json.dumps(encoded))
 
+    def delay(self, text: str) -> int:
+        """The milliseconds of a watermark's delay, such as `10 minutes`."""
+        interval = self.java.org.apache.spark.sql.catalyst.util.IntervalUtils.fromIntervalString(text)
+        return int(module(getattr(self.logical, "EventTimeWatermark$")).getDelayMs(interval))
+
     def new_id(self) -> Node:
         return self.expressions.NamedExpression.newExprId()
 

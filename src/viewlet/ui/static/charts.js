@@ -35,7 +35,8 @@ export const speed = (record) =>
 export function shownSpeed(record) {
   const times = speed(record);
   if (times === null) return "";
-  return times >= 10 ? `${number(Math.round(times))} ×` : `${times.toFixed(1)} ×`;
+  const factor = Math.max(times, 1 / times);
+  return `${factor >= 10 ? number(Math.round(factor)) : factor.toFixed(1)} × ${times < 1 ? "more" : "fewer"}`;
 }
 
 export const speedTitle = (record) =>

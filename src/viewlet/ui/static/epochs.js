@@ -27,7 +27,7 @@ export class Epochs {
     const head = (text, css) => h("span", { class: css }, text);
     this.scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Epochs, newest first" });
     this.element = h("div", { class: "epochs" },
-      h("div", { class: "epoch head", "aria-hidden": "true" }, head("epoch", "n"), head("when", "when"), head("what", "what"), head("views", "views"), head("time", "ms"), head("engine", "engine"), head("recompute", "speed")),
+      h("div", { class: "epoch head", "aria-hidden": "true" }, head("epoch", "n"), head("when", "when"), head("what", "what"), head("views", "views"), head("time", "ms"), head("engine", "engine"), head("rows handled", "speed")),
       this.scroll);
     this.list = new VirtualList(this.scroll, 34, (at) => this.row(at), { near: (at) => this.more(at) });
     this.loaded = this.load();
@@ -90,6 +90,12 @@ function chosen(record) {
     Object.entries(record.rounds).map(([name, sizes]) => [h("h3", null, `Rounds of ${name}`), rounds(sizes)]));
 }
 
+// The scale of the chart, in words.
+function range(times) {
+  const there = times.filter((ms) => ms > 0);
+  return there.length < 2 ? "" : `${duration(Math.min(...there))} to ${duration(Math.max(...there))}, on a logarithmic scale`;
+}
+
 let shown = null;
 
 export async function show(main) {
@@ -101,7 +107,7 @@ export async function show(main) {
     const classes = (at) => `${last[at].engine ?? "none"}${last[at] === shown.chosen ? " chosen" : ""}`;
     const choose = (at) => shown.select(last[at]);
     chart.replaceChildren(
-      h("h2", null, "Time of the last ", plural(last.length, "epoch")),
+      h("h2", null, "Time of the last ", plural(last.length, "epoch"), h("span", { class: "range" }, range(last.map((r) => r.ms)))),
       last.length ? bars(last.map((r) => r.ms ?? 0), "Time of the last epochs, on a logarithmic scale", { title: (at) => epochTitle(last[at]), classes, choose, width: 1200 }) : h("p", { class: "quiet" }, "Nothing has happened yet."));
   };
   shown.draw = draw;
