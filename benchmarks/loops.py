@@ -281,9 +281,9 @@ def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], im
 
 HEAD = """# Loops: figures
 
-`make bench-loops` writes this page, one part at a time; all figures of a part are from one run, on two cores. Graphs are R-MAT ones with the shares of the papers; `reached` are the vertices that a path leads to, `distances` shortest paths, `components` connected components, `ranks` PageRank to one per cent, `walks` the paths of at most three edges, by UNION ALL. [loops.md](loops.md) says how they are kept. The tail is the rounds that change less than a tenth of what the largest one does.
+`make bench-loops` writes this page, one part at a time; all figures of a part are from one run, on two cores. Graphs are R-MAT with the parameters of the papers; `reached` are the reachable vertices, `distances` shortest paths, `components` connected components, `ranks` PageRank to one per cent, `walks` the paths of at most three edges, by UNION ALL. [loops.md](loops.md) describes how they are maintained. The tail is the rounds that change less than a tenth of the largest one.
 
-Without deltas, a round goes through all edges in memory, about ten milliseconds for a million, so from nothing deltas save little until few vertices change: where changes below the tolerance are held back, PageRank takes more rounds, each smaller. Deltas pay in epochs, which go on from the last result."""
+Without deltas, a round scans all edges in memory, about ten milliseconds for a million, so in a run from scratch deltas save little until few vertices change: if changes below the tolerance are held back, PageRank takes more, smaller rounds. Deltas pay in epochs, which resume from the last result."""
 
 
 _ALONG = [name for name, loop in LOOPS.items() if loop.is_along_edges]

@@ -159,9 +159,9 @@ def recompute(spark: Any, events: Events, names: list[str]) -> dict[str, dict[st
     return found
 
 
-INTRODUCTION = """# Operators that are no sums
+INTRODUCTION = """# Operators that are not sums
 
-{rows:,} events of {groups:,} groups and {people:,} people. An epoch takes 500 events out, half of them among the 50,000 greatest by value, and puts 500 new ones in, which come last by time; it is durable when its time ends. Each query was the only view of its warehouse, over TRUSTED tables, and in the end equal to Spark SQL, row by row, unless a line says otherwise. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute it from the same rows in the same run, both with two threads. Medians, quartiles in brackets; the goal is {goal} times Spark SQL. A median reads whole groups, and is here for comparison. `python -m benchmarks.operators` makes this page.
+{rows:,} events of {groups:,} groups and {people:,} people. An epoch deletes 500 events, half of them among the 50,000 greatest by value, and inserts 500 new ones, the latest by time; it is durable when its time ends. Each query was the only view of its warehouse, over TRUSTED tables, and in the end equal to Spark SQL, row by row, unless a line says otherwise. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute it from the same rows in the same run, both with two threads. Medians, quartiles in brackets; the goal is {goal} times Spark SQL. A median reads whole groups, and is here for comparison. `python -m benchmarks.operators` generates this page.
 """
 
 

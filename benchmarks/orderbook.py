@@ -333,11 +333,11 @@ def table(rows: list[list[str]]) -> str:
 
 INTRODUCTION = """# The order book
 
-Six queries over the bids and asks of an order book, as they stand in the thesis (M. Nikolic, *Efficient Incremental Data Analysis*, EPFL 2016, appendix A.1.2), in Spark SQL. The book is made up ([workloads/orderbook](../workloads/orderbook/generator.py)): orders come, are executed in part or whole, or are cancelled, and the book stays near its size. A message is one such event, on a table that the query reads; an epoch of some messages is checked, refreshed and synced, and *durable epoch* is all of it, the median of up to {epochs} epochs. One view at a time, in process.
+Six queries over the bids and asks of an order book, as they stand in the thesis (M. Nikolic, *Efficient Incremental Data Analysis*, EPFL 2016, appendix A.1.2), in Spark SQL. The book is synthetic ([workloads/orderbook](../workloads/orderbook/generator.py)): orders are placed, executed in part or whole, or cancelled, and the book keeps about its size. A message is one such event, on a table that the query reads; an epoch of some messages is checked, refreshed and synced, and *durable epoch* is all of it, the median of up to {epochs} epochs. One view at a time, in process.
 
-*Higher-order* is Viewlet as it is; *first-order* is Viewlet with recursion off. Beside them the same view recomputed from the same orders, in the same run on two cores: by Spark SQL (Parquet files, into a no-op sink) and by DuckDB (its own tables, in memory). What was not done within {seconds} s, or within {gigabytes} GB, was stopped; so was filling a view after {building} s. `python -m benchmarks.orderbook` makes this page.
+*Higher-order* is standard Viewlet; *first-order* is Viewlet with recursion off. For comparison, the same view is recomputed from the same orders, in the same run on two cores: by Spark SQL (Parquet files, into a no-op sink) and by DuckDB (its own tables, in memory). Whatever was not done within {seconds} s, or within {gigabytes} GB, was stopped; so was filling a view after {building} s. `python -m benchmarks.orderbook` generates this page.
 """
-COMPARISON = """## Beside the thesis
+COMPARISON = """## Compared with the thesis
 
 Figure 4.3 of the thesis gives refreshes a second for single-tuple updates, by C++ programs that DBToaster generated, in memory, over a trace of one day; its re-evaluation is such a program too. The ratios of higher-order maintenance to re-evaluation can be compared, the rates cannot. Ours are for epochs of one message, durable.
 """

@@ -173,7 +173,7 @@ HEADINGS = [
 
 INTRODUCTION = """# Refresh time against data size
 
-Two views over `sales` (and `customers`, a twentieth as many rows): (a) `GROUP BY item`, 5,000 groups, (b) a join of the two, grouped by region and segment. Each epoch puts in as many new sales as it takes out old ones, is checked, refreshed and synced. *refresh* is the view alone, *durable epoch* everything. Beside them the same view recomputed from the same rows by Spark SQL (Parquet files, into a no-op sink) and by DuckDB (its own tables, in memory), in the same run on two cores; the ratios are theirs to the durable epoch. `make bench` makes this table.
+Two views over `sales` (and `customers`, a twentieth as many rows): (a) `GROUP BY item`, 5,000 groups, (b) a join of the two, grouped by region and segment. Each epoch inserts as many new sales as it deletes old ones, and is checked, refreshed and synced. *refresh* is the view alone, *durable epoch* everything. For comparison, the same view is recomputed from the same rows by Spark SQL (Parquet files, into a no-op sink) and by DuckDB (its own tables, in memory), in the same run on two cores; the ratios are theirs to the durable epoch. `make bench` generates this table.
 """
 
 

@@ -220,7 +220,7 @@ def _median(times: Times) -> float:
 
 INTRODUCTION = """# TPC-H
 
-The queries as published, over tables with primary keys, declared TRUSTED: like the other engines here, the tables do not check that a row to be deleted is there or a key free (a line below says what that costs beside). An epoch of n+n puts n new orders in and takes n others out, with their lines, and is durable when its time ends. Each query was the only view of the warehouse when it was measured; the epochs' times hold everything, the tables' own upkeep too. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute the same queries from the same rows in the same run, both with two threads. In the end all views, standing together, were compared with Spark SQL, row by row. Medians, quartiles in brackets; `python -m benchmarks.tpch` makes this page.
+The queries as published, over tables with primary keys, declared TRUSTED: like the other engines here, they check neither that a deleted row exists nor that a key is free (a line below shows the cost of these checks). An epoch of n+n inserts n new orders and deletes n others, with their lines, and is durable when its time ends. Each query was the only view of the warehouse when it was measured; the epochs' times include everything, also the upkeep of the tables. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute the same queries from the same rows in the same run, both with two threads. In the end all views together were compared with Spark SQL, row by row. Medians, quartiles in brackets; `python -m benchmarks.tpch` generates this page.
 """
 
 

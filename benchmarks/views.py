@@ -1,7 +1,7 @@
 """Many views on one table: what a small epoch costs when a hundred of them read it.
 
 `orders` has so many rows, `customers` a tenth as many. Ten kinds of query, each with other constants, make a hundred
-views. An epoch of 1 row puts an order in; one of 100 takes 50 out and puts 50 in. All of it is durable.
+views. An epoch of 1 row inserts an order; one of 100 deletes 50 and inserts 50. All of it is durable.
 
     python -m benchmarks.views [--rows 100000] [--views 100] [--out docs/views.md]
 """
@@ -90,7 +90,7 @@ class Orders:
 
 INTRODUCTION = """# Many views on one table
 
-{views} views of ten kinds over {rows:,} orders and {customers:,} customers, in one warehouse. An epoch of 1 row puts an order in; one of 100 takes 50 out and puts 50 in. It is durable when its time ends, and every view was equal to Spark SQL in the end. Medians of {runs} epochs, quartiles in brackets. `python -m benchmarks.views` makes this page.
+{views} views of ten kinds over {rows:,} orders and {customers:,} customers, in one warehouse. An epoch of 1 row inserts an order; one of 100 deletes 50 and inserts 50. It is durable when its time ends, and every view was equal to Spark SQL in the end. Medians of {runs} epochs, quartiles in brackets. `python -m benchmarks.views` generates this page.
 """
 
 

@@ -1,4 +1,4 @@
-"""docs/sql.md: for each feature its tier, what is kept for it, and what a change sets off, read from its program."""
+"""docs/sql.md: for each feature its tier, its state, and what a change costs, read from its program."""
 
 from __future__ import annotations
 
