@@ -197,6 +197,18 @@ def test_changes_of_all_that_an_iteration_reads_at_once() -> None:
     np.testing.assert_allclose(state["result"], T, rtol=1e-11)
 
 
+def test_a_thin_iteration_goes_through_its_steps_again_without_a_new_matrix() -> None:
+    random = np.random.default_rng(7)
+    given: dict[str, Any] = {"A": random.normal(size=(40, 40)) / 8, "B": random.normal(size=(40, 2))}
+    given["T0"] = random.normal(size=(40, 2))
+    state = general(9).start(**given, options={"model": "krylov", "strategy": "incremental"})
+    for array in given.values():
+        array[3] = array[5]
+    record = state.update(**{name: RowChange(changed={3: array[3]}) for name, array in given.items()})
+    assert [step.how for step in record.steps] == ["dense"]
+    np.testing.assert_allclose(state["result"], models.general(9)(**given), rtol=1e-11)
+
+
 def test_products_that_one_sum_reads_are_part_of_it() -> None:
     """And are kept where something else reads them, too."""
 

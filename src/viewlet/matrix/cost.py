@@ -17,6 +17,7 @@ import numpy as np
 from viewlet.matrix.changes import Change, Dense, Factored
 from viewlet.matrix.evaluate import is_view
 from viewlet.matrix.kernels import FEW
+from viewlet.matrix.krylov import is_stepped
 from viewlet.matrix.machine import Machine
 from viewlet.matrix.ops import (
     Add,
@@ -209,6 +210,8 @@ class Costs:
         """A pass over A for each step; for its own change with vectors on both sides, which then meet T₀ and B."""
         rows, columns = self.extents[name]
         a, others = kind(op.matrix), [kind(n) for n in (op.start, op.added) if n is not None]
+        if isinstance(a, Spread) and is_stepped(columns, a.rank):
+            return op.times * self.product(rows, rows, columns) + self.moving(3 * rows * columns), Whole()
         work, spread = 0.0, list[Kind]()
         if isinstance(a, Spread):
             work += op.times * self._around(rows, a.rank) + len(others) * self.product(op.times * a.rank, rows, columns)

@@ -79,7 +79,7 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             terms = (_terms(old(a), change(a), old(b), change(b)) for a, b in products)
             return _sum(*chain(*terms), *map(change, addends))
         case Steps():  # ΔT = Σ Aʲ·(ΔA·T'ₖ₋₁₋ⱼ + ΔB) + Aᵏ·ΔT₀
-            return krylov(op, epoch)
+            return krylov(name, op, epoch)
         case Product(a, b):  # Δ(AB) = ΔA·B' + A·ΔB
             return _product(old(a), change(a), old(b), change(b))
         case Transpose(a):  # Δ(Aᵀ) = (ΔA)ᵀ

@@ -32,6 +32,9 @@ class Epoch(Protocol):
 
     def change(self, name: str) -> Change | None: ...
 
+    def times(self, name: str, vectors: Array) -> Array:
+        """The new matrix · vectors."""
+
     def meet(self, name: str, factor: Factor) -> Factor:
         """The new matrixᵀ · factor."""
 

@@ -6,7 +6,8 @@ With ΔA = U·Vᵀ the left factors are the vectors Aʲ·U. The right ones are T
 
     T'ₘᵀ·V = T'₀ᵀ·Wₘ + B'ᵀ·(W₀ + … + Wₘ₋₁)       where Wⱼ = (A'ᵀ)ʲ·V
 
-So A is gone through once for each step, with vectors on both sides (they span Krylov spaces of A), and T₀ and B once.
+So A is gone through once for each step, with vectors on both sides (they span Krylov spaces of A), and T₀ and B once. A T
+that is as thin as these vectors takes their place, with A' = A + U·Vᵀ in each step.
 """
 
 from __future__ import annotations
@@ -15,17 +16,22 @@ from functools import reduce
 
 import numpy as np
 
+from viewlet.matrix.blocks.large import is_large
 from viewlet.matrix.changes import Change, Dense, Factored, around, total
 from viewlet.matrix.compress import compress
 from viewlet.matrix.delta_rules import Delta, Epoch, NoRule
 from viewlet.matrix.factors import Array, Factor, beside, multiply, plus
 from viewlet.matrix.ops import Steps
+from viewlet.matrix.sizes import measured
 
 
-def krylov(op: Steps, epoch: Epoch) -> Delta:
+def krylov(name: str, op: Steps, epoch: Epoch) -> Delta:
     """How the last T changes."""
     read = (op.matrix, op.start, op.added)
-    a, start, added = (None if name is None else epoch.change(name) for name in read)
+    a, start, added = (None if n is None else epoch.change(n) for n in read)
+    columns = measured(epoch.shape(name), epoch.frame.common)[1]
+    if isinstance(a, Factored) and is_stepped(columns, a.rank) and not is_large(epoch.old(name)):
+        return _stepped(name, op, epoch, columns)
     if isinstance(a, Dense) or isinstance(start, Dense) or isinstance(added, Dense):
         return NoRule("what it starts from, multiplies with or adds changed as a whole, not in few ranks")
     matrix, terms = epoch.old(op.matrix), list[Change]()
@@ -37,6 +43,22 @@ def krylov(op: Steps, epoch: Epoch) -> Delta:
         terms.append(Factored(reduce(plus, _powers(matrix, added.left, op.times - 1)), added.right))
     found = total(terms) if terms else None
     return compress(found) if isinstance(found, Factored) else None
+
+
+def is_stepped(columns: int, rank: int) -> bool:
+    """Whether T is no wider than the vectors on both sides would be: then it is gone through step by step itself."""
+    return columns <= 2 * rank
+
+
+def _stepped(name: str, op: Steps, epoch: Epoch, columns: int) -> Dense:
+    """T' − T: all steps again, over a new A that is never made."""
+    each = np.eye(columns, dtype=epoch.dtype)
+    found = epoch.times(op.start, each)
+    added = None if op.added is None else epoch.times(op.added, each)
+    for _ in range(op.times):
+        found = epoch.times(op.matrix, found)
+        found = found if added is None else found + added
+    return Dense(found - epoch.old(name))
 
 
 def _powers(matrix: Array, vectors: Factor, times: int) -> list[Factor]:
