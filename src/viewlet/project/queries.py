@@ -68,10 +68,13 @@ def _watermark(words: list[Word], at: int, names: Names, stream: str) -> tuple[s
     """`WATERMARK time DELAY OF INTERVAL 10 MINUTES` behind a stream, if it is there."""
     delay = next((i for i in range(at, len(words)) if words[i].key == "DELAY"), None)
     if words[at].key != "WATERMARK" or delay is None or words[delay + 2].key != "INTERVAL":
-        return stream, at
+        return stream, at  # nothing of it, or nothing that Spark understands
     end = delay + 3
     while words[end].kind in ("number", "string"):
-        end += 4 if words[end + 2].key == "TO" else 2
+        if any(c.isalpha() for c in words[end].text):  # '10 minutes' has its unit inside
+            end += 1
+        else:
+            end += 4 if words[end + 2 : end + 3] and words[end + 2].key == "TO" else 2
     time, interval = (" ".join(word.text for word in words[a:b]) for a, b in ((at + 1, delay), (delay + 3, end)))
     return names.watermarked(stream, time, interval.replace("'", "")), end
 
