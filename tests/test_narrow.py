@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import viewlet
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Store
+from viewlet.store.access.probe import Sorted
 from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.narrow import StoredColumns, narrowed_batch
 
@@ -101,7 +104,7 @@ def test_a_map_is_read_from_its_file_as_it_was_written(tmp_path: Path) -> None:
             transaction.append("bag", rows, layout)
             transaction.commit({})
         size = store.snapshot().contents("bag").bytes
-    assert size < count * (8 + 2 + 1 + 2 + 0 + 8 + 4) + 4_000
+    assert size < count * (4 + 2 + 1 + 2 + 0 + 4 + 4) + 4_000
     with Store.open(tmp_path / "w") as store:
         contents = store.snapshot().contents("bag")
         assert contents.total() == count
@@ -118,3 +121,83 @@ def test_a_map_without_columns_holds_its_weight() -> None:
     made = build(Rows({}, np.full(1, 7)), layout)
     assert made is not None
     assert MapBody(made.batch, layout, []).as_rows(layout).weights.tolist() == [7]
+
+
+@pytest.fixture(scope="module")
+def alike() -> tuple[int, int]:
+    """Two whole numbers whose hashes begin alike."""
+    numbers = Rows.each_once({"k": pa.array(range(300_000))})
+    halves = numbers.hashes(("k",)) >> np.uint64(32)
+    order = np.argsort(halves)
+    first = int(np.flatnonzero(halves[order][1:] == halves[order][:-1])[0])
+    return int(order[first]), int(order[first + 1])
+
+
+def write(path: Path, rows: Rows, layout: Layout) -> None:
+    """Write rows to a store; nothing holds the run as it was in memory."""
+    with Store.open(path) as store, store.begin() as transaction:
+        transaction.append("bag", rows, layout)
+        transaction.commit({})
+    del store, transaction
+    gc.collect()
+
+
+@pytest.mark.parametrize("lookup", ["k", "i"])
+def test_rows_whose_hashes_begin_alike_are_told_apart(tmp_path: Path, alike: tuple[int, int], lookup: str) -> None:
+    one, other = alike
+    numbers = pa.array([one, *range(300_000, 310_000)])
+    rows = Rows.each_once({"k": numbers, "i": numbers})
+    write(tmp_path / "w", rows, Layout(columns=("k", "i"), key=("k",), indexes=(("i",),)))
+    probes = Rows.each_once({lookup: pa.array([other, one, 300_007])})
+    with Store.open(tmp_path / "w") as store:
+        contents = store.snapshot().contents("bag")
+        assert contents.runs[0].map.batch.schema.types[0] == pa.uint32()
+        at, found = contents.lookup((lookup,), probes.hashes())
+        assert sorted(zip(at.tolist(), found["k"].to_pylist(), strict=True)) == [(1, one), (2, 300_007)]
+        at, found = contents.lookup((lookup,), probes.hashes(), loosely=True)
+        assert sorted(zip(at.tolist(), found["k"].to_pylist(), strict=True)) == [(0, one), (1, one), (2, 300_007)]
+        assert contents.count((lookup,), probes.hashes()) == 2
+        weights = Sorted.by(("k",), probes.rename(["k"])).weigh(contents, ())
+        assert weights.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64])
+def test_partitions_are_ranges_of_whole_hashes(tmp_path: Path, count: int) -> None:
+    rows = Rows.each_once({"k": pa.array(range(20_000))})
+    write(tmp_path / "w", rows, Layout(columns=("k",), key=("k",)))
+    with Store.open(tmp_path / "w") as store:
+        contents = store.snapshot().contents("bag")
+        part_of = (rows.hashes().astype(object) * count) >> 64
+        for i in range(count):
+            part = contents.partition(i, count)
+            assert sorted(part.scan()["k"].to_pylist()) == np.flatnonzero(part_of == i).tolist()
+            assert part.hashes().tolist() == part.scan().hashes().tolist()
+
+
+def test_a_key_whose_hash_begins_as_another_does_is_free(tmp_path: Path, alike: tuple[int, int]) -> None:
+    one, other = alike
+    many = pa.table({"k": pa.array([one, *range(300_000, 310_000)])})
+    with viewlet.connect(tmp_path / "w", engine="inproc") as db:
+        db.sql("CREATE TABLE t (k BIGINT, PRIMARY KEY (k))")
+        db.insert("t", many)
+    del db
+    gc.collect()
+    with viewlet.connect(tmp_path / "w", engine="inproc") as db:
+        db.insert("t", [(other,)])
+        with pytest.raises(viewlet.RejectedEpoch, match="already there"):
+            db.insert("t", [(one,)])
+        db.delete("t", [(one,)])
+        assert len(db.table("t")) == 10_001
+
+
+def test_keys_of_many_rows_that_begin_alike_are_loaded(
+    tmp_path: Path, alike: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("viewlet.intake.pieces.PIECE", 4_000)
+    many = pa.table({"k": pa.array([*alike, *range(300_000, 320_000)])})
+    with viewlet.connect(tmp_path / "w", engine="inproc") as db:
+        db.sql("CREATE TABLE t (k BIGINT, PRIMARY KEY (k))")
+        with pytest.raises(viewlet.RejectedEpoch, match=f"several of the rows given have the key k={alike[1]}"):
+            db.insert("t", pa.concat_tables([many, many.slice(1, 1)]))
+        db.insert("t", many)
+        assert len(db.table("t")) == 20_002

@@ -40,7 +40,7 @@ class Contents:
 
     def __init__(self, layout: Layout, runs: Sequence[Run], types: Types, part: tuple[int, int] | None = None) -> None:
         self.layout, self.runs, self.types, self.part = layout, tuple(runs), types, part
-        self._looked_up: tuple[Names, Hashes, _Pairs] | None = None
+        self._looked_up: tuple[tuple[Names, bool], Hashes, _Pairs] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.runs)} runs of {', '.join(self.layout.columns)})"
@@ -58,11 +58,7 @@ class Contents:
 
     def total(self) -> int:
         """The sum of all weights: how many rows the bag has, each as often as it occurs."""
-        parts = [
-            values_of(run.map.rows.column(len(self.layout.columns), start, stop), "i8").sum()
-            for run, (start, stop) in zip(self.runs, self._spans, strict=True)
-        ]
-        return int(sum(parts))
+        return int(sum(run.map.weights(span).sum() for run, span in zip(self.runs, self._spans, strict=True)))
 
     is_sorted = True
     """Whether rows can be looked up."""
@@ -79,12 +75,15 @@ class Contents:
     @cached_property
     def _spans(self) -> list[Span]:
         """Which rows of each run belong to the partition."""
-        return [span_of(run.map.hashes[0], self.part) for run in self.runs]
+        return [run.map.span(self.part) for run in self.runs]
 
-    def lookup(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
-        """Every row whose hash over some columns is among the given ones, and which of those it is."""
+    def lookup(self, columns: Names, hashes: Hashes, *, loosely: bool = False) -> tuple[Positions, Rows]:
+        """Every row whose hash over some columns is among the given ones, and which of those it is.
+
+        `loosely`: some more rows may come, to whoever compares these columns.
+        """
         order = order_of(hashes) if len(hashes) > _MANY else None
-        at, rows = self._take(self._pairs(columns, hashes if order is None else hashes[order]))
+        at, rows = self._take(self._pairs(columns, hashes if order is None else hashes[order], loosely=loosely))
         return at if order is None else order[at], rows
 
     def count(self, columns: Names, hashes: Hashes) -> int:
@@ -100,19 +99,20 @@ class Contents:
                 result[order] += np.bincount(pair[0], minlength=len(hashes))
         return result
 
-    def _pairs(self, columns: Names, probes: Hashes) -> _Pairs:
+    def _pairs(self, columns: Names, probes: Hashes, *, loosely: bool = False) -> _Pairs:
         """For each run, which probes match which rows. What was looked for last is known: the next view asks the same."""
         assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
         if self._looked_up is not None:
             known, others, found = self._looked_up
-            if known == columns and np.array_equal(others, probes):
+            if known == (columns, loosely) and np.array_equal(others, probes):
                 return found
         which = self.layout.lookups.index(columns)
         found = [
-            (run.map.rows, run.map.find(which, probes, span)) for run, span in zip(self.runs, self._spans, strict=True)
+            (run.map.rows, run.map.find(which, probes, span, loosely=loosely))
+            for run, span in zip(self.runs, self._spans, strict=True)
         ]
         if len(probes) <= _KEPT:
-            self._looked_up = columns, probes, found
+            self._looked_up = (columns, loosely), probes, found
         return found
 
     def within(
@@ -287,14 +287,15 @@ class Contents:
 
     def hashes(self) -> Hashes:
         """The hash of each row of `scan`, over the key."""
-        parts = [run.map.hashes[0][start:stop] for run, (start, stop) in zip(self.runs, self._spans, strict=True)]
+        parts = [run.map.hashes(span) for run, span in zip(self.runs, self._spans, strict=True)]
         return parts[0] if len(parts) == 1 else np.concatenate([_NO_HASHES, *parts])
 
     def consolidated(self) -> Rows:
         """All rows, each once, with weights and sums added up and none that comes to nothing."""
+        if len(self.runs) == 1 and self.layout.form == "map" and self.part is None:
+            return self.runs[0].map.as_rows(self.layout)
         rows = self.scan()
         if len(self.runs) == 1 and self.layout.form == "map":
-            rows.learn(self.layout.key, self.hashes())
             return rows
         return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import from_numpy
+from viewlet.columns.arrays import Positions, from_numpy
 from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows
-from viewlet.store.contents import span_of
 from viewlet.store.files import DATA
 from viewlet.store.limits import WRITERS
 from viewlet.store.runs.layout import Layout
+from viewlet.store.runs.map_run import MapBody, Span
 from viewlet.store.runs.runs import ParquetPieces, Run, RunRef
 from viewlet.store.runs.table_run import parquet_table
 from viewlet.store.runs.write_runs import SUFFIX, make_map_run, name_after
@@ -189,13 +189,28 @@ class MapLoad(Load):
 
     def repeated(self) -> Hashes:
         """The hashes that several rows share, once all are written."""
-        bodies = [run.map.hashes[0] for run in self.runs]
+        bodies = [run.map for run in self.runs]
         pieces = max(1, self.rows // _COMPARED)
         return np.concatenate([_repeated(bodies, (i, pieces)) for i in range(pieces)])
 
 
-def _repeated(bodies: list[Hashes], part: tuple[int, int]) -> Hashes:
-    """The hashes within a part of their range that occur more than once."""
-    spans = [hashes[slice(*span_of(hashes, part))] for hashes in bodies]
-    ordered = np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *spans]))
+def _repeated(bodies: list[MapBody], part: tuple[int, int]) -> Hashes:
+    """The hashes within a part of their range that occur more than once: only those can that begin alike."""
+    spans = [body.span(part) for body in bodies]
+    halves = [body.first_halves(span) for body, span in zip(bodies, spans, strict=True)]
+    alike = _twice(np.concatenate([np.zeros(0, dtype=np.uint32), *halves]))
+    found = [np.flatnonzero(np.isin(some, alike)) + start for some, (start, _) in zip(halves, spans, strict=True)]
+    hashes = [body.hashes_at(at) for body, at in zip(bodies, found, strict=True)]
+    added = [body.hashes_at(_added_up(body, span)) for body, span in zip(bodies, spans, strict=True)]
+    return np.concatenate([_twice(np.concatenate([np.zeros(0, dtype=np.uint64), *hashes])), *added])
+
+
+def _added_up(body: MapBody, span: Span) -> Positions:
+    """The rows of a span that were given more than once, and became one."""
+    return np.flatnonzero(body.weights(span) != 1) + span[0]
+
+
+def _twice(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Those of some numbers that occur more than once."""
+    ordered = np.sort(numbers)
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])

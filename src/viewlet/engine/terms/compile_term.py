@@ -278,7 +278,7 @@ def _meet_equal(term: Probe, on: tuple[Match, ...]) -> Meet:
 
     def meet(contents: Contents, rows: Rows) -> Rows:
         keys = [rows[m.column] for m in on]
-        at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows))))
+        at, found = _with_own_keys(keys, index, *contents.lookup(index, hash_rows(keys, len(rows)), loosely=True))
         if term.sums is not None:
             at, found = decode_matches(term.sums, at, found)
         return _netted(term, _paired(term, rows.take(at), found), found)

@@ -64,7 +64,7 @@ class Sorted:
         columns = contents.layout.columns
         picked = [*map(columns.index, wanted), len(columns)]
         for body in (run.map for run in contents.runs):
-            pairs = find(body.hashes[0], self.hashes)
+            pairs = body.find(0, self.hashes, (0, len(body)))
             if pairs is not None:
                 which, at = self._in_our_order(*pairs)
                 *found, weights = body.rows.take(at, picked).columns
@@ -74,7 +74,7 @@ class Sorted:
         """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read."""
         total = np.zeros(len(self), dtype=np.int64)
         for body in (run.map for run in contents.runs):
-            if (pairs := find(body.hashes[0], self.hashes)) is not None:
+            if (pairs := body.find(0, self.hashes, (0, len(body)))) is not None:
                 np.add.at(total, pairs[0], body.rows.last(pairs[1]))
         for part in others:
             if (pairs := find(part.hashes, self.hashes)) is not None:

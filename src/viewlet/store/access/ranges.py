@@ -237,12 +237,12 @@ def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Sp
         return index
     few = _few(body, layout, columns, span, wanted)
     if few is not None:
-        hashes = body.hashes_by_row(layout.lookups.index(columns))[few]
+        hashes = body.hashes_at(few, layout.lookups.index(columns))
         return RangeIndex(body.rows.take(few), layout, columns, order, hashes)
     start, stop = span
     batch = body.rows.slice(start, stop)
     if columns in layout.lookups:
-        hashes = body.hashes_by_row(layout.lookups.index(columns))[start:stop]
+        hashes = body.hashes(span, layout.lookups.index(columns))
     else:
         hashes = hash_rows([batch.column(layout.columns.index(name)) for name in columns], len(batch))
     index = body.ranges[name] = RangeIndex(batch, layout, columns, order, hashes)

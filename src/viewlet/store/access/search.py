@@ -8,19 +8,23 @@ so that the answer never depends on the spread.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from viewlet.columns.arrays import Positions
-from viewlet.columns.hash import Hashes
+
+StoredHashes = np.ndarray[Any, np.dtype[np.uint64]] | np.ndarray[Any, np.dtype[np.uint32]]
+"""Hashes, or the first halves of them."""
 
 _FEW, _SMALL, _DENSE = 64, 1 << 17, 16  # few probes, few hashes, few hashes for each probe: halving is as quick
-_SPREAD = 2.0**60
+_SPREAD = {8: 2.0**60, 4: 2.0**28}  # of whole hashes and of their first halves
 _LOOKS = 3
 _REACH = 8  # hashes on each side of the estimated place
 _STEPS = (8, 4, 2, 1)
 
 
-def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
+def find(hashes: StoredHashes, probes: StoredHashes) -> tuple[Positions, Positions] | None:
     """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
     if not len(hashes):
         return None
@@ -39,10 +43,10 @@ def find(hashes: Hashes, probes: Hashes) -> tuple[Positions, Positions] | None:
     return np.repeat(which, counts), np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
 
 
-def places(hashes: Hashes, probes: Hashes) -> Positions:
+def places(hashes: StoredHashes, probes: StoredHashes) -> Positions:
     """Where each probe would be put in, before those that are equal: `hashes.searchsorted(probes)`."""
     few = len(probes) < _FEW or len(hashes) < max(_SMALL, _DENSE * len(probes))
-    if few or float(hashes[-1]) - float(hashes[0]) < _SPREAD:
+    if few or float(hashes[-1]) - float(hashes[0]) < _SPREAD[hashes.itemsize]:
         return hashes.searchsorted(probes)
     below = _tell(hashes, probes)
     below -= _REACH
@@ -57,7 +61,7 @@ def places(hashes: Hashes, probes: Hashes) -> Positions:
     return below
 
 
-def _tell(hashes: Hashes, probes: Hashes) -> Positions:
+def _tell(hashes: StoredHashes, probes: StoredHashes) -> Positions:
     """About where each probe is, from how the hashes are spread."""
     low, high = float(hashes[0]), float(hashes[-1])
     scale = (len(hashes) - 1) / (high - low)

@@ -3,22 +3,23 @@
     _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | …
 
 `_row_i` says which row each hash of index i belongs to. Columns are taken by position, so that a user's
-column may have any name; those of a file are in their stored form (narrow.py). Whoever looks rows up gets all that
-share a hash, and compares the keys himself.
+column may have any name; those of a file are in their stored form (narrow.py). Of hashes a file has the first halves:
+the others are computed, from the columns of the few rows that these find. Whoever looks rows up gets all that share a
+hash, and compares the keys himself; who does so anyway need not know the second halves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
-from viewlet.columns.hash import Hashes, order_of
-from viewlet.columns.rows import Rows
-from viewlet.store.access.search import find
+from viewlet.columns.hash import Hashes, hash_rows, order_of
+from viewlet.columns.rows import Rows, Weights
+from viewlet.store.access.search import StoredHashes, find
 from viewlet.store.runs.add_rows import add_together
 from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.narrow import StoredColumns
@@ -33,49 +34,110 @@ _HASH, _WEIGHT, _ROW = pa.uint64(), pa.int64(), pa.uint32()
 class MapBody:
     """An open run of a map: NumPy views of its hashes, and its rows; `ranges` are the indexes made of them so far."""
 
-    __slots__ = ("_rows_of", "batch", "hashes", "ranges", "rows")
+    __slots__ = ("_hashes", "_layout", "_rows_of", "batch", "ranges", "rows")
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, kinds: Sequence[pa.DataType] | None = None) -> None:
         """`kinds` are the types of the layout's columns, where the batch has them in their stored form."""
         width, count = len(layout.columns), len(layout.lookups)
         at = [0, *(width + 2 + 2 * i for i in range(count - 1))]
-        self.batch = batch
-        self.hashes: list[Hashes] = [values_of(batch.column(i), "u8") for i in at]
+        self.batch, self._layout = batch, layout
+        self._hashes: list[StoredHashes] = [_stored_hashes(batch.column(i)) for i in at]
         self._rows_of = [values_of(batch.column(i + 1), "u4") for i in at[1:]]
         self.rows = StoredColumns(batch.select(list(range(1, width + 2))), None if kinds is None else [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
 
     def __len__(self) -> int:
-        return len(self.hashes[0])
+        return len(self._hashes[0])
 
     def as_rows(self, layout: Layout) -> Rows:
-        """All rows, in the order of their hashes, which they know."""
+        """All rows, in the order of their hashes, which they know if these are stored."""
         rows = to_rows(self.rows.slice(0, len(self)), layout)
-        rows.learn(layout.key, self.hashes[0])
+        if is_whole(self._hashes[0]):
+            rows.learn(layout.key, self._hashes[0])
         return rows
 
-    def hashes_by_row(self, lookup: int) -> Hashes:
-        """The hash of each row, by the columns of a lookup."""
-        if lookup == 0:
-            return self.hashes[0]
-        result = np.empty(len(self), dtype=np.uint64)
-        result[self._rows_of[lookup - 1]] = self.hashes[lookup]
-        return result
+    def weights(self, span: Span) -> Weights:
+        """The weight of each row of a span."""
+        return values_of(self.rows.column(len(self._layout.columns), *span), "i8")
 
-    def find(self, lookup: int, probes: Hashes, span: Span) -> tuple[Positions, Positions] | None:
-        """Which probes match which rows of the span, by the hashes of a lookup; None if nothing does."""
+    def hashes(self, span: Span, lookup: int = 0) -> Hashes:
+        """The hash of each row of a span, by the columns of a lookup."""
         start, stop = span
-        if lookup == 0:
-            found = find(self.hashes[0][start:stop], probes)
-            return found if found is None or not start else (found[0], found[1] + start)
-        found = find(self.hashes[lookup], probes)
+        if lookup == 0 and is_whole(self._hashes[0]):
+            return self._hashes[0][start:stop]
+        return hash_rows(self.rows.slice(start, stop, self._places(lookup)).columns, stop - start)
+
+    def hashes_at(self, at: Positions, lookup: int = 0) -> Hashes:
+        """The hash of each of some rows, by the columns of a lookup."""
+        if lookup == 0 and is_whole(self._hashes[0]):
+            return self._hashes[0][at]
+        return hash_rows(self.rows.take(at, self._places(lookup)).columns, len(at))
+
+    def first_halves(self, span: Span) -> np.ndarray[Any, np.dtype[np.uint32]]:
+        """The first half of the hash of each row of a span, by the key."""
+        return _first_halves(self._hashes[0][slice(*span)])
+
+    def span(self, part: tuple[int, int] | None) -> Span:
+        """Which rows have a hash, by the key, in the i-th of n equal ranges."""
+        if part is None:
+            return 0, len(self)
+        i, n = part
+        return self._place((i << 64) // n), len(self) if i + 1 == n else self._place(((i + 1) << 64) // n)
+
+    def _place(self, least: int) -> int:
+        """The first row whose hash, by the key, is not less."""
+        hashes = self._hashes[0]
+        if is_whole(hashes):
+            return int(hashes.searchsorted(np.uint64(least)))
+        start, stop = (int(hashes.searchsorted(np.uint32(least >> 32), side)) for side in ("left", "right"))
+        return start + int(self.hashes((start, stop)).searchsorted(np.uint64(least)))
+
+    def find(
+        self, lookup: int, probes: Hashes, span: Span, *, loosely: bool = False
+    ) -> tuple[Positions, Positions] | None:
+        """Which probes match which rows of the span, by the hashes of a lookup; None if nothing does.
+
+        `loosely`: some more may match, for whoever compares the columns.
+        """
+        found = self._find(lookup, probes, span)
+        if found is None or loosely or is_whole(self._hashes[lookup]):
+            return found
+        which, at = found
+        same = self.hashes_at(at, lookup) == probes[which]
+        if same.all():
+            return found
+        return (which[same], at[same]) if same.any() else None
+
+    def _find(self, lookup: int, probes: Hashes, span: Span) -> tuple[Positions, Positions] | None:
+        """Which probes match which rows of the span, by what is stored of the hashes of a lookup."""
+        start, stop = span
+        hashes = self._hashes[lookup] if lookup else self._hashes[0][start:stop]
+        found = find(hashes, probes if is_whole(hashes) else _first_halves(probes))
         if found is None:
             return None
+        if lookup == 0:
+            return (found[0], found[1] + start) if start else found
         which, at = found[0], self._rows_of[lookup - 1][found[1]].astype(np.int64)
         if start == 0 and stop == len(self):
             return which, at
         inside = (at >= start) & (at < stop)
         return (which[inside], at[inside]) if inside.any() else None
+
+    def _places(self, lookup: int) -> list[int]:
+        return [self._layout.columns.index(name) for name in self._layout.lookups[lookup]]
+
+
+def is_whole(hashes: StoredHashes) -> TypeGuard[Hashes]:
+    """Whether hashes are stored as they are, not just the first halves of them."""
+    return hashes.itemsize == _HASH.bit_width // 8
+
+
+def _stored_hashes(array: pa.Array) -> StoredHashes:
+    return values_of(array, "u8" if array.type == _HASH else "u4")
+
+
+def _first_halves(hashes: StoredHashes) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    return (hashes >> np.uint64(32)).astype(np.uint32) if is_whole(hashes) else hashes
 
 
 def spread(first: Positions, counts: Positions) -> Positions:

@@ -2,6 +2,7 @@
 
     whole numbers, dates, times, decimals    least + above      `above` in 0, 1, 2, 4 or 8 bytes a row
     strings that repeat                      dictionary[code]   `code` in 1 or 2 bytes a row
+    hashes                                   their first half   4 bytes a row; map_run.py computes the rest
 
 A column with one value throughout takes no bytes. `least` is kept beside the column's type, in the schema. Rows become
 what they are when they are read: a look-up widens the few that it finds.
@@ -34,8 +35,8 @@ def narrowed_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def narrowed(array: pa.Array, name: str) -> tuple[pa.Array, pa.Field]:
     """A column in its stored form, and its field; as it is where no other form is narrower."""
-    if pa.types.is_string(array.type):
-        array = _coded(array)
+    if pa.types.is_string(array.type) or pa.types.is_uint64(array.type):
+        array = _coded(array) if pa.types.is_string(array.type) else _first_halves(array)
         return array, pa.field(name, array.type)
     found = _above_least(array)
     if found is None:
@@ -55,6 +56,11 @@ def _coded(array: pa.Array) -> pa.Array:
         return array
     kind = pa.int8() if len(coded.dictionary) <= 1 << 7 else pa.int16()
     return pa.DictionaryArray.from_arrays(coded.indices.cast(kind), coded.dictionary)
+
+
+def _first_halves(hashes: pa.Array) -> pa.Array:
+    """The first 32 bits of hashes: enough to find rows by."""
+    return from_numpy((values_of(hashes, "u8") >> np.uint64(32)).astype(np.uint32), pa.uint32())
 
 
 def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
