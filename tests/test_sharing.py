@@ -27,9 +27,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str) -> list[Any
     calls: list[Any] = []
     function = getattr(holder, name)
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **named: Any) -> Any:
         calls.append(args)
-        return function(*args)
+        return function(*args, **named)
 
     monkeypatch.setattr(holder, name, call)
     return calls
