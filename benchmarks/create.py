@@ -117,9 +117,10 @@ class Warehouse:
     def __init__(self, path: Path, spark: Any, made: Path) -> None:
         self.db = viewlet.connect(path, spark=spark, engine="inproc")
         for table, statement in schema().items():
-            self.db.sql(statement)
-            self.db.load(table, (chunk for chunk in chunks(made, table)))
-            say(f"loaded {table}")
+            if table not in self.db.tables:
+                self.db.sql(statement)
+                self.db.load(table, chunks(made, table))
+                say(f"loaded {table}")
 
     def create(self, query: str) -> None:
         for view in views_of(query):
@@ -203,11 +204,12 @@ def keep_all(warehouse: Warehouse, names: list[str]) -> State:
     return State(len(names), warehouse.kept(), warehouse.tables())
 
 
-def run(spark: Any, made: Path, names: list[str], path: Path, parts: list[str]) -> Results:
+def run(spark: Any, made: Path, names: list[str], path: Path, loaded: Path | None, parts: list[str]) -> Results:
     by_spark = time_spark(spark, made, names, path / "result") if "times" in parts else {}
-    warehouse = Warehouse(path / "warehouse", spark, made)
+    warehouse = Warehouse(loaded or path / "warehouse", spark, made)
     times = time_views(warehouse, names, by_spark) if "times" in parts else []
     state = keep_all(warehouse, names) if "state" in parts else None
+    warehouse.drop()
     warehouse.db.close()
     return Results(times, state)
 
@@ -267,6 +269,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path("build") / "tpch", help="for data and warehouses")
     parser.add_argument("--queries", default="", help="their numbers, with commas; all if not given")
     parser.add_argument("--parts", default="times,state", help="what to measure")
+    parser.add_argument("--warehouse", type=Path, help="one that holds the tables, made if it is not there; it stays")
     parser.add_argument("--quick", action="store_true", help="a hundredth of the scale, to see that it runs")
     parser.add_argument("--add", type=Path, help="a file of results, of which these become a part")
     parser.add_argument("--out", type=Path, help="where the page goes")
@@ -282,7 +285,8 @@ def main(argv: list[str] | None = None) -> None:
     spark = start_spark(master="local[*]")
     with tempfile.TemporaryDirectory(dir=given.folder) as path:
         names = [f"q{number:02d}" for number in sorted(wanted)]
-        found = run(spark, generate(scale, given.folder), names, Path(path), given.parts.split(","))
+        made = generate(scale, given.folder)
+        found = run(spark, made, names, Path(path), given.warehouse, given.parts.split(","))
     if given.add:
         found = found.with_earlier(given.add)
     text = page(found, scale)
