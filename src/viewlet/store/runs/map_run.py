@@ -137,7 +137,7 @@ def _stored_hashes(array: pa.Array) -> StoredHashes:
 
 
 def _first_halves(hashes: StoredHashes) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    return (hashes >> np.uint64(32)).astype(np.uint32) if is_whole(hashes) else hashes
+    return (hashes >> np.uint64(32) if is_whole(hashes) else hashes).astype(np.uint32, copy=False)
 
 
 def spread(first: Positions, counts: Positions) -> Positions:
