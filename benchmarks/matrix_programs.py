@@ -127,7 +127,7 @@ def _refreshed(case: Case, way: Way, machine: Machine, times: int) -> Found:
 def _repeated(work: Callable[[], float], times: int) -> list[float]:
     """The milliseconds of some runs; of one, where that takes long."""
     first = work()
-    return [first] if first > SLOW else measured(work, times, warm_up=0)
+    return [first] if first > SLOW else measured(work, times)
 
 
 def _started(case: Case, way: Way, machine: Machine) -> Maintained:

@@ -30,6 +30,7 @@ SECTIONS = {
         "source-rates.md",
         "soak.md",
         "loops-figures.md",
+        "matrix-figures.md",
         "signals-figures.md",
         "fuzz.md",
     ),

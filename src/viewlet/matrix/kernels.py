@@ -18,8 +18,8 @@ FEW = 4
 """Columns up to which a product goes column by column, block by block."""
 LARGE = 1 << 16
 """Entries from which on that pays."""
-BLOCK = 1 << 18
-"""Entries of a block of rows: two megabytes, which stay in the cache from the first column to the last."""
+BLOCK = 1 << 20
+"""Entries of a block of rows: eight megabytes, which stay in the cache from the first column to the last."""
 
 
 def times(matrix: Array, vectors: Array) -> Array:
