@@ -183,8 +183,8 @@ def page(samples: list[Sample], minutes: float, changes: int, note: str = "") ->
     text = f"""# Watching for {minutes:g} minutes
 
 `make soak`: `viewlet watch` reads a folder of CSV files and a PostgreSQL table that change all the time, twice a second
-each, and keeps a join of the two, grouped, fresh. Files come, are replaced and go; rows are put, updated and deleted; both
-stay about as large as they are. The changes of the last {RETAINED} epochs are kept. {note}
+each, and keeps a join of the two, grouped, fresh. Files are added, replaced and deleted; rows are inserted, updated and deleted; both
+keep about their size. The changes of the last {RETAINED} epochs are kept. {note}
 
 {changes:,} changes; in the end the view was what the files and PostgreSQL gave. {_summary(samples)}
 

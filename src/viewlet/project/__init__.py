@@ -1,1 +1,1 @@
-"""Projects of Spark Declarative Pipelines, run as they are."""
+"""Spark Declarative Pipelines projects, run unchanged."""
