@@ -1,15 +1,19 @@
-"""Epochs on the Spark engine beside the smallest Spark job that has a shuffle and a Python stage, as the data grow.
+"""Epochs on the Spark engine as the data grow: times beside the smallest Spark job that has a shuffle and a Python stage,
+and beside recomputing with Spark SQL; bytes that are shuffled and read; what the driver's process holds.
 
-Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away. Bytes that
-are shuffled and read are those of the median epoch.
+Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away. Bytes are
+those of the median epoch.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import pickle
 import statistics
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,100 +22,80 @@ from workloads.tpch import columns, narrowed, queries
 from workloads.tpch.data import Stream, tables
 
 import viewlet
-from benchmarks.measure import Times, grid, measured, say, spread, timed
-from viewlet.spark.session.session import start_spark
+from benchmarks.cluster_epochs import CHANGES, WARM_UP
+from benchmarks.measure import grid, say, spread
 
 QUERIES = ["q01", "q03", "q06", "q12", "q17", "q18"]
+HEADINGS = ["query", "scale", "rows", "jobs/stages", "epoch, ms", "smallest job, ms", "ratio", "bytes shuffled"]
+HEADINGS += ["bytes read", "driver, MB", "Spark SQL, ms", "faster"]
 PAGE = """# Epochs on Spark as the data grow
 
-Each query of TPC-H is a view of its own; an epoch brings {orders} orders with their lines and takes as many away, on the Spark engine. Beside it the smallest Spark job that has a shuffle and a Python stage, in the same run; medians, with the lowest and the highest. `python -m benchmarks.cluster --out docs/scaling-figures.md` makes this page.
+Each query of TPC-H is a view of its own; an epoch brings {orders} orders with their lines and takes as many away, on the Spark engine of two cores. Beside it, in the same run, the smallest Spark job that has a shuffle and a Python stage, and Spark SQL computing the query from the tables; medians, with the lowest and the highest quarter. The driver's memory is the most that its Python process has held. `python -m benchmarks.cluster --out docs/scaling-figures.md` makes this page.
 
 {table}
 """
 
 
-def smallest_job(spark: Any) -> float:
-    """The milliseconds of a job that shuffles a few rows and passes them through Python workers."""
-
-    def same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches
-
-    frame = spark.range(8).repartition(2)
-    return timed(lambda: frame.mapInArrow(same, "id bigint").toArrow())
-
-
-class Warehouse:
-    """A query as a view, over the tables that it reads."""
-
-    def __init__(self, path: Path, spark: Any, name: str, data: dict[str, pa.Table]) -> None:
-        self.db = viewlet.connect(path, spark=spark, engine="inproc")
-        statements = narrowed(name)
-        self.columns = {table: columns(statement) for table, statement in statements.items()}
-        self.stream = Stream(data["orders"], data["lineitem"])
-        orders, lines = self.stream.initial
-        rows = {**data, "orders": orders, "lineitem": lines}
+def prepare(folder: Path, name: str, data: dict[str, pa.Table], orders: int, times: int) -> None:
+    """A warehouse with a query as a view, over the tables that it reads, and what epochs are going to change."""
+    stream, statements = Stream(data["orders"], data["lineitem"]), narrowed(name)
+    first, lines = stream.initial
+    rows = {**data, "orders": first, "lineitem": lines}
+    with viewlet.connect(folder / "w", engine="inproc") as db:
         for table, statement in statements.items():
-            self.db.sql(statement)
-            self.db.insert(table, rows[table].select(self.columns[table]))
-        self.db.create_view(name, queries()[name])
-        self.db.engine = "spark"
-
-    def epoch(self, orders: int) -> float:
-        change = self.stream.epoch(orders)
-        return timed(lambda: self._apply(change))
-
-    def _apply(self, change: Any) -> None:
-        with self.db.epoch() as epoch:
-            for kind, orders, lines in (
-                ("insert", change.orders_in, change.lines_in),
-                ("delete", change.orders_out, change.lines_out),
-            ):
-                for table, rows in (("orders", orders), ("lineitem", lines)):
-                    if table in self.columns:
-                        getattr(epoch, kind)(table, rows.select(self.columns[table]))
+            db.sql(statement)
+            db.insert(table, rows[table].select(columns(statement)))
+        db.create_view(name, queries()[name])
+    (folder / CHANGES).write_bytes(pickle.dumps([stream.epoch(orders) for _ in range(times + WARM_UP)]))
 
 
-def compare(spark: Any, data: dict[str, pa.Table], name: str, scale: float, orders: int, times: int) -> list[str]:
-    """A line for a query: what an epoch took, what Spark ran, how that compares with the smallest job."""
-    with tempfile.TemporaryDirectory() as path:
-        warehouse = Warehouse(Path(path) / "w", spark, name, data)
-        with warehouse.db:
-            say(f"{name} is filled")
-            epochs: Times = measured(lambda: warehouse.epoch(orders), times, warm_up=2)
-            smallest = measured(lambda: smallest_job(spark), times, warm_up=2)
-            jobs = [record["jobs"][0] for record in warehouse.db.history()[-times:]]
-            assert warehouse.db.check(name).num_rows == 0, name
-    ratio = statistics.median(epochs) / statistics.median(smallest)
-    shape = f"{jobs[-1]['jobs']}/{jobs[-1]['stages']}"
-    moved = [f"{statistics.median(job[what] for job in jobs):,.0f}" for what in ("shuffled_bytes", "read_bytes")]
-    line = [name, f"{scale:g}", shape, spread(epochs), spread(smallest), f"{ratio:.2f}", *moved]
+def compare(data: dict[str, pa.Table], name: str, scale: float, given: argparse.Namespace) -> list[str]:
+    """A line for a query: what an epoch took, what Spark ran, how that compares."""
+    with tempfile.TemporaryDirectory(dir=given.scratch) as path:
+        prepare(Path(path), name, data, given.orders, given.times)
+        say(f"{name} is filled")
+        more = [f"--{option}" for option in ("recompute", "check") if getattr(given, option)]
+        command = [sys.executable, "-m", "benchmarks.cluster_epochs", str(Path(path) / "w"), name, *more]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    line = figures(name, scale, json.loads(done.stdout.splitlines()[-1]))
     say(" ".join(line))
     return line
+
+
+def figures(name: str, scale: float, found: dict[str, Any]) -> list[str]:
+    jobs, epoch = found["jobs"], statistics.median(found["epochs"])
+    shape = f"{jobs[-1]['jobs']}/{jobs[-1]['stages']}"
+    moved = [f"{statistics.median(job[what] for job in jobs):,.0f}" for what in ("shuffled_bytes", "read_bytes")]
+    ratio = epoch / statistics.median(found["smallest"])
+    again = found["recompute"]
+    faster = [spread(again), f"{statistics.median(again) / epoch:.1f}"] if again else ["", ""]
+    sizes = [name, f"{scale:g}", f"{found['rows']:,}", shape]
+    times = [spread(found["epochs"]), spread(found["smallest"]), f"{ratio:.2f}"]
+    return [*sizes, *times, *moved, f"{found['driver'] >> 20}", *faster]
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("queries", nargs="*", default=QUERIES)
-    parser.add_argument("--scales", type=float, nargs="+", default=[0.01, 0.1])
+    parser.add_argument("--scales", type=float, nargs="+", default=[0.1, 1])
     parser.add_argument(
         "--orders", type=int, default=100, help="orders that come, and that go; each with about four lines"
     )
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("data"))
+    parser.add_argument("--scratch", type=Path, help="where the warehouses are made")
+    parser.add_argument("--recompute", action="store_true", help="measure Spark SQL computing the query, too")
+    parser.add_argument("--check", action="store_true", help="compare each view with Spark SQL in the end")
     parser.add_argument("--out", type=Path, help="the page, e.g. docs/scaling-figures.md")
     given = parser.parse_args(argv)
-    spark = start_spark()
-    lines = [
-        compare(spark, tables(scale, given.folder), name, scale, given.orders, given.times)
-        for name in given.queries
-        for scale in given.scales
-    ]
-    figures = ["epoch, ms", "smallest job, ms", "ratio", "bytes shuffled", "bytes read"]
-    text = PAGE.format(orders=given.orders, table=grid(["query", "scale", "jobs/stages", *figures], lines))
+    lines = []
+    for scale in given.scales:
+        data = tables(scale, given.folder)
+        lines += [compare(data, name, scale, given) for name in given.queries]
+    text = PAGE.format(orders=given.orders, table=grid(HEADINGS, lines))
     print(text)
     if given.out:
         given.out.write_text(text, encoding="utf-8")
-    spark.stop()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 import viewlet
 from tests.cluster.local_context import LocalContext
-from viewlet.engine.choose import EngineCosts, choose_engine
+from viewlet.engine.choose import EngineCosts, choose_engine, crossing_point
 from viewlet.engine.cluster.calibrate import measure_costs
 from viewlet.engine.cluster.runner import SparkEngine
 
@@ -21,6 +21,19 @@ def test_the_lower_estimate_is_chosen() -> None:
     assert (many.engine, many.inproc_ms, many.spark_ms) == ("spark", 2002, 1000)
     assert choose_engine("auto", 1_000_000, 2, 1, costs).engine == "inproc", "a single core gains nothing"
     assert choose_engine("inproc", 10**9, 9, 64, costs).reason == "forced"
+
+
+@pytest.mark.parametrize(
+    ("steps", "cores", "rows"), [(4, 8, 2_494_000), (20, 8, 494_000), (20, 64, 263_500), (4, 2, None)]
+)
+def test_where_the_engines_cross(steps: int, cores: int, rows: int | None) -> None:
+    """What the page of scaling says, with the constants of two cores."""
+    found = crossing_point(steps, cores, EngineCosts())
+    assert (found is None) if rows is None else found == pytest.approx(rows, rel=1e-3)
+    near = [
+        choose_engine("auto", int((found or 10**9) * by), steps, cores, EngineCosts()).engine for by in (0.99, 1.01)
+    ]
+    assert near == ["inproc", "inproc" if rows is None else "spark"]
 
 
 def test_fills_use_all_cores_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,3 +52,11 @@ def choose_engine(
     if wanted != "auto":
         return Choice(wanted, inproc, spark, "forced")
     return Choice("inproc" if inproc <= spark else "spark", inproc, spark, "the lower estimate")
+
+
+def crossing_point(steps: int, cores: int, costs: EngineCosts) -> int | None:
+    """From how many changed rows on an epoch of so many statements is for Spark; None if it never is."""
+    gained = steps * (costs.inproc_row - costs.spark_row / max(cores, 1))
+    if gained <= 0:
+        return None
+    return max(0, int((costs.job - steps * costs.inproc_step) / gained) + 1)

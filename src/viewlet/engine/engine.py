@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from viewlet.engine.choose import Chosen, EngineCosts
 from viewlet.engine.epoch import EpochDeltas
@@ -38,6 +38,9 @@ class Cluster(Protocol):
 
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
         """Programs ready to run together, made once for whatever else that depends on."""
+
+    def each(self, size: int, task: Callable[[int, int], Any]) -> list[Any]:
+        """What tasks make of so many bytes in files: `task` is given the number of a partition, and how many there are."""
 
     def run_together(
         self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.runner import SparkEngine
-from viewlet.engine.engine import Engine
+from viewlet.engine.engine import Cluster, Engine
 from viewlet.errors import EvaluationError
 from viewlet.formatting import plural
 from viewlet.plan.types import Field
@@ -153,7 +153,9 @@ class SignalView(Maintained):
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(self, warehouse, verbose=verbose)
 
-    def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
+    def evict(
+        self, transaction: Transaction, table: str, mark: int, own: Collection[str], cluster: Cluster | None = None
+    ) -> None:
         if table == self.closing:
             evict(self.schema, self.tolerance, transaction, mark)
 

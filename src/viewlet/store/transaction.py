@@ -74,6 +74,11 @@ class Transaction:
         if self._open:
             self.abort()
 
+    @property
+    def address(self) -> str:
+        """What tasks open runs by."""
+        return self._writer.storage.address
+
     def create(self, bag: str, layout: Layout, types: Mapping[str, pa.DataType]) -> None:
         """Make an empty bag, unless it is there with a layout that serves, and the same types."""
         assert self._open, "the transaction has ended"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from viewlet.compile import Facts
 from viewlet.compile.distribute import NONE, distribute, why_not_distributed, why_not_placed
+from viewlet.engine.choose import EngineCosts, crossing_point
 from viewlet.formatting import plural
 from viewlet.program.program import Program
 from viewlet.program.show_distributed import show_blocks, show_counts, show_jobs, show_places
@@ -35,6 +36,7 @@ def explain_distributed(
         f"  before optimization: {show_blocks(before)}",
         f"  after: {show_blocks(after)}",
     ]
+    lines.append(f"  {_crossing(warehouse, program)}")
     if (why := why_not_distributed(program)) is not None:
         lines.append(f"  the Spark engine runs each step as a job of its own instead: {why}")
     return "\n".join([*lines, *show_jobs(after, verbose=verbose), *_all_views(warehouse, facts)])
@@ -59,6 +61,15 @@ def _programs(warehouse: Warehouse) -> list[Program]:
 
 def _stored(program: Program) -> list[str]:
     return [m.name for m in program.maps if m.stored]
+
+
+def _crossing(warehouse: Warehouse, program: Program) -> str:
+    """Which epochs run on Spark where the engine is chosen by cost."""
+    steps, cores = len(program.steps), warehouse.sessions.cores
+    rows = crossing_point(steps, cores, warehouse.costs or EngineCosts())
+    if rows is None:
+        return f'with engine="auto", all epochs run in process: {plural(cores, "core")} cannot make up for exchanges'
+    return f'with engine="auto", epochs of {rows:,} changed rows or more run here, on {plural(cores, "core")}'
 
 
 def _tables(program: Program, facts: Facts) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.engine import Cluster
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import StoreError, UnknownName
 from viewlet.plan.types import Field
@@ -18,6 +19,7 @@ from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Note, Program, Step, has_users_code, meanings
 from viewlet.store import Layout, Transaction
 from viewlet.views.check import differences_by_tasks, differences_to_spark, recompute
+from viewlet.views.evict import evict
 from viewlet.views.explain import explain, explain_program
 from viewlet.views.explain_distributed import explain_distributed
 from viewlet.views.follow_data import Weighed, follow_data
@@ -29,7 +31,6 @@ from viewlet.warehouse.maintained import Begin, Maintained, Placement
 from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.spark_frames import is_for_tasks
 from viewlet.warehouse.users_code import refuse_untrusted
-from viewlet.warehouse.watermarks import closed_rows
 
 if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh
@@ -142,12 +143,12 @@ class View(Maintained):
     def outline(self) -> str:
         return explain_program(self.program)
 
-    def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
+    def evict(
+        self, transaction: Transaction, table: str, mark: int, own: Collection[str], cluster: Cluster | None = None
+    ) -> None:
         for eviction in self.program.evictions:
             if eviction.table == table and eviction.map in own:
-                contents = transaction.contents(eviction.map)
-                if (gone := closed_rows(contents, eviction, mark)) is not None:
-                    transaction.append(eviction.map, gone, contents.layout)
+                evict(transaction, eviction, mark, cluster)
 
     @property
     def notes(self) -> tuple[Note, ...]:

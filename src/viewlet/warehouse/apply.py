@@ -104,7 +104,7 @@ def apply_epoch(
         things = list(group)
         views |= {run.thing.name: run.record(done) for run, done in things[0].refresh_all(things, begin)}
     for changes, delta in changed:
-        advance(warehouse.catalog, deltas.transaction, changes.table, changes.latest(delta))
+        advance(warehouse.catalog, deltas.transaction, changes.table, changes.latest(delta), runner.cluster)
     tables = {c.table.name: _table_record(c, d) for c, d in changed}
     spent = (time.perf_counter() - started) * 1e3
     return {

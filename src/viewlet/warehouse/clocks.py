@@ -6,6 +6,7 @@ All of it is part of the epoch's own commit.
 from __future__ import annotations
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.engine import Cluster
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse import watermarks
 from viewlet.warehouse.catalog import Catalog
@@ -21,7 +22,9 @@ def mark_of(table: Table, snapshot: Snapshot) -> int | None:
     return None if clock is None else clock.latest - table.watermark.delay
 
 
-def advance(catalog: Catalog, transaction: Transaction, table: Table, latest: int | None) -> None:
+def advance(
+    catalog: Catalog, transaction: Transaction, table: Table, latest: int | None, cluster: Cluster | None = None
+) -> None:
     """Move a table's clock on to a time; after every delay that it advances, views let go of groups that are closed."""
     if table.watermark is None or table.clock is None or latest is None:
         return
@@ -32,13 +35,15 @@ def advance(catalog: Catalog, transaction: Transaction, table: Table, latest: in
     swept = latest - delay if was is None else was.swept
     if latest - delay > swept + delay:
         swept = latest - delay
-        evict_closed(catalog, transaction, table.name, swept)
+        evict_closed(catalog, transaction, table.name, swept, cluster)
     parts = [Clock(latest, swept).rows(1)] + ([] if was is None else [was.rows(-1)])
     transaction.append(table.clock, Rows.concat(parts), watermarks.LAYOUT)
 
 
-def evict_closed(catalog: Catalog, transaction: Transaction, table: str, mark: int) -> None:
+def evict_closed(
+    catalog: Catalog, transaction: Transaction, table: str, mark: int, cluster: Cluster | None = None
+) -> None:
     """Drop what a watermark has passed from the state of views that no other view shares."""
     for view in catalog.views.values():
         if table in view.reads:
-            view.evict(transaction, table, mark, catalog.own_bags(view))
+            view.evict(transaction, table, mark, catalog.own_bags(view), cluster)

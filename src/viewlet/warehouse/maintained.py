@@ -20,6 +20,7 @@ from viewlet.program.program import Note
 from viewlet.store import Layout, Transaction
 
 if TYPE_CHECKING:
+    from viewlet.engine.engine import Cluster
     from viewlet.warehouse.catalog import Catalog
     from viewlet.warehouse.refresh import Refresh
     from viewlet.warehouse.relation import Relation
@@ -164,7 +165,9 @@ class Maintained(ABC):
         """What it would hold after so many rounds over rows that are read by name, where it is a loop."""
         raise UnknownName(f"{self.name} is a {self.kind}, which has no rounds")
 
-    def evict(self, transaction: Transaction, table: str, mark: int, own: Collection[str]) -> None:
+    def evict(
+        self, transaction: Transaction, table: str, mark: int, own: Collection[str], cluster: Cluster | None = None
+    ) -> None:
         """Drop state that a table's watermark has passed from the bags that nothing else shares."""
         return  # there is nothing to drop unless a kind says so
 

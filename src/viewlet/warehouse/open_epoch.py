@@ -149,6 +149,8 @@ class Epoch:
             if isinstance(changes.load, Settled):
                 changes.load.settle()
                 changed += changes.load.asides.values()
+                if changes.load.is_empty:  # all that was given was refused
+                    changes.load = None
         self.late = {c.table.name: count for c in changed if (count := _aside(c, c.late, c.table.late))}
         self.rejected = {c.table.name: count for c in changed if (count := _aside(c, c.rejected, c.table.rejected))}
         self.dropped = {c.table.name: dict(c.dropped) for c in changed if c.dropped}

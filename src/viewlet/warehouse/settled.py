@@ -77,6 +77,11 @@ class Settled(Loading):
         self.latest = max((time for time in (self.latest, latest) if time is not None), default=None)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was changed."""
+        return not self._times and not self.asides
+
+    @property
     def counts(self) -> dict[str, int]:
         return {"inserted": self._inserted, "deleted": self._deleted}
 

@@ -97,6 +97,15 @@ class SparkEngine:
         self._plans.move_to_end(key)
         return self._plans[key][1]
 
+    def each(self, size: int, task: Callable[[int, int], Any]) -> list[Any]:
+        """What tasks make of so many bytes in files: `task` is given the number of a partition, and how many there are."""
+        from viewlet.spark.session.workers import own_workers
+
+        context = self.session().sparkContext
+        parts = partitions_for(max(context.defaultParallelism, size // _SHARE))
+        with own_workers(context), tasks_errors():
+            return context.parallelize(range(parts), parts).map(EachTask(task, parts)).collect()
+
     def run_together(
         self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None
     ) -> None:
@@ -139,6 +148,17 @@ class SparkEngine:
         deltas = [rows for row in done if len(rows := unpack(row["data"]))]
         if deltas:
             run.adopt(step, Rows.concat(deltas), refs)
+
+
+@dataclass(frozen=True)
+class EachTask:
+    """A function for the numbers of partitions."""
+
+    task: Callable[[int, int], Any]
+    parts: int
+
+    def __call__(self, part: int) -> Any:
+        return self.task(part, self.parts)
 
 
 def partitions_for(cores: int) -> int:

@@ -35,9 +35,9 @@ def write_run_of(
     if counts and run.ref.size > inline:
         run = save_durably(run, address, f"task-{uuid.uuid4().hex}")
     inserted, deleted = int(np.maximum(weights, 0).sum()), int(np.maximum(-weights, 0).sum())
-    return run, Written(bag, _sendable(run.ref), inserted, deleted, counts)
+    return run, Written(bag, sendable(run.ref), inserted, deleted, counts)
 
 
-def _sendable(ref: RunRef) -> RunRef:
+def sendable(ref: RunRef) -> RunRef:
     """The same with its bytes in one piece."""
     return ref if ref.data is None else replace(ref, data=(b"".join(ref.data),))
