@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -17,42 +18,49 @@ from workloads.orderbook.generator import Book, Changes
 import viewlet
 from tests.marks import rounds
 
+PRICED = ("price", "volume")
 MANY = Decimal(99_999_999)
 """The most that eight digits hold."""
+NUMBERS: dict[str, list[Any]] = {
+    "DECIMAL(8, 0)": [Decimal(250_000), MANY, -MANY, Decimal(-300), Decimal(0), None],
+    "DOUBLE": [
+        *(250_000.0, 0.1, -7.25, 0.0, -0.0, 1e300, -1e300, 5e-324, 1e-200, 1e200, None),
+        *(math.inf, -math.inf, math.nan),
+    ],
+}
+"""The values that prices and volumes may have, by the type of their columns."""
 ODD: list[tuple[str, Any]] = [
     ("price", None),
     ("volume", None),
     ("broker_id", None),
     ("t", None),
     ("t", 7),
-    ("price", Decimal(250_000)),
-    ("price", MANY),
-    ("volume", Decimal(-300)),
-    ("volume", -MANY),
-    ("volume", MANY),
-    ("volume", Decimal(0)),
+    *((column, "number") for column in ("price", "volume", "price", "volume", "price", "volume")),
 ]
 
 
-def with_odd_values(rows: pa.Table, rng: np.random.Generator) -> pa.Table:
+def with_odd_values(rows: pa.Table, rng: np.random.Generator, kind: str) -> pa.Table:
     """The rows, about a fourth of them with a NULL, an extreme, or a value that others have too."""
-    listed = rows.to_pylist()
+    schema = pa.schema(
+        [(f.name, pa.float64() if kind == "DOUBLE" and f.name in PRICED else f.type) for f in rows.schema]
+    )
+    listed = rows.cast(schema).to_pylist()
     for row in listed:
         if rng.random() < 0.25:
             column, value = ODD[rng.integers(len(ODD))]
-            row[column] = value
-    return pa.Table.from_pylist(listed, schema=rows.schema)
+            row[column] = NUMBERS[kind][rng.integers(len(NUMBERS[kind]))] if value == "number" else value
+    return pa.Table.from_pylist(listed, schema=schema)
 
 
 class OddBook:
     """A warehouse with views over a small book in which some values are odd; checked after every step."""
 
-    def __init__(self, path: Path, spark: Any, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, path: Path, spark: Any, seed: int, kind: str = "DECIMAL(8, 0)") -> None:
+        self.rng, self.kind = np.random.default_rng(seed), kind
         self.book = Book(60, seed)
         self.db = viewlet.connect(path / "w", spark=spark, engine="inproc")
         for statement in TABLES:
-            self.db.sql(statement)
+            self.db.sql(statement.replace("DECIMAL(8, 0)", kind))
 
     def create_views(self, names: Iterable[str] = QUERIES) -> None:
         for name in names:
@@ -62,13 +70,13 @@ class OddBook:
     def fill(self) -> None:
         with self.db.epoch() as e:
             for table, rows in zip(("bids", "asks"), self.book.initial(), strict=True):
-                e.insert(table, with_odd_values(rows, self.rng))
+                e.insert(table, with_odd_values(rows, self.rng, self.kind))
         self.check()
 
     def receive(self, count: int) -> None:
         with self.db.epoch() as e:
             for table, new in self.book.messages(count).items():
-                insert, upsert = (with_odd_values(rows, self.rng) for rows in (new.insert, new.upsert))
+                insert, upsert = (with_odd_values(rows, self.rng, self.kind) for rows in (new.insert, new.upsert))
                 Changes(insert, upsert, new.delete).apply(e, table)
         self.check()
 
@@ -90,8 +98,9 @@ class OddBook:
 
 
 @pytest.mark.spark
-def test_views_follow_the_messages(tmp_path: Path, spark: Any) -> None:
-    odd = OddBook(tmp_path, spark, seed=1)
+@pytest.mark.parametrize("kind", list(NUMBERS))
+def test_views_follow_the_messages(tmp_path: Path, spark: Any, kind: str) -> None:
+    odd = OddBook(tmp_path, spark, seed=1, kind=kind)
     odd.fill()
     odd.create_views()
     answered = odd.answered()
@@ -106,9 +115,10 @@ def test_views_follow_the_messages(tmp_path: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", list(NUMBERS))
 @pytest.mark.parametrize("views", [["axf"], pytest.param(list(QUERIES), marks=pytest.mark.slow)], ids=["axf", "all"])
-def test_views_follow_the_messages_on_spark(tmp_path: Path, spark: Any, views: list[str]) -> None:
-    odd = OddBook(tmp_path, spark, seed=2)
+def test_views_follow_the_messages_on_spark(tmp_path: Path, spark: Any, views: list[str], kind: str) -> None:
+    odd = OddBook(tmp_path, spark, seed=2, kind=kind)
     odd.fill()
     odd.create_views(views)
     odd.db.engine = "spark"
@@ -117,9 +127,10 @@ def test_views_follow_the_messages_on_spark(tmp_path: Path, spark: Any, views: l
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", list(NUMBERS))
 @pytest.mark.parametrize("seed", [3, 4, 5])
-def test_views_follow_a_book_from_its_opening(tmp_path: Path, spark: Any, seed: int) -> None:
-    odd = OddBook(tmp_path, spark, seed)
+def test_views_follow_a_book_from_its_opening(tmp_path: Path, spark: Any, seed: int, kind: str) -> None:
+    odd = OddBook(tmp_path, spark, seed, kind)
     odd.create_views()
     odd.fill()
     for _ in range(10):

@@ -6,7 +6,7 @@ import datetime
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -140,6 +140,21 @@ class Case:
         assert len(found) == len(self.probes)
         return list(zip(found.weights.tolist(), *(found[name].to_pylist() for name in SUMS), strict=True))
 
+    def added_by_lane(self, contents: Contents) -> dict[int, dict[int, tuple[int, ...]]]:
+        """For each value of k: the probes that something was found for, with the weight and the sums."""
+        probes = (self.columns, "o", self.keys(), *self.bounds(), len(self.probes))
+        which, found = contents.add_within_lanes(*probes, ("k",))
+        totals: dict[int, dict[int, tuple[int, ...]]] = {lane: {} for lane in range(3)}
+        columns = (
+            found["k"].to_pylist(),
+            which.tolist(),
+            found.weights.tolist(),
+            *(found[n].to_pylist() for n in SUMS),
+        )
+        for lane, probe, *total in zip(*columns, strict=True):
+            totals[lane][probe] = tuple(total)
+        return totals
+
     def found(self, contents: Contents) -> list[tuple[int, ...]]:
         """The same by way of the rows, comparing the keys as a caller must."""
         keys = self.keys()
@@ -184,6 +199,17 @@ def test_ranges_find_and_add_up_what_a_loop_does(case: Case) -> None:
     for _ in range(2):  # the second time the index is there
         assert case.added(contents) == expected
         assert case.found(contents) == expected
+
+
+@given(st.sampled_from(["int", "double", "decimal(38,2)"]).flatmap(cases))
+def test_ranges_add_up_lane_by_lane(case: Case) -> None:
+    runs = [[(row[0] or 0, *row[1:]) for row in run] for run in case.runs]
+    case = replace(case, runs=runs, columns=tuple(n for n in case.columns if n != "k"))
+    for _ in range(2):
+        found = case.added_by_lane(case.contents())
+        for lane in range(3):
+            expected = case.expected([row for row in case.rows() if row[0] == lane])
+            assert found[lane] == {i: total for i, total in enumerate(expected) if any(total)}
 
 
 @pytest.mark.parametrize("ordered", list(ORDERED))

@@ -25,15 +25,17 @@ from viewlet.compile.rewrite.split_or import split_or
 from viewlet.compile.rewrite.split_sketches import split_sketches
 from viewlet.compile.ring.calculus import Atom, Clause, Expansion
 from viewlet.compile.ring.existence import Matching
-from viewlet.compile.ring.factorized_sums import polynomial
 from viewlet.compile.ring.inequality import isolate, split_disjunctions
+from viewlet.compile.ring.polynomial import Product as Monomials
+from viewlet.compile.ring.polynomial import double_polynomial, polynomial
 from viewlet.compile.ring.product import Product
 from viewlet.compile.ring.route import Visit
 from viewlet.compile.ring.shape import Shape
+from viewlet.compile.ring.split_infinite import split_infinite
 from viewlet.plan.expr import Expr, substitute
 from viewlet.plan.nodes import Aggregate, Join, Plan, Scan, Window, calls_of, children, column
 from viewlet.plan.show import show, show_expr, show_node
-from viewlet.plan.types import Field
+from viewlet.plan.types import DOUBLE, Field
 from viewlet.program.access import Leading, Nearby
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.distributed import Block, Distributed
@@ -295,22 +297,35 @@ def costs(decoded: Decoded, facts: Facts) -> Parts:
 
 
 def polynomials(decoded: Decoded, facts: Facts) -> Parts:
-    """The arguments of an aggregate as sums of products, a factor for each table; then its maps."""
+    """The arguments of an aggregate as sums of products, a factor for each table."""
     build = _build(facts)
     assert isinstance(decoded.plan, Aggregate)
     lines = []
     for clause in Expansion(build).of(decoded.plan.rows):
-        home = {f.name: i for i, atom in enumerate(clause.atoms) for f in atom.columns}
         for argument in dict.fromkeys(a for call in calls_of(decoded.plan) for a in call.args):
-            found = polynomial(build, home, substitute(argument, clause.results))
+            split = double_polynomial if argument.type == DOUBLE else polynomial
+            found = split(build, clause.home, substitute(argument, clause.results))
             lines.append(f"{show_expr(argument)} = {_polynomial(found)}")
-    return {"polynomials": "\n".join(lines)} | program(decoded, facts)
+    return {"polynomials": "\n".join(lines)}
 
 
-def _polynomial(found: list[tuple[int, dict[int, Expr]]] | None) -> str:
+def _polynomial(found: list[Monomials] | None) -> str:
     if found is None:
         return "no exact polynomial"
     return " + ".join(" · ".join([str(c), *(f"[{show_expr(e)}]" for e in factors.values())]) for c, factors in found)
+
+
+def factorized(decoded: Decoded, facts: Facts) -> Parts:
+    """The polynomials, and the maps of their factors."""
+    return polynomials(decoded, facts) | program(decoded, facts)
+
+
+def finite_parts(decoded: Decoded, facts: Facts) -> Parts:
+    """The clauses that differences of doubles become, and their inequalities; then the maps."""
+    build = _build(facts)
+    assert isinstance(decoded.plan, Aggregate)
+    parts = [part for clause in Expansion(build).of(decoded.plan.rows) for part in split_infinite(build, clause)]
+    return {"clauses": "\n".join(f"where {_conditions(part.conditions)}" for part in parts)} | program(decoded, facts)
 
 
 def inequalities(decoded: Decoded, facts: Facts) -> Parts:
@@ -318,9 +333,8 @@ def inequalities(decoded: Decoded, facts: Facts) -> Parts:
     build = _build(facts)
     lines = []
     for clause in Expansion(build).of(decoded.plan):
-        home = {f.name: i for i, atom in enumerate(clause.atoms) for f in atom.columns}
         for condition in clause.conditions:
-            sides = isolate(build, home, condition)
+            sides = isolate(build, clause.home, condition)
             if sides is not None:
                 offset = "" if sides.offset is None else f" + {show_expr(sides.offset)}"
                 lines.append(
@@ -421,7 +435,9 @@ MODULES: dict[str, Gives] = {
     "rewrite/split_sketches": rewritten(split_sketches),
     "ring/calculus": clauses,
     "ring/existence": matchings,
-    "ring/factorized_sums": polynomials,
+    "ring/factorized_sums": factorized,
+    "ring/polynomial": polynomials,
+    "ring/split_infinite": finite_parts,
     "ring/fuse_window_sum": program,
     "ring/inequality": inequalities,
     "ring/product": program,

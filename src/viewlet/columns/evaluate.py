@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions
 from viewlet.columns.arrow_types import arrow_type
-from viewlet.columns.kernels import TABLE
+from viewlet.columns.kernels import OWN, TABLE
 from viewlet.columns.kernels.kernel import Argument, Kernel, truth
 from viewlet.columns.kernels.vectors import Evaluate, Vector, constant, reader, spread, writer
 from viewlet.columns.rows import Rows
@@ -51,7 +51,7 @@ def _why_not_literal(literal: Literal) -> str | None:
 
 
 def _kernel(call: Call) -> Kernel | None:
-    rule = TABLE.get(call.function)
+    rule = TABLE.get(call.function) or OWN.get(call.function)
     return None if rule is None else rule(call)
 
 

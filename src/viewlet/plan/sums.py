@@ -37,6 +37,8 @@ class Sum:
     """count, sum, avg or a moment of a column (or two), over the rows where `where` (a column) is true.
 
     A moment is read off sums of `powers`, which several moments of the same columns may share: `held` names them.
+    Products of up to `degree` doubles add up without rounding; `window` names the column that tells where the limbs of
+    doubles begin, which a leaf keeps as integers (columns/exact/windows.py).
     """
 
     name: str
@@ -48,6 +50,8 @@ class Sum:
     second: str | None = None
     powers: tuple[Power, ...] = ()
     held: str | None = None
+    degree: int = 1
+    window: str | None = None
 
 
 def is_sum(function: str, arguments: Sequence[Type]) -> bool:
@@ -63,8 +67,13 @@ def places(sums: Sequence[Sum]) -> list[int]:
     free = 1
     for total in sums:
         if found.setdefault(holder(total), free) == free:
-            free += sum(map(sum, total.powers)) or 1
+            free += sum(map(sum, total.powers)) or special_place(0, total.degree) + 1
     return [found[holder(total)] for total in sums]
+
+
+def special_place(place: int, degree: int) -> int:
+    """The place whose slots count what is not finite: behind the digits of products, which leave none free."""
+    return place if degree == 1 else place + degree
 
 
 def holder(total: Sum) -> str:
@@ -74,7 +83,7 @@ def holder(total: Sum) -> str:
 
 def uses_slots(total: Sum) -> bool:
     """Whether a sum's limbs are rows: doubles, and the average of BIGINT, which Spark takes over doubles."""
-    if total.function == "count" or total.argument is None:
+    if total.function == "count" or total.argument is None or total.window is not None:
         return False
     return total.argument.name in ("float", "double") or (total.function == "avg" and total.argument.name == "bigint")
 
@@ -83,6 +92,8 @@ def limbs(total: Sum) -> int:
     """How many columns hold the number itself."""
     if total.function == "count" or total.argument is None or uses_slots(total):
         return 0
+    if total.window is not None:
+        return limbs_in_window(1 if total.second is None else 2)
     if total.argument.name == "decimal":
         return limbs_for(total.argument.args[0])
     return 2 if total.argument.name == "bigint" else 1
@@ -91,6 +102,15 @@ def limbs(total: Sum) -> int:
 def limbs_for(digits: int) -> int:
     """How many limbs hold a sum of whole numbers of so many decimal digits."""
     return 1 if digits <= 9 else 2 if digits <= 18 else 3 if digits <= 28 else 4
+
+
+WINDOW = 2
+"""How many limbs a double may be away from where its window begins."""
+
+
+def limbs_in_window(degree: int) -> int:
+    """How many limbs hold a product of so many doubles, each of which has three, anywhere in its window."""
+    return 3 * degree + WINDOW - 1
 
 
 def counts_rows(total: Sum) -> bool:
@@ -107,10 +127,14 @@ def sum_columns(total: Sum) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A whole number of each row: `limbs` columns `name_0`, `name_1`, …; without limbs, the int64 column `name` itself."""
+    """A whole number of each row: `limbs` columns `name_0`, `name_1`, …; without limbs, the int64 column `name` itself.
+
+    That of doubles is in units that the columns `windows` tell, one for each factor.
+    """
 
     name: str
     limbs: int = 0
+    windows: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,10 +143,15 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Monomial:
-    """A product of whole numbers of each row, times a constant of any size."""
+    """A product of whole numbers of each row, times a constant of any size, and by 2 to the power of an exponent."""
 
     coefficient: int
     factors: tuple[Factor, ...]
+    exponent: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for factor in self.factors for name in (*factor.columns, *factor.windows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +165,14 @@ class SumColumns:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(f"{self.name}_{i}" for i in range(self.limbs)) or (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleSum:
+    """A polynomial of doubles, whose digits are rows in the slots of a place; `counted` is how many rows went in."""
+
+    name: str
+    place: int
+    degree: int
+    terms: tuple[Monomial, ...]
+    counted: Monomial

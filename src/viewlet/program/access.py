@@ -48,7 +48,8 @@ class Range:
     """The rows with equal columns whose `order` lies within bounds.
 
     A bound is a column of the rows that look up and whether it is itself within. With `adds`, a range is met as one row:
-    weights and sums added up over it, from prefix sums, so that it costs no more than one row does.
+    weights and sums added up over it, from prefix sums, so that it costs no more than one row does; as one for each
+    combination of the `lanes`, where there are such columns.
     """
 
     on: tuple[Match, ...]
@@ -56,6 +57,7 @@ class Range:
     low: tuple[str, bool] | None
     high: tuple[str, bool] | None
     adds: bool
+    lanes: tuple[str, ...] = ()
 
 
 Lookup = Scan | Get | Range

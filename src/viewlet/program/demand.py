@@ -49,9 +49,10 @@ def _before(step: Following, wanted: Names) -> Names:
             return wanted
         case Probe(read=read, take=take, weight=weight):
             return (wanted - {name for _, name in take} - {weight}) | _looked_up(read)
-        case Combine(keys=keys, parts=parts):
-            factors = [f for part in parts for monomial in part.terms for f in monomial.factors]
-            return frozenset((*keys, *(name for factor in factors for name in factor.columns)))
+        case Combine(keys=keys, parts=parts, doubles=doubles):
+            terms = [m for part in parts for m in part.terms]
+            terms += [m for total in doubles for m in (*total.terms, total.counted)]
+            return frozenset((*keys, *(name for monomial in terms for name in monomial.columns)))
         case GroupSums(keys=keys, sums=sums):
             return frozenset((*keys, *(name for total in sums for name in _summed(total))))
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from viewlet.plan.expr import Column, Expr, substitute
-from viewlet.plan.sums import Monomial, Sum, SumColumns
+from viewlet.plan.sums import DoubleSum, Monomial, Sum, SumColumns
 from viewlet.program.access import Lookup, Range
 from viewlet.program.chain import chain
 from viewlet.program.terms import (
@@ -72,7 +72,8 @@ def _identity(term: Term) -> Identity | None:
                 steps.append(("probe", step.map, step.version, read, step.take and _values(step.sums)))
                 known |= _taken(step.map, len(steps), step.take, step.columns, step.weight)
             case Combine(keys=keys, parts=parts):
-                steps.append(("combine", tuple(known[k] for k in keys), tuple(_part(p, known) for p in parts)))
+                made = (*(_part(p, known) for p in parts), *(_double(d, known) for d in step.doubles))
+                steps.append(("combine", tuple(known[k] for k in keys), made))
                 known = {k: known[k] for k in keys} | _columns(f"combine {len(steps)}", step.columns[len(keys) :], None)
             case GroupSums(keys=keys, sums=sums):
                 steps.append(("total", tuple(known[k] for k in keys), tuple(_sum(s, known) for s in sums)))
@@ -97,7 +98,7 @@ def _read(read: Lookup, known: Known) -> tuple[Any, ...]:
     matches = tuple((known[m.column], m.map_column, m.null_safe) for m in read.on)
     if not isinstance(read, Range):
         return (matches,)
-    return (matches, read.order, tuple(b and (known[b[0]], b[1]) for b in (read.low, read.high)), read.adds)
+    return (matches, read.order, tuple(b and (known[b[0]], b[1]) for b in (read.low, read.high)), read.adds, read.lanes)
 
 
 def _values(sums: tuple[Sum, ...] | None) -> tuple[Any, ...] | None:
@@ -108,13 +109,17 @@ def _sum(total: Sum, known: Known) -> tuple[Any, ...]:
     """What a map holds for a sum; of moments, the sums of powers that they are read off."""
     column, second, where = (None if n is None else known[n] for n in (total.column, total.second, total.where))
     what = total.powers or (total.function, total.type)
-    return (what, column, second, where, total.argument)
+    return (what, column, second, where, total.argument, total.degree, total.window is None)
 
 
 def _part(part: SumColumns, known: Known) -> tuple[Any, ...]:
     return (part.limbs, tuple(_monomial(m, known) for m in part.terms))
 
 
+def _double(total: DoubleSum, known: Known) -> tuple[Any, ...]:
+    return (total.place, total.degree, *(_monomial(m, known) for m in (*total.terms, total.counted)))
+
+
 def _monomial(term: Monomial, known: Known) -> tuple[Any, ...]:
-    names = [[f.name] if not f.limbs else [f"{f.name}_{i}" for i in range(f.limbs)] for f in term.factors]
-    return (term.coefficient, tuple(sorted((tuple(known[n] for n in group) for group in names), key=repr)))
+    factors = sorted((tuple(known[n] for n in (*f.columns, *f.windows)) for f in term.factors), key=repr)
+    return (term.coefficient, term.exponent, tuple(factors))

@@ -6,9 +6,11 @@ q3    += Δq3.m2 ⋈[l_orderkey] q3.m1
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from viewlet.plan.expr import Column, Named
 from viewlet.plan.show import show_expr, show_order
-from viewlet.plan.sums import SumColumns
+from viewlet.plan.sums import Monomial
 from viewlet.program.access import Extremes, Leading, Lookup, Nearby, Range, Ranked
 from viewlet.program.program import Map
 from viewlet.program.terms import (
@@ -55,7 +57,8 @@ def show_term(term: Term) -> str:
         case Probe():
             return f"{show_term(term.rows)} ⋈[{show_lookup(term.read)}] {_looked_up(term)}"
         case Combine(rows, keys, parts):
-            made = ", ".join(f"{p.name} = {_polynomial(p)}" for p in parts)
+            named = [*((d.name, d.terms) for d in term.doubles), *((p.name, p.terms) for p in parts)]
+            made = ", ".join(f"{name} = {_polynomial(terms)}" for name, terms in named)
             return f"Sum[{', '.join(keys)}]({made or '1'} · {show_term(_inside(rows))})"
         case GroupSums(rows, keys, sums):
             added = ", ".join(f"{s.function}({', '.join(filter(None, (s.column, s.second))) or '*'})" for s in sums)
@@ -107,10 +110,13 @@ def _range(read: Range) -> str:
     return f"{low}{read.order}{high}"
 
 
-def _polynomial(part: SumColumns) -> str:
-    return " + ".join(
-        "·".join([str(m.coefficient)] * (m.coefficient != 1) + [f.name for f in m.factors]) for m in part.terms
-    )
+def _polynomial(terms: tuple[Monomial, ...]) -> str:
+    return " + ".join("·".join([*_constant(m), *(f.name for f in m.factors)]) for m in terms)
+
+
+def _constant(term: Monomial) -> list[str]:
+    number = Fraction(term.coefficient) * Fraction(2) ** term.exponent
+    return [] if number == 1 else [str(number) if number.denominator == 1 else str(float(number))]
 
 
 def _regroup(term: Regroup) -> str:

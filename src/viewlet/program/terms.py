@@ -18,7 +18,7 @@ from typing import Any
 
 from viewlet.plan.expr import Call, Column, Expr, Named, Reduce
 from viewlet.plan.nodes import Plan, Top
-from viewlet.plan.sums import Sum, SumColumns
+from viewlet.plan.sums import DoubleSum, Sum, SumColumns
 from viewlet.plan.types import Field
 from viewlet.program.access import Group, GroupAccess, Lookup
 
@@ -126,12 +126,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """Sums of a product out of the sums that its factors carry: polynomials of whole numbers, row by row."""
+    """Sums of a product out of the sums that its factors carry: polynomials of whole numbers, row by row.
+
+    Polynomials of doubles add up by key, as digits in slots.
+    """
 
     rows: Term
     keys: tuple[str, ...]
     parts: tuple[SumColumns, ...]
     columns: tuple[Field, ...]
+    doubles: tuple[DoubleSum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store.access.affected_ranges import AffectedRanges, around
 from viewlet.store.access.nearest import Places, nearest
-from viewlet.store.access.ranges import Bound, RangeIndex, add_ranges, index_of, make_probes
+from viewlet.store.access.ranges import Bound, RangeIndex, add_ranges, add_ranges_by_lane, index_of, make_probes
 from viewlet.store.access.ranked import around_shares
 from viewlet.store.access.session_intervals import sessions_met
 from viewlet.store.runs.add_rows import add_together
@@ -142,6 +142,21 @@ class Contents:
         """
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
         return add_ranges(self._ranges(columns, order, probes.hashes), probes, keys, self.layout)
+
+    def add_within_lanes(
+        self,
+        columns: Names,
+        order: str,
+        keys: Sequence[pa.Array],
+        low: Bound | None,
+        high: Bound | None,
+        length: int,
+        lanes: Names,
+    ) -> tuple[Positions, Rows]:
+        """The same for each combination of some columns, `lanes`, where it is not nothing, and which probe it is for."""
+        probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
+        indexes = self._ranges(columns, order, probes.hashes)
+        return add_ranges_by_lane(indexes, probes, keys, self.layout, lanes)
 
     def first(
         self, columns: Names, hashes: Hashes, order: str, *, descending: bool, count: int = 1

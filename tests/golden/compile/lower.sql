@@ -255,17 +255,17 @@ view v → avg_yearly
                 Scan lineitem [l_orderkey_2, l_partkey_2, l_suppkey_2, l_quantity_2, l_extendedprice_2, l_discount_2, l_shipdate_2, l_commitdate_2, l_receiptdate_2]
 maps
   v.m1 [l_partkey_2] := Sum[l_partkey_2](avg(l_quantity_2))
-  v.m2 [l_partkey_2] := Aggregate [l_partkey_2] 0.2 * avg(l_quantity_2) AS `(0.2 * avg(l_quantity))`, l_partkey_2 → _e3, l_partkey_2
-  v.m3 [l_partkey] := Sum[_e2, l_partkey](lineitem)
+  v.m2 [l_partkey_2] := Aggregate [l_partkey_2] 0.2 * avg(l_quantity_2) AS `(0.2 * avg(l_quantity))`, l_partkey_2 → l_partkey_2, _e3
+  v.m3 [l_partkey] := Sum[l_partkey, _e2](lineitem)
   v.m4 [p_partkey] := part → p_partkey
   v.m5 [] := Sum[](sum(l_extendedprice))
   v [avg_yearly] := the view
 on lineitem
   v.m1 += Sum[l_partkey_2](avg(_x0) · σ(l_partkey_2 IS NOT NULL)(Δlineitem))
-  v.m2 += π(0.2 * _a1 → _e3, l_partkey_2)(σ(0.2 * _a1 IS NOT NULL)(finalize[l_partkey_2](Δv.m1)))
-  v.m3 += Sum[_e2, l_partkey](sum(_x5) · π(cast(l_quantity AS decimal(18,7)) → _e2, l_partkey, l_extendedprice → _x5)(σ(l_partkey IS NOT NULL AND l_quantity IS NOT NULL)(Δlineitem)))
-  v.m5 += Sum[](_a0 = _w4·_s6·_w8, _a0_n = _w4·_s6_n·_w8 · π(_e3, l_partkey_2, _w4, _s6_0, _s6_1, _s6_n, _w7, l_partkey_2 → l_partkey)(Δv.m2 ⋈[l_partkey_2 = l_partkey, _e2 < _e3] Sum v.m3) ⋈[l_partkey_2 = p_partkey] v.m4)
-  v.m5 += Sum[](_a0 = _s6·_w4·_w8, _a0_n = _s6_n·_w4·_w8 · π(_e2, l_partkey, _s6_0, _s6_1, _s6_n, _w7, _w4, l_partkey → l_partkey_2)(Δv.m3 ⋈[l_partkey = l_partkey_2, _e2 < _e3] Sum v.m2′) ⋈[l_partkey_2 = p_partkey] v.m4)
+  v.m2 += π(l_partkey_2, 0.2 * _a1 → _e3)(σ(0.2 * _a1 IS NOT NULL)(finalize[l_partkey_2](Δv.m1)))
+  v.m3 += Sum[l_partkey, _e2](sum(_x5) · π(l_partkey, cast(l_quantity AS decimal(18,7)) → _e2, l_extendedprice → _x5)(σ(l_partkey IS NOT NULL AND l_quantity IS NOT NULL)(Δlineitem)))
+  v.m5 += Sum[](_a0 = _w4·_s6·_w8, _a0_n = _w4·_s6_n·_w8 · π(l_partkey_2, _e3, _w4, _s6_0, _s6_1, _s6_n, _w7, l_partkey_2 → l_partkey)(Δv.m2 ⋈[l_partkey_2 = l_partkey, _e2 < _e3] Sum v.m3) ⋈[l_partkey_2 = p_partkey] v.m4)
+  v.m5 += Sum[](_a0 = _s6·_w4·_w8, _a0_n = _s6_n·_w4·_w8 · π(l_partkey, _e2, _s6_0, _s6_1, _s6_n, _w7, _w4, l_partkey → l_partkey_2)(Δv.m3 ⋈[l_partkey = l_partkey_2, _e2 < _e3] Sum v.m2′) ⋈[l_partkey_2 = p_partkey] v.m4)
   v += π(_a9 / 7.0 → avg_yearly)(finalize[](Δv.m5))
 on part
   v.m4 += π(p_partkey)(σ(p_brand IS NOT NULL AND p_container IS NOT NULL AND p_brand = 'Brand#23' AND p_container = 'MED BOX')(Δpart))

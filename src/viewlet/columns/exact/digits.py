@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, valid_mask, values_of
-from viewlet.plan.sums import Power
+from viewlet.plan.sums import Power, special_place
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Words = np.ndarray[Any, np.dtype[np.uint64]]
@@ -61,11 +61,12 @@ def digits_of(numbers: Doubles) -> Digits:
     return Digits(np.sign(mantissa), limb, words.view(np.uint64))
 
 
-def held_digits(powers: Sequence[Power], values: Sequence[Doubles], place: int) -> list[Found]:
-    """What each row adds to which slots: of a sum of doubles, or of sums of their powers."""
-    finite = [_finite(numbers) for numbers in values]
+def held_digits(powers: Sequence[Power], values: Sequence[Doubles], place: int, degree: int = 1) -> list[Found]:
+    """What each row adds to which slots: of a sum of doubles, of products up to a degree, or of sums of their powers."""
+    finite = [finite_part(numbers) for numbers in values]
     if not powers:
-        return [*_specials(values[0], place * PLACE), *_in_slots(digits_of(finite[0]), place, 1)]
+        held = specials(values[0], special_place(place, degree))
+        return [*held, *_in_slots(digits_of(finite[0]), place, degree)]
     found: list[Found] = []
     made: dict[Power, Digits] = dict(zip(((1, 0), (0, 1)), map(digits_of, finite), strict=False))
     for power, at in power_places(powers, place).items():
@@ -98,24 +99,31 @@ def doubles_of(column: pa.Array) -> Doubles:
     return np.where(valid_mask(column), numbers, 0.0) if column.null_count else numbers
 
 
-def _finite(numbers: Doubles) -> Doubles:
+def finite_part(numbers: Doubles) -> Doubles:
+    """The numbers, 0 for those that are not finite."""
     finite = np.isfinite(numbers)
     return numbers if finite.all() else np.where(finite, numbers, 0.0)
 
 
-def _specials(numbers: Doubles, base: int) -> list[Found]:
+def specials(numbers: Doubles, place: int) -> list[Found]:
+    """What rows add that are not finite: one to the slot of their kind."""
     if np.isfinite(numbers).all():
         return []
-    found = []
+    found, base = [], place * PLACE
     for slot, mask in ((NAN, np.isnan(numbers)), (PLUS, numbers == np.inf), (MINUS, numbers == -np.inf)):
         rows = np.flatnonzero(mask)
         found.append((rows, np.full(len(rows), base + slot), np.ones(len(rows), dtype=np.int64)))
     return found
 
 
+def first_slot(place: int, degree: int) -> int:
+    """The slot of limb 0."""
+    return place * PLACE + MIDDLE * degree
+
+
 def _in_slots(numbers: Digits, place: int, degree: int) -> list[Found]:
     """The digits of each row that are not zero."""
-    base = place * PLACE + MIDDLE * degree
+    base = first_slot(place, degree)
     found = []
     for i, words in enumerate(numbers.digits.view(np.int64)):
         rows = np.flatnonzero(words)

@@ -30,7 +30,7 @@ from viewlet.columns.exact.digits import (
     power_places,
 )
 from viewlet.columns.rows import add_up
-from viewlet.plan.sums import Power
+from viewlet.plan.sums import Power, special_place
 
 _KEPT = 53
 """How many bits a double has."""
@@ -55,6 +55,15 @@ class ExactSums:
         lowest = int(limb.min()) if len(limb) else 0
         height = int(limb.max()) - lowest + 1 if len(limb) else 0
         return ExactSums(_table(limb - lowest, values, owner, height, count), lowest, specials)
+
+    @staticmethod
+    def of_degree(slots: Ints, digits: Ints, groups: Positions, count: int, place: int, degree: int) -> ExactSums:
+        """What the slots of a sum of products hold; what is not finite is counted behind the digits."""
+        found = ExactSums.gather(slots, digits, groups, count, place, degree)
+        if degree == 1:
+            return found
+        strange = ExactSums.gather(slots, digits, groups, count, special_place(place, degree))
+        return ExactSums(found.limbs, found.lowest, strange.specials)
 
     @property
     def count(self) -> int:

@@ -23,6 +23,7 @@ from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, 
 from viewlet.columns.exact.digits import Doubles, Found, Ints, doubles_of, held_digits, power_places
 from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.exact.moments import Powers, finalize
+from viewlet.columns.exact.windows import in_windows
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.errors import EvaluationError
 from viewlet.plan.sums import SLOT, Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
@@ -33,8 +34,8 @@ _BITS, _MASK = 32, np.int64(0xFFFFFFFF)
 
 def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
     """Add up the rows of each key."""
-    key_columns = [rows[k] for k in keys]
-    first, groups = group(key_columns, len(rows), rows.hashes(keys))
+    rows, keys, whole = in_windows(rows, keys, sums)
+    first, groups = group([rows[k] for k in keys], len(rows), rows.hashes(keys))
     are_distinct = len(first) == len(rows) and bool((first == np.arange(len(rows))).all())
     columns = dict(rows.select(keys).take(first).columns) if keys else {}
     totals = rows.weights if are_distinct else add_up(rows.weights, groups, len(first))
@@ -42,14 +43,27 @@ def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
     added: dict[str, pa.Array] = {}
     for total, place in zip(sums, places(sums), strict=True):
         if f"{holder(total)}_n" not in added:
-            for name, values in _encode_one(rows, total, place, groups, digits).items():
+            limb_columns = whole.get(total.name)
+            for name, values in _encode_one(rows, total, place, groups, digits, limb_columns).items():
                 added[name] = from_numpy(values if are_distinct else add_up(values, groups, len(first)), pa.int64())
     if not any(uses_slots(s) for s in sums):
         return _drop_nothing(Rows({**columns, **added}, totals), tuple(added))
     return _drop_nothing(_with_slots(Rows(columns, totals), added, digits), tuple(added))
 
 
-def _encode_one(rows: Rows, total: Sum, place: int, groups: Positions, digits: list[Found]) -> dict[str, Ints]:
+def encode_products(rows: Rows, keys: Sequence[str], counts: dict[str, Ints], digits: list[Found]) -> Rows:
+    """Add up the counts, and the digits of doubles, of each key."""
+    first, groups = group([rows[k] for k in keys], len(rows), rows.hashes(keys))
+    columns = dict(rows.select(keys).take(first).columns) if keys else {}
+    added = {n: from_numpy(add_up(values, groups, len(first)), pa.int64()) for n, values in counts.items()}
+    owned = [(groups[at], slots, values) for at, slots, values in digits]
+    totals = add_up(rows.weights, groups, len(first))
+    return _drop_nothing(_with_slots(Rows(columns, totals), added, owned), tuple(added))
+
+
+def _encode_one(
+    rows: Rows, total: Sum, place: int, groups: Positions, digits: list[Found], whole: list[Ints] | None
+) -> dict[str, Ints]:
     """The weighted limbs and count of one sum, row by row; the digits of a double go to `digits`."""
     if counts_rows(total):
         return {}
@@ -64,9 +78,10 @@ def _encode_one(rows: Rows, total: Sum, place: int, groups: Positions, digits: l
         if column.null_count:
             counted = counted * valid_mask(column)
     if uses_slots(total):
-        found = held_digits(total.powers, [doubles_of(column) for column in columns], place)
+        found = held_digits(total.powers, [doubles_of(column) for column in columns], place, total.degree)
         digits.extend((groups[at], slots, v * counted[at]) for at, slots, v in found)
-    result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(_limbs_of(columns[0], limbs(total)))}
+    numbers = _limbs_of(columns[0], limbs(total)) if whole is None else whole
+    result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(numbers)}
     return {**result, f"{holder(total)}_n": counted}
 
 
@@ -144,7 +159,7 @@ def _decode_one(
         return finalize(total.function, powers[holder(total)])
     present = values > 0
     if uses_slots(total):
-        sums = ExactSums.gather(slots, state.weights, groups, len(counts), place).doubles()
+        sums = ExactSums.of_degree(slots, state.weights, groups, len(counts), place, total.degree).doubles()
         return from_numpy(_mean(sums, values) if total.function == "avg" else sums, pa.float64(), present)
     assert total.argument is not None
     if total.argument.name in INTEGRAL:

@@ -49,6 +49,14 @@ def combine(rows: Rows, terms: Sequence[Monomial], limbs: int) -> list[Ints]:
     return _exact(numbers, terms, limbs, len(rows)) if found is None else found
 
 
+def balanced_product(rows: Rows, term: Monomial) -> Limbs:
+    """One monomial for each row, of any size, as digits from −2³¹ to 2³¹ − 1, the least first."""
+    numbers = {factor: _read(rows, factor) for factor in term.factors}
+    whole = [f.limbs for f in term.factors if f.limbs > 1]
+    simple = _linear(numbers, (term,), whole[0]) if len(whole) == 1 else None
+    return list(_digits(_product(numbers, term, len(rows)) if simple is None else _columns(simple)))
+
+
 def _read(rows: Rows, factor: Factor) -> Limbs:
     """The limbs of a factor, or its one column."""
     names = [f"{factor.name}_{i}" for i in range(factor.limbs)] or [factor.name]

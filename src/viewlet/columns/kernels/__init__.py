@@ -14,6 +14,7 @@ from viewlet.columns.kernels import (
     comparison,
     conditional,
     dates,
+    differences,
     logic,
     nested,
     sketches,
@@ -33,3 +34,6 @@ TABLE: dict[str, Rule] = {
     **nested.RULES,
     **sketches.RULES,
 }
+
+OWN: dict[str, Rule] = differences.RULES
+"""Functions that no query calls and Spark does not have: the compiler writes them."""

@@ -53,6 +53,11 @@ class Clause:
     conditions: tuple[Expr, ...] = ()
     sign: int = 1
 
+    @property
+    def home(self) -> dict[str, int]:
+        """Which factor each column is of."""
+        return {f.name: i for i, atom in enumerate(self.atoms) for f in atom.columns}
+
     def where(self, conditions: Iterable[Expr]) -> Clause:
         """The clause under further conditions over its results."""
         return replace(self, conditions=(*self.conditions, *(substitute(c, self.results) for c in conditions)))

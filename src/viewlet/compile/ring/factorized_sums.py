@@ -4,26 +4,38 @@
 
 A sum's argument is expanded to a polynomial whose factors read one atom each. A leaf then holds the sums of its own
 factors instead of the columns they are made of, and a statement multiplies the shares that it looks up. Shares are
-integers in limbs, so the result is exact: only integers and decimals are factorized, and only arithmetic that can
-neither overflow nor round.
+integers in limbs, so the result is exact. Of integers and decimals, only arithmetic that can neither overflow nor round
+is factorized. That of doubles rounds in Spark, row by row: the exact sum of the exact products is nearer to the truth.
+Their limbs are in windows, which are keys of the leaf (columns/exact/windows.py), so that a few sums by key take the place
+of the rows: where no inequality is added up and no sum reads several factors, the columns are kept instead.
 
 NULL: a row counts if every factor of the argument is present, so each atom also keeps how many of its rows do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from viewlet.compile.build import Builder
-from viewlet.plan.expr import Call, Expr, Literal, columns_of, conjunction, conjuncts
-from viewlet.plan.sums import Factor, Monomial, Sum, SumColumns, counts_rows, limbs, limbs_for, uses_slots
-from viewlet.plan.types import BOOLEAN, INTEGRAL, Field, Type, decimal
+from viewlet.compile.ring.polynomial import EXACTLY, Home, Product, double_polynomial, polynomial
+from viewlet.plan.expr import Call, Expr, columns_of, conjunction, conjuncts
+from viewlet.plan.sums import (
+    DoubleSum,
+    Factor,
+    Monomial,
+    Sum,
+    SumColumns,
+    counts_rows,
+    limbs,
+    limbs_for,
+    places,
+    uses_slots,
+)
+from viewlet.plan.types import BOOLEAN, DOUBLE, INT, Field, Type
 
 Atoms = frozenset[int]
-Home = Mapping[str, int]
-Product = tuple[int, dict[int, Expr]]
-"""A coefficient, and a factor over each of some atoms."""
 MOST_TERMS = 8
 
 
@@ -61,6 +73,8 @@ class Leaf:
 
     sums: dict[tuple[Expr | None, Expr | None], Sum] = field(default_factory=dict)
     arguments: dict[Expr, Field] = field(default_factory=dict)
+    windows: dict[Expr, Field] = field(default_factory=dict)
+    """Where the limbs of a factor of doubles begin: keys of the leaf."""
 
 
 class FactorizedSums:
@@ -69,13 +83,18 @@ class FactorizedSums:
     def __init__(self, build: Builder, summed: list[Summed]) -> None:
         self.build, self.summed = build, summed
         self._leaves: dict[int, Leaf] = {}
+        self._shares: dict[int, FactorShare] = {}
         self._components: dict[Atoms, FactorShare] = {}
 
     @staticmethod
-    def of(build: Builder, home: Home, sums: tuple[Sum, ...], arguments: Mapping[str, Expr]) -> FactorizedSums | None:
-        """None where some sum cannot be split by factors: its columns are kept instead."""
-        summed = [_summed(build, home, s, arguments) for s in sums]
-        return None if any(s is None for s in summed) else FactorizedSums(build, [s for s in summed if s is not None])
+    def of(
+        build: Builder, home: Home, sums: tuple[Sum, ...], arguments: Mapping[str, Expr], *, ranged: bool
+    ) -> FactorizedSums | None:
+        """None where some sum cannot be split by factors, or that would not pay: its columns are kept instead."""
+        found = [_summed(build, home, s, arguments) for s in sums]
+        summed = [s for s in found if s is not None]
+        pays = ranged or not any(uses_slots(s) for s in sums) or any(len(s.atoms) > 1 for s in summed)
+        return FactorizedSums(build, summed) if pays and len(summed) == len(found) else None
 
     def leaf(self, i: int) -> FactorShare:
         """The share of one factor."""
@@ -92,19 +111,32 @@ class FactorizedSums:
                 counts[at] = Factor(f"{spec.name}_n")
                 for t, (_, held) in enumerate(one.terms):
                     if held.get(i) == factor:
-                        products[at, t] = Factor(spec.name, limbs(spec))
+                        window = () if spec.window is None else (spec.window,)
+                        products[at, t] = Factor(spec.name, limbs(spec), window)
             if not factors:
                 counts[at] = Factor(f"{self._sum(own, None, one.conditions[i]).name}_n")
-        return FactorShare(products, counts, self.build.fresh("w"))
+        self._shares[i] = FactorShare(products, counts, self.build.fresh("w"))
+        return self._shares[i]
 
     def _sum(self, leaf: Leaf, factor: Expr | None, conditions: list[Expr]) -> Sum:
         where = conjunction(tuple(dict.fromkeys(conditions)))
         if (factor, where) not in leaf.sums:
-            column, condition = (None if e is None else self._argument(leaf, e) for e in (factor, where))
+            first, second = (*doubles_in(factor), None, None)[:2]
+            column, other, condition = (None if e is None else self._argument(leaf, e) for e in (first, second, where))
             kind = None if factor is None else factor.type
             function, result = ("count", Type("bigint")) if kind is None else ("sum", kind)
-            leaf.sums[factor, where] = Sum(self.build.fresh("s"), function, column, condition, kind, result)
+            made = Sum(self.build.fresh("s"), function, column, condition, kind, result, other)
+            if factor is not None and uses_slots(made):
+                made = replace(made, window=self._window(leaf, factor))
+            leaf.sums[factor, where] = made
         return leaf.sums[factor, where]
+
+    def _window(self, leaf: Leaf, factor: Expr) -> str:
+        return leaf.windows.setdefault(factor, Field(self.build.fresh("v"), INT, False)).name
+
+    def windows(self, atoms: Iterable[int]) -> list[Field]:
+        """The columns of a piece that say where limbs begin."""
+        return [f for i in sorted(atoms) for f in self._leaves[i].windows.values()]
 
     def _argument(self, leaf: Leaf, expr: Expr) -> str:
         return leaf.arguments.setdefault(expr, Field(self.build.fresh("x"), expr.type)).name
@@ -124,10 +156,18 @@ class FactorizedSums:
             if one.atoms & atoms:
                 counts[at] = Factor(self.build.fresh("q"))
                 for t, (_, factors) in enumerate(one.terms):
-                    if inside := [f for i, f in factors.items() if i in atoms]:
-                        products[at, t] = Factor(self.build.fresh("p"), limbs_for(sum(_digits(f.type) for f in inside)))
+                    if inside := {i: f for i, f in factors.items() if i in atoms}:
+                        products[at, t] = self._joint(at, t, inside)
         self._components[atoms] = FactorShare(products, counts, self.build.fresh("w"))
         return self._components[atoms]
+
+    def _joint(self, at: int, term: int, factors: Mapping[int, Expr]) -> Factor:
+        """A column for the product of several factors."""
+        name = self.build.fresh("p")
+        if not uses_slots(self.summed[at].spec):
+            return Factor(name, limbs_for(sum(_digits(f.type) for f in factors.values())))
+        held = [self._shares[i].product(at, term) for i in factors]
+        return Factor(name, sum(f.limbs + 1 for f in held), tuple(w for f in held for w in f.windows))
 
     def parts_of(self, atoms: Atoms) -> list[tuple[str, ...]]:
         """The columns of a component's map that hold its share."""
@@ -147,23 +187,67 @@ class FactorizedSums:
         return (*made, *counted)
 
     def result(self, shares: list[FactorShare], sign: int) -> tuple[SumColumns, ...]:
-        """The sums themselves, as their map holds them."""
+        """The sums themselves, as their map holds them; but for doubles."""
         parts: list[SumColumns] = []
         for at, one in enumerate(self.summed):
             if counts_rows(one.spec):
                 continue
             if size := limbs(one.spec):
-                terms = [
-                    Monomial(sign * c, tuple(s.product(at, t) for s in shares)) for t, (c, _) in enumerate(one.terms)
-                ]
-                parts.append(SumColumns(one.spec.name, size, tuple(terms)))
+                parts.append(SumColumns(one.spec.name, size, self._terms(at, shares, sign)))
             counted = Monomial(sign, tuple(s.count(at) for s in shares))
             parts.append(SumColumns(f"{one.spec.name}_n", 0, (counted,)))
         return tuple(parts)
 
+    def doubles(self, shares: list[FactorShare], sign: int) -> tuple[DoubleSum, ...]:
+        """The sums of doubles, as their map holds them."""
+        specs = [one.spec for one in self.summed]
+        return tuple(
+            DoubleSum(
+                one.spec.name,
+                place,
+                one.spec.degree,
+                self._terms(at, shares, sign),
+                Monomial(sign, tuple(s.count(at) for s in shares)),
+            )
+            for at, (one, place) in enumerate(zip(self.summed, places(specs), strict=True))
+            if uses_slots(one.spec)
+        )
+
+    def _terms(self, at: int, shares: list[FactorShare], sign: int) -> tuple[Monomial, ...]:
+        """The polynomial of one sum, over the shares of some pieces."""
+        terms = enumerate(self.summed[at].terms)
+        return tuple(_scaled(sign * c, [s.product(at, t) for s in shares]) for t, (c, _) in terms)
+
+
+def _scaled(coefficient: int | Fraction, factors: Iterable[Factor]) -> Monomial:
+    """A monomial whose coefficient is a whole number times a power of two, as any double is."""
+    whole = Fraction(coefficient)
+    return Monomial(whole.numerator, tuple(factors), 1 - whole.denominator.bit_length())
+
+
+def doubles_in(factor: Expr | None) -> tuple[Expr, ...]:
+    """The doubles that a factor multiplies exactly, or itself."""
+    match factor:
+        case None:
+            return ()
+        case Call(name, args) if name == EXACTLY:
+            return args
+        case _:
+            return (factor,)
+
+
+def degree_of(build: Builder, home: Home, argument: Expr) -> int:
+    """How many doubles a sum multiplies at most where it is split by factors; 1 where it is not."""
+    found = double_polynomial(build, home, argument) if argument.type == DOUBLE else None
+    return max([1, *(_degree(*product) for product in found or ())])
+
+
+def _degree(coefficient: int | Fraction, factors: Mapping[int, Expr]) -> int:
+    return sum(len(doubles_in(f)) for f in factors.values()) + (abs(coefficient) != 1)
+
 
 def _summed(build: Builder, home: Home, spec: Sum, arguments: Mapping[str, Expr]) -> Summed | None:
-    if uses_slots(spec):
+    if spec.powers:
         return None
     terms: list[Product] = []
     conditions: dict[int, list[Expr]] = {}
@@ -175,7 +259,7 @@ def _summed(build: Builder, home: Home, spec: Sum, arguments: Mapping[str, Expr]
         if spec.function == "count":
             counted.append(Call("is_not_null", (argument,), BOOLEAN))
         else:
-            found = polynomial(build, home, argument)
+            found = (double_polynomial if uses_slots(spec) else polynomial)(build, home, argument)
             if found is None or len(found) > MOST_TERMS:
                 return None
             terms = found
@@ -185,74 +269,6 @@ def _summed(build: Builder, home: Home, spec: Sum, arguments: Mapping[str, Expr]
             return None
         conditions.setdefault(min(homes), []).append(condition)
     return Summed(spec, terms, conditions)
-
-
-def polynomial(build: Builder, home: Home, expr: Expr) -> list[Product] | None:
-    """A number as a sum of products of factors that read one atom each; exact, or None. Decimals are scaled integers."""
-    homes = {home[n] for n in columns_of(expr)}
-    if len(homes) == 1:
-        return [(1, {min(homes): expr})] if _is_whole(expr.type) else None
-    if not build.rules.expansion:
-        return None
-    match expr:
-        case Literal(value, kind) if value is not None and _is_whole(kind):
-            return [(int(value.scaleb(_scale(kind))) if kind.name == "decimal" else int(value), {})]
-        case Call("add" | "subtract" as function, (a, b), kind) if _is_exact(
-            build, expr, max(_scale(a.type), _scale(b.type))
-        ):
-            left, right = (polynomial(build, home, part) for part in (a, b))
-            if left is None or right is None:
-                return None
-            sign = 1 if function == "add" else -1
-            up = [10 ** (_scale(kind) - _scale(part.type)) for part in (a, b)]
-            return [(c * up[0], f) for c, f in left] + [(c * up[1] * sign, f) for c, f in right]
-        case Call("multiply", (a, b)) if _is_exact(build, expr, _scale(a.type) + _scale(b.type)):
-            left, right = (polynomial(build, home, part) for part in (a, b))
-            return None if left is None or right is None else _times(build, left, right)
-        case Call("cast", (a,), kind) if _is_whole(a.type) and _is_exact(
-            build, expr, max(_scale(kind), _scale(a.type))
-        ):
-            below = polynomial(build, home, a)
-            return None if below is None else [(c * 10 ** (_scale(kind) - _scale(a.type)), f) for c, f in below]
-    return None
-
-
-def _is_exact(build: Builder, expr: Call, scale: int) -> bool:
-    """Whether a decimal operation can neither fail nor round: its result has the scale that the exact one needs."""
-    return expr.type.name == "decimal" and _scale(expr.type) == scale and build.is_safe([expr])
-
-
-def _times(build: Builder, left: list[Product], right: list[Product]) -> list[Product] | None:
-    result: list[Product] = []
-    for c, f in left:
-        for d, g in right:
-            merged = dict(f)
-            for i, e in g.items():
-                made = e if i not in merged else _multiplied(build, merged[i], e)
-                if made is None:
-                    return None
-                merged[i] = made
-            result.append((c * d, merged))
-    return result
-
-
-def _multiplied(build: Builder, a: Expr, b: Expr) -> Expr | None:
-    """The product of two factors of one atom, as a decimal with room for it."""
-    if a.type.name != "decimal" or b.type.name != "decimal":
-        return None
-    digits, scale = a.type.args[0] + b.type.args[0] + 1, a.type.args[1] + b.type.args[1]
-    if digits > 38:
-        return None
-    made = Call("multiply", (a, b), decimal(digits, scale))
-    return made if build.is_safe([made]) else None
-
-
-def _is_whole(kind: Type) -> bool:
-    return kind.name in INTEGRAL or kind.name == "decimal"
-
-
-def _scale(kind: Type) -> int:
-    return int(kind.args[1]) if kind.name == "decimal" else 0
 
 
 def _digits(kind: Type) -> int:

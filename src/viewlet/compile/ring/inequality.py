@@ -2,8 +2,9 @@
 
     a.price − b.price > 1000   ⟶   b.price + 1000 < a.price
 
-so one side can be looked up by range. Only decimals are moved from side to side: their sums have room for every digit, so
-the inequality holds for exactly the same rows.
+so one side can be looked up by range. Decimals are moved from side to side: their sums have room for every digit, so
+the inequality holds for exactly the same rows. Of doubles a difference rounds, which keeps order: the bound is the least
+double whose difference exceeds the constant. That is so of finite numbers (split_infinite.py); ∞ − ∞ is greater than any.
 """
 
 from __future__ import annotations
@@ -11,20 +12,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import isfinite
 
 from viewlet.compile.build import Builder
 from viewlet.compile.ring.calculus import Clause
 from viewlet.plan.expr import Call, Expr, Literal, columns_of
-from viewlet.plan.types import BOOLEAN, Type, decimal
+from viewlet.plan.types import BOOLEAN, DOUBLE, Type, decimal
 
 MOST_CHOICES = 2
 """More disjunctions than this are tested row by row: each would make three clauses of one."""
+FINITE = "finite_difference"
+"""Marks an inequality between a difference of doubles and a constant where both are known to be finite."""
 _TURNED = {"gt": "lt", "ge": "le"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """`less + offset < more`, or `<=` where it is not strict; each side reads the factor given beside it."""
+    """`less + offset < more`, or `<=` where it is not strict; each side reads the factor given beside it.
+
+    Of doubles that `rounds`: offset < more − less.
+    """
 
     left: int
     less: Expr
@@ -32,6 +39,7 @@ class Sides:
     more: Expr
     strict: bool
     offset: Literal | None = None
+    rounds: bool = False
 
     def contradicts(self, other: Sides) -> bool:
         """Whether no row fulfils both: x + a < y and y + b < x, with a + b not below zero."""
@@ -44,6 +52,8 @@ class Sides:
 def isolate(build: Builder, home: Mapping[str, int], condition: Expr) -> Sides | None:
     """An inequality with one factor on each side, if the condition is one."""
     match condition:
+        case Call(name, (difference,)) if name == FINITE:
+            return double_difference(home, difference)
         case Call("gt" | "ge" as function, (a, b)):
             return isolate(build, home, Call(_TURNED[function], (b, a), BOOLEAN))
         case Call("lt" | "le" as function, (a, b)) if a.type.is_ordered and a.type == b.type:
@@ -53,6 +63,22 @@ def isolate(build: Builder, home: Mapping[str, int], condition: Expr) -> Sides |
             if len(left | right) == 2 and a.type.name == "decimal":
                 return _moved(build, home, a, b, function == "lt")
     return None
+
+
+def double_difference(home: Mapping[str, int], condition: Expr) -> Sides | None:
+    """A difference of doubles of two factors beside a constant, if the condition is one."""
+    match condition:
+        case Call("lt" | "le" as function, (Call("subtract", (a, b), kind), Literal(float(bound)))) if kind == DOUBLE:
+            a, b, bound = b, a, -bound
+        case Call("gt" | "ge" as function, (Call("subtract", (a, b), kind), Literal(float(bound)))) if kind == DOUBLE:
+            pass
+        case _:
+            return None
+    more, less = ({home[n] for n in columns_of(e)} for e in (a, b))
+    if len(more) != 1 or len(less) != 1 or more == less or not isfinite(bound):
+        return None
+    strict = function in ("lt", "gt")
+    return Sides(min(less), b, min(more), a, strict, Literal(bound, DOUBLE), rounds=True)
 
 
 def _moved(build: Builder, home: Mapping[str, int], a: Expr, b: Expr, strict: bool) -> Sides | None:
@@ -127,12 +153,17 @@ def _roomy(*kinds: Type) -> Type | None:
     return decimal(digits, scale) if digits <= 38 else None
 
 
+def can_split(build: Builder, clause: Clause) -> bool:
+    """Whether the disjunctions of a clause may be split."""
+    choices = sum(isinstance(c, Call) and c.function == "or" for c in clause.conditions)
+    return build.rules.expansion and len(clause.atoms) > 1 and choices <= MOST_CHOICES
+
+
 def split_disjunctions(build: Builder, clause: Clause) -> list[Clause]:
     """A clause whose inequalities are all conjuncts: p OR q holds as often as p, plus q, minus both."""
-    choices = sum(isinstance(c, Call) and c.function == "or" for c in clause.conditions)
-    if not build.rules.expansion or len(clause.atoms) < 2 or choices > MOST_CHOICES:
+    if not can_split(build, clause):
         return [clause]
-    home = {f.name: i for i, a in enumerate(clause.atoms) for f in a.columns}
+    home = clause.home
     for at, condition in enumerate(clause.conditions):
         match condition:
             case Call("or", (p, q)) if (a := isolate(build, home, p)) and (b := isolate(build, home, q)):

@@ -24,8 +24,8 @@ from viewlet.compile.ring.shape import Atoms, Outputs, Shape
 from viewlet.plan.expr import Column, Expr, columns_of, conjunction, substitute
 from viewlet.plan.nodes import Plan, Scan
 from viewlet.plan.show import show_node
-from viewlet.plan.sums import Sum, sum_columns
-from viewlet.plan.types import BIGINT, Field, Type
+from viewlet.plan.sums import SLOT, Sum, sum_columns
+from viewlet.plan.types import BIGINT, INT, Field, Type
 from viewlet.program import access
 from viewlet.program.access import Match
 from viewlet.program.terms import Combine, Filter, GroupSums, Negate, Probe, Term
@@ -79,11 +79,14 @@ class Product:
         self.build, self.sign = build, clause.sign
         self.shape = Shape(build, clause, outputs)
         self.atoms = self.shape.atoms
-        self.carry = None if summed is None else FactorizedSums.of(build, self.shape.home, *summed)
+        self.carry = None if summed is None else self._factorized(*summed)
         self.leaves = [self._piece(frozenset([i])) for i in range(len(self.atoms))]
         self.costs = Costs(build.facts, self.shape)
         self.router = Router(self.shape, self.costs, self.leaves)
         self.rank = list(range(len(self.atoms)))
+
+    def _factorized(self, sums: tuple[Sum, ...], arguments: dict[str, Expr]) -> FactorizedSums | None:
+        return FactorizedSums.of(self.build, self.shape.home, sums, arguments, ranged=bool(self.shape.ranges))
 
     def _piece(self, atoms: Atoms) -> Piece:
         if self.carry is None:
@@ -91,7 +94,8 @@ class Product:
         else:
             share = self.carry.leaf(min(atoms)) if len(atoms) == 1 else self.carry.component(atoms)
         fields = list(self.shape.fields[min(atoms)].values()) if len(atoms) == 1 else self.shape.exported(atoms)
-        return Piece(atoms, fields, share)
+        windows = [] if self.carry is None else self.carry.windows(atoms)
+        return Piece(atoms, [*fields, *windows], share, frozenset(f.name for f in windows))
 
     def terms(self) -> tuple[Term, ...]:
         """The statements, one for each factor that can change."""
@@ -154,7 +158,8 @@ class Product:
         else:
             specs = self.carry.sums_of(i)
             sums = tuple(c for s in specs for c in sum_columns(s))
-            fields = (*(f for f, _ in keys), *(Field(c, BIGINT, False) for c in sums))
+            windows = self.carry.windows([i])
+            fields = (*(f for f, _ in keys), *windows, *(Field(c, BIGINT, False) for c in sums))
             names = tuple(f.name for f, _ in keys)
             terms = [GroupSums(compute(t, [*keys, *arguments]), names, specs, fields) for t in terms]
         piece.kept = self._kept(piece, terms, sums, _label(atom.label))
@@ -216,10 +221,15 @@ class Product:
             return compute(term, outputs)
         shares = [p.share for p in met]
         parts = self.carry.result(shares, self.sign) if whole else self.carry.inner(atoms, shares)
-        used = tuple(dict.fromkeys(n for p in parts for m in p.terms for f in m.factors for n in f.columns))
-        carried = [(Field(n, BIGINT, False), Column(n, BIGINT)) for n in used]
-        fields = (*(f for f, _ in outputs), *(Field(c, BIGINT, False) for p in parts for c in p.columns))
-        return Combine(compute(term, [*outputs, *carried]), tuple(f.name for f, _ in outputs), parts, fields)
+        doubles = self.carry.doubles(shares, self.sign) if whole else ()
+        used = [m for p in parts for m in p.terms] + [m for d in doubles for m in (*d.terms, d.counted)]
+        kinds, known = {f.name: f.type for f in term.columns}, {f.name for f, _ in outputs}
+        names = dict.fromkeys(n for m in used for n in m.columns if n not in known)
+        carried = [(Field(n, kinds[n], False), Column(n, kinds[n])) for n in names]
+        slot = [Field(SLOT, INT, False)] if doubles else []
+        fields = (*(f for f, _ in outputs), *slot, *(Field(c, BIGINT, False) for p in parts for c in p.columns))
+        keys = tuple(f.name for f, _ in outputs)
+        return Combine(compute(term, [*outputs, *carried]), keys, parts, fields, doubles)
 
     def _start(self, i: int) -> Term:
         piece = self.leaves[i]
@@ -250,7 +260,7 @@ class Product:
         kept = piece.kept
         assert kept is not None
         on = tuple(Match(m.column, kept.own(m.map_column), m.null_safe) for m in visit.on)
-        taken = [f for f in kept.columns if not visit.adds or f not in piece.fields]
+        taken = [f for f in kept.columns if not visit.adds or f not in piece.fields or f.name in piece.windows]
         take = tuple((kept.own(f.name), f.name) for f in taken)
         fields = (*term.columns, *taken, *last)
         if not visit.ranges:
@@ -258,7 +268,8 @@ class Product:
             return Probe(term, kept.name, version, read, take, fields, weight)
         known, column, low, high = self._bounds(term, visit)
         fields = (*known.columns, *taken, *last)
-        within = access.Range(on, kept.own(column), low, high, visit.adds)
+        lanes = tuple(kept.own(f.name) for f in taken if f.name in piece.windows) if visit.adds else ()
+        within = access.Range(on, kept.own(column), low, high, visit.adds, lanes)
         reached = Probe(known, kept.name, version, within, take, fields, weight)
         if not visit.adds:
             return reached
@@ -280,9 +291,9 @@ class Product:
                 more.append((Field(self.build.fresh("b"), bound.type), bound))
                 bound = Column(more[-1][0].name, bound.type)
             if left:
-                high = (bound.name, not r.strict)
+                high = (bound.name, not r.is_open)
             else:
-                low = (bound.name, not r.strict)
+                low = (bound.name, not r.is_open)
         known = [(f, Column(f.name, f.type)) for f in term.columns]
         return compute(term, [*known, *more]), column, low, high
 

@@ -24,6 +24,8 @@ class Piece:
     atoms: Atoms
     fields: list[Field]
     share: FactorShare
+    windows: frozenset[str] = frozenset()
+    """Which of its columns say where the limbs of doubles begin."""
     indexes: list[tuple[str, ...]] = field(default_factory=list)
     is_read: bool = False
     kept: Kept | None = None
@@ -103,7 +105,7 @@ class Router:
             return plain
         order = {(r.less if left else r.more).name for r, left in ranges}
         again = self._asked_again(order, [r for r, _ in ranges], done | piece.atoms)
-        adds = not own.keys() - on.keys() - order and not again
+        adds = not own.keys() - on.keys() - order - piece.windows and not again
         return Visit(piece, plain.on, plain.tests, tuple(ranges), adds) if adds or not on else plain
 
     def _reachable(self, piece: Piece, done: set[int]) -> list[tuple[Range, bool]]:

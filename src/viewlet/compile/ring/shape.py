@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from viewlet.compile.build import Builder, comparable
 from viewlet.compile.ring.calculus import Atom, Clause
-from viewlet.compile.ring.inequality import isolate
+from viewlet.compile.ring.inequality import Sides, isolate
 from viewlet.plan.expr import Call, Column, Expr, Literal, columns_of, rewrite
 from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.identity import identity
@@ -21,9 +21,18 @@ Atoms = frozenset[int]
 Outputs = Sequence[tuple[Field, Expr]]
 
 
+_BOUNDS = {
+    (True, True): "least_exceeding",
+    (True, False): "least_reaching",
+    (False, True): "greatest_exceeded",
+    (False, False): "greatest_reached",
+}
+"""The function that bounds a finite difference of doubles, by whether it does so from below, and whether strictly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`less + offset < more`, or `<=`: columns of the leaves of two factors."""
+    """`less + offset < more`, or `<=`: columns of the leaves of two factors. Of doubles: `offset < more − less`."""
 
     left: int
     less: Column
@@ -31,15 +40,23 @@ class Range:
     more: Column
     strict: bool
     offset: Literal | None
+    rounds: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bound itself is outside."""
+        return self.strict and not self.rounds
 
     def condition(self) -> Expr:
-        return Call("lt" if self.strict else "le", (self.bound(below=True), self.more), BOOLEAN)
+        return Call("lt" if self.is_open else "le", (self.bound(below=True), self.more), BOOLEAN)
 
     def bound(self, *, below: bool) -> Expr:
         """What bounds `more` from below, or `less` from above."""
         known = self.less if below else self.more
         if self.offset is None:
             return known
+        if self.rounds:
+            return Call(_BOUNDS[below, self.strict], (known, self.offset), known.type)
         return Call("add" if below else "subtract", (known, self.offset), known.type)
 
 
@@ -73,6 +90,7 @@ class Shape:
 
     def _conditions(self, conditions: Iterable[Expr]) -> None:
         equal: list[tuple[int, Expr, int, Expr]] = []
+        unequal: list[Sides] = []
         for condition in conditions:
             homes = self._homes(condition)
             match condition:
@@ -85,13 +103,17 @@ class Shape:
                     else:
                         self.null_safe.append((i, self._field(i, comparable(a)), j, self._field(j, comparable(b))))
                 case _ if (found := isolate(self.build, self.home, condition)) is not None:
-                    less = Column(self._field(found.left, found.less), found.less.type)
-                    more = Column(self._field(found.right, found.more), found.more.type)
-                    self.ranges.append(Range(found.left, less, found.right, more, found.strict, found.offset))
+                    unequal.append(found)
                 case _:
                     self.residual.append(condition)
         self._unify(equal)
+        self.ranges += map(self._range, unequal)
         self.residual = [self._localized(c) for c in self.residual]
+
+    def _range(self, sides: Sides) -> Range:
+        less = Column(self._field(sides.left, sides.less), sides.less.type)
+        more = Column(self._field(sides.right, sides.more), sides.more.type)
+        return Range(sides.left, less, sides.right, more, sides.strict, sides.offset, sides.rounds)
 
     def _unify(self, equal: list[tuple[int, Expr, int, Expr]]) -> None:
         """Columns that are equal are one variable; two of one factor are compared within it."""

@@ -14,10 +14,12 @@ from dataclasses import replace
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
 from viewlet.compile.ring.calculus import Clause, Expansion
+from viewlet.compile.ring.factorized_sums import degree_of
 from viewlet.compile.ring.fuse_window_sum import WHY, window_sum_below
 from viewlet.compile.ring.inequality import split_disjunctions
 from viewlet.compile.ring.product import lower_clauses, lower_sums
-from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, columns_of, conjunction, rewrite
+from viewlet.compile.ring.split_infinite import split_infinite
+from viewlet.plan.expr import Call, Column, Expr, Literal, Named, Reduce, columns_of, conjunction, rewrite, substitute
 from viewlet.plan.nodes import Aggregate, calls_of
 from viewlet.plan.show import show_expr
 from viewlet.plan.sums import POWERS, SLOT, Sum, counts_rows, holder, is_sum, sum_columns, uses_slots
@@ -68,8 +70,9 @@ def keep_sums(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap]:
     names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
     arguments, sums = _arguments(plan, build.abilities)
-    fields = _map_fields([f for f, _ in keys], sums)
     clauses = Expansion(build).of(plan.rows)
+    sums = tuple(_with_room(build, clauses, {f.name: e for f, e in arguments}, s) for s in sums)
+    fields = _map_fields([f for f, _ in keys], sums)
     terms = _totals(build, clauses, keys, arguments, sums, fields)
     meaning = f"Sum[{', '.join(names)}]({', '.join(show_expr(c) for c in calls_of(plan)) or '1'})"
     kept = build.keep(terms, names, meaning=meaning, sums=_sum_columns(sums))
@@ -83,6 +86,14 @@ def keep_sums(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap]:
     answer = FinalizeSums(kept.name, tuple(kept.own(n) for n in names), sums, shown)
     results = tuple(r.expr for r in results_over(plan, own, values))
     return answer, SumsMap(kept, own, names, sums, shown, results)
+
+
+def _with_room(build: Builder, clauses: tuple[Clause, ...], arguments: dict[str, Expr], total: Sum) -> Sum:
+    """A sum of doubles with room for the products that it has where it is factorized."""
+    if not uses_slots(total) or total.powers or total.column is None:
+        return total
+    argument = arguments[total.column]
+    return replace(total, degree=max(degree_of(build, c.home, substitute(argument, c.results)) for c in clauses))
 
 
 def _as_kept(build: Builder, kept: Kept, total: Sum) -> Sum:
@@ -102,7 +113,8 @@ def _totals(
     fields: tuple[Field, ...],
 ) -> tuple[Term, ...]:
     if build.is_safe(e for _, e in (*keys, *arguments)):
-        parts = [part for c in clauses for part in split_disjunctions(build, c)]
+        finite = [part for c in clauses for part in split_infinite(build, c)]
+        parts = [part for c in finite for part in split_disjunctions(build, c)]
         return tuple(t for c in parts for t in lower_sums(build, c, keys, arguments, sums, fields))
     needed = dict.fromkeys(n for _, e in (*keys, *arguments) for n in sorted(columns_of(e)))
     kinds = {n: e.type for n, e in clauses[0].results.items()}

@@ -16,8 +16,9 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_condition, compile_expr
-from viewlet.columns.exact.encoded_sums import encode
+from viewlet.columns.exact.encoded_sums import encode, encode_products
 from viewlet.columns.exact.limbs import combine
+from viewlet.columns.exact.windows import product_digits
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows, Weights, same
 from viewlet.engine.terms.finalize_sums import compile_finalize, decode_matches, decode_rows
@@ -305,7 +306,11 @@ def _meet_sums(term: Probe, within: Range) -> Meet:
 
     def meet(contents: Contents, rows: Rows) -> Rows:
         keys = [rows[m.column] for m in within.on]
-        found = contents.add_within(index, within.order, keys, *_bounds(within, rows), len(rows))
+        probes = (index, within.order, keys, *_bounds(within, rows), len(rows))
+        if within.lanes:
+            at, found = contents.add_within_lanes(*probes, within.lanes)
+            return _paired(term, rows.take(at), found)
+        found = contents.add_within(*probes)
         return _paired(term, rows, found).filter(_says_something(found))
 
     return meet
@@ -344,11 +349,15 @@ def _says_something(found: Rows) -> Mask:
 
 def _combine(term: Combine) -> Callable[[EpochReader, Rows], Rows]:
     def step(epoch: EpochReader, rows: Rows) -> Rows:
-        made: dict[str, pa.Array] = {}
+        made: dict[str, Weights] = {}
         for part in term.parts:
             values = combine(rows, part.terms, part.limbs)
-            made |= {name: from_numpy(v, pa.int64()) for name, v in zip(part.columns, values, strict=True)}
-        return Rows({**{k: rows[k] for k in term.keys}, **made}, rows.weights)
+            made |= dict(zip(part.columns, values, strict=True))
+        if term.doubles:
+            digits = [found for total in term.doubles for found in product_digits(rows, total)]
+            return encode_products(rows, term.keys, made, digits)
+        columns = {name: from_numpy(values, pa.int64()) for name, values in made.items()}
+        return Rows({**{k: rows[k] for k in term.keys}, **columns}, rows.weights)
 
     return step
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,12 @@ from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.order import Key, place_of
 from viewlet.columns.rows import Rows, same
+from viewlet.store.access.lanes import Lanes, LaneTotals, Totals
 from viewlet.store.access.search import find
 from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.map_run import MapBody, Span, spread, to_rows
 
 Values = Key
-Totals = np.ndarray[Any, np.dtype[np.int64]]
-"""A row for each probe: the weight, then the sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,7 @@ class RangeIndex:
         by_value = np.argsort(values)
         self._given = hashes
         self._running: dict[Hashable, ExactSums] = {}
+        self._lanes: dict[Names, Lanes] = {}
         if column.null_count:
             by_value = by_value[valid_mask(column)[by_value]]
         self._values, hashes = values[by_value], hashes[by_value]
@@ -204,18 +204,27 @@ class RangeIndex:
         """Add to the totals of each probe what the rows within add up to."""
         totals[hits.which] += self._prefix[hits.stop] - self._prefix[hits.start]
 
+    def lanes(self, columns: Names) -> Lanes:
+        """The rows in lanes, by some integer columns."""
+        if columns not in self._lanes:
+            counted = np.stack([values[self.at] for values in self._counted], axis=1)
+            self._lanes[columns] = Lanes([values_of(self._rows[name], "i4")[self.at] for name in columns], counted)
+        return self._lanes[columns]
+
     def sums(self, name: Hashable, running: Callable[[Rows], ExactSums], hits: Hits) -> ExactSums:
         """What the rows within add up to, of something that `running` adds up; `name` tells it from others."""
         if name not in self._running:
             self._running[name] = running(self._rows.take(self.at))
         return self._running[name].between(hits.start, hits.stop)
 
-    def add_each(self, hits: Hits, keys: Sequence[pa.Array], totals: Totals) -> None:
-        """The same row by row, comparing the keys of each."""
+    def add_each(self, hits: Hits, keys: Sequence[pa.Array], totals: Totals, own_lane: Mask | None = None) -> None:
+        """The same row by row, comparing the keys of each; of those that are in a lane, where one is given."""
         found = self.pairs(hits)
         if found is None:
             return
         own = same(keys, found[0], self._keys, found[1])
+        if own_lane is not None:
+            own &= own_lane[found[1]]
         which, at = found[0][own], found[1][own]
         for i, values in enumerate(self._counted):
             np.add.at(totals[:, i], which, values[at])
@@ -276,6 +285,23 @@ def add_ranges(indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.
         index.add(hits, totals)
     sums = {name: from_numpy(totals[:, i + 1], pa.int64()) for i, name in enumerate(layout.sums)}
     return Rows(sums, np.ascontiguousarray(totals[:, 0]))
+
+
+def add_ranges_by_lane(
+    indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.Array], layout: Layout, lanes: Names
+) -> tuple[Positions, Rows]:
+    """The same for each combination of some columns: a row where something was found, and which probe it is for."""
+    totals = LaneTotals(len(probes.hashes), lanes, layout.sums)
+    found = [(index, hits) for index in indexes if (hits := index.find(probes)) is not None]
+    for index, hits in _with_own_keys([(index, hits) for index, hits in found if not index.is_mixed], keys):
+        held = index.lanes(lanes)
+        for number, lane in enumerate(held.found):
+            totals.of(lane)[hits.which] += held.between(number, hits.start, hits.stop)
+    for index, hits in ((index, hits) for index, hits in found if index.is_mixed):
+        held = index.lanes(lanes)
+        for number, lane in enumerate(held.found):
+            index.add_each(hits, keys, totals.of(lane), held.rows_of(number, index.at, len(index.batch)))
+    return totals.rows()
 
 
 def _with_own_keys(found: list[tuple[RangeIndex, Hits]], keys: Sequence[pa.Array]) -> list[tuple[RangeIndex, Hits]]:

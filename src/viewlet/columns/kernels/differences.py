@@ -1,0 +1,91 @@
+"""Where differences of doubles begin to exceed a constant: bounds that only the compiler asks for (ring/inequality.py).
+
+    fl(a − b) > c   ⟺   a ≥ least_exceeding(b, c)   ⟺   b ≤ greatest_exceeded(a, c)          a, b finite
+
+Rounding keeps order, so the doubles that fulfil the left side are all from some least one on. It is found among the
+doubles by trying: near b + c at first, and by halves where these are far from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from viewlet.columns.arrays import Mask
+from viewlet.columns.kernels.kernel import Kernel, Rule, strict
+from viewlet.columns.kernels.vectors import Values
+from viewlet.plan.expr import Call
+from viewlet.plan.types import DOUBLE
+
+Doubles = np.ndarray[Any, np.dtype[np.float64]]
+Ranks = np.ndarray[Any, np.dtype[np.int64]]
+_SIGN, _LONGEST = np.int64(-(1 << 63)), 1 << 61
+
+
+def least_difference(low: Doubles, bound: Doubles, *, reached: bool) -> Doubles:
+    """The least double from which `low` is subtracted with a result beyond a bound, or at it; ∞ if no finite one is."""
+
+    def holds(ranks: Ranks) -> Mask:
+        differences = _at(ranks) - low
+        return differences >= bound if reached else differences > bound
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _at(_least(holds, _rank(low + bound)))
+
+
+def _least(holds: Callable[[Ranks], Mask], guess: Ranks) -> Ranks:
+    """The least rank at which something holds that holds from there on."""
+    low, high, step = guess - 1, guess, 1
+    while True:
+        down, up = holds(low), ~holds(high)
+        if not (down.any() or up.any()):
+            break
+        beneath, beyond = np.where(up, high, low), np.where(down, low, high)
+        low, high = np.where(down, low - step, beneath), np.where(up, high + step, beyond)
+        step = min(2 * step, _LONGEST)
+    while (high - low > 1).any():
+        middle = low + (high - low) // 2
+        held = holds(middle)
+        low, high = np.where(held, low, middle), np.where(held, middle, high)
+    return high
+
+
+def _rank(numbers: Doubles) -> Ranks:
+    """The place of doubles among all of them, in order; 0 for both zeros."""
+    bits = (numbers + 0.0).view(np.int64)
+    return np.where(bits < 0, _SIGN - bits, bits)
+
+
+_LAST = int(_rank(np.array([np.inf]))[0])
+
+
+def _at(ranks: Ranks) -> Doubles:
+    """The double of a rank; beyond the last ones, an infinity."""
+    within = np.clip(ranks, -_LAST, _LAST)
+    return np.where(within < 0, _SIGN - within, within).view(np.float64)
+
+
+def _least_rule(*, reached: bool) -> Rule:
+    return _rule(lambda low, bound: least_difference(low, bound, reached=reached))
+
+
+def _greatest_rule(*, reached: bool) -> Rule:
+    """fl(a − b) is fl(−b − −a)."""
+    return _rule(lambda high, bound: -least_difference(-high, bound, reached=reached))
+
+
+def _rule(apply: Callable[[Values, Values], Values]) -> Rule:
+    def rule(call: Call) -> Kernel | None:
+        return strict(apply) if all(arg.type == DOUBLE for arg in call.args) else None
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "least_exceeding": _least_rule(reached=False),
+    "least_reaching": _least_rule(reached=True),
+    "greatest_exceeded": _greatest_rule(reached=False),
+    "greatest_reached": _greatest_rule(reached=True),
+}
