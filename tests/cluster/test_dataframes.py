@@ -12,6 +12,7 @@ import pytest
 
 import viewlet
 from viewlet.errors import RejectedEpoch
+from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
 
@@ -246,15 +247,14 @@ def test_what_a_watermark_closes_is_evicted_by_tasks(
 ) -> None:
     monkeypatch.setattr("viewlet.views.evict._LARGE", 0)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
-        db.sql("CREATE TABLE t (id BIGINT, g BIGINT, at TIMESTAMP) APPEND ONLY WATERMARK at DELAY INTERVAL 10 MINUTES")
-        db.create_view("v", "SELECT window(at, '1 minute') AS w, g, count(DISTINCT id) AS n FROM t GROUP BY 1, 2")
-        evictions = db._warehouse.catalog.views["v"].program.evictions  # type: ignore[attr-defined]
+        db.sql("CREATE TABLE t (id BIGINT, at TIMESTAMP, PRIMARY KEY (id)) WATERMARK at DELAY INTERVAL 10 MINUTES")
+        db.create_view("v", "SELECT window.start AS w, count(DISTINCT id) AS n FROM t GROUP BY window(at, '1 minute')")
+        evictions = sql_view(db._warehouse.catalog, "v").program.evictions
         assert evictions
         monkeypatch.setattr("viewlet.views.evict.closed_rows", lambda *_: pytest.fail("read at the driver"))
-        rows, snapshot = "id % 3 AS g", db._warehouse.store.snapshot
+        snapshot = db._warehouse.store.snapshot
         for first in range(0, 3000, 1000):
-            seconds = spark.range(first, first + 1000).selectExpr("id", rows, "timestamp_seconds(id * 6) AS at")
-            db.insert("t", seconds)
+            db.insert("t", spark.range(first, first + 1000).selectExpr("id", "timestamp_seconds(id * 6) AS at"))
         kept = {bag: snapshot().contents(bag).consolidated() for bag in {e.map for e in evictions}}
         assert all(0 < len(held) < 1500 for held in kept.values()), "what is older than two delays is gone"
         assert db.check("v").num_rows == 0
