@@ -117,7 +117,7 @@ def test_an_epoch_is_all_or_nothing(db: viewlet.Database) -> None:
     db.sql(SPEND)
     filled(db)
     before = db.status()["epoch"]
-    with pytest.raises(RejectedEpoch, match=r"table orders, row 1 \(id=2\): its key is already there"):
+    with pytest.raises(RejectedEpoch, match=r"table orders, row 1 \(id=2\): its key already exists"):
         _two_changes(db, [(2, 9, Decimal("1.00"))])
     with pytest.raises(RejectedEpoch, match="orders"):
         _two_changes(db, 5)
@@ -144,14 +144,14 @@ REFUSED: list[tuple[str, Any, str]] = [
         [(5, 1, Decimal("1.00")), (5, 2, Decimal("1.00"))],
         r"table orders, row 2 \(id=5\): the same key as row 1",
     ),
-    ("insert", [(1, 1, Decimal("1.00"))], r"row 1 \(id=1\): its key is already there"),
+    ("insert", [(1, 1, Decimal("1.00"))], r"row 1 \(id=1\): its key already exists"),
     ("insert", [(9, "x", Decimal("1.00"))], r"row 1, column cust"),
     ("insert", [(9, 1, Decimal("12345678901.00"))], r"row 1, column total"),
     ("insert", [{"id": 9, "total": Decimal("1.00")}], r"cust"),
     ("insert", [{"id": 9, "cust": 1, "total": Decimal("1.00"), "more": 1}], r"more"),
     ("insert", [(9, 1)], r"row 1"),
-    ("delete", [{"id": 77}], r"row 1 \(id=77\): it is not there"),
-    ("delete", [(1, 7, Decimal("9.99"))], r"row 1 \(id=1\): it is not there"),
+    ("delete", [{"id": 77}], r"row 1 \(id=77\): it does not exist"),
+    ("delete", [(1, 7, Decimal("9.99"))], r"row 1 \(id=1\): it does not exist"),
     ("upsert", [(5, 1, Decimal("1.00")), (5, 2, Decimal("1.00"))], r"the same key as row 1"),
 ]
 

@@ -184,7 +184,7 @@ def test_a_key_whose_hash_begins_as_another_does_is_free(tmp_path: Path, alike: 
     gc.collect()
     with viewlet.connect(tmp_path / "w", engine="inproc") as db:
         db.insert("t", [(other,)])
-        with pytest.raises(viewlet.RejectedEpoch, match="already there"):
+        with pytest.raises(viewlet.RejectedEpoch, match="already exists"):
             db.insert("t", [(one,)])
         db.delete("t", [(one,)])
         assert len(db.table("t")) == 10_001

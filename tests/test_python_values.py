@@ -42,7 +42,7 @@ def test_maps_keep_the_order_of_their_entries(db: viewlet.Database, spark: Any) 
     expected = spark.sql(f"SELECT to_json(m) AS j, map_keys(m) AS k FROM VALUES {values} AS t(n, m)").collect()
     assert sorted((row[1], row[0]) for row in db.table("v").rows()) == sorted((r.j, r.k) for r in expected * 5)
     assert all(list(row[2]) == row[0] for row in db.table("v").rows())
-    with pytest.raises(RejectedEpoch, match="it is not there"):
+    with pytest.raises(RejectedEpoch, match="it does not exist"):
         db.delete("t", [(0, dict(reversed(ORDERS[2].items())))])
     db.delete("t", [(0, ORDERS[0])] * 5)
     assert sorted(row[1] for row in db.table("v").rows()) == sorted(r.j for r in expected[1:] * 5)

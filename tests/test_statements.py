@@ -198,7 +198,7 @@ def test_create_table_as(db: viewlet.Database) -> None:
     db.sql("CREATE TABLE t (PRIMARY KEY (ID)) APPEND ONLY AS SELECT id, x * :by AS y, 'a' AS `w w` FROM s", by=2)
     assert sorted(db.table("t").rows()) == [(1, Decimal("3.00"), "a"), (2, None, "a")]
     assert db.history("t")[0]["inserted"] == 2
-    with pytest.raises(RejectedEpoch, match="its key is already there"):
+    with pytest.raises(RejectedEpoch, match="its key already exists"):
         db.sql("INSERT INTO t VALUES (1, 0, '')")
     with pytest.raises(RejectedEpoch, match="append-only"):
         db.sql("DELETE FROM t")

@@ -71,7 +71,7 @@ def test_primary_keys_of_every_kind(kind: str, tmp_path: Path) -> None:
         db.insert("t", [(v, 1) for v in distinct])
         db.upsert("t", [(v, 2) for v in distinct[:2]])
         if kind == "double":
-            with pytest.raises(viewlet.RejectedEpoch, match="already there"):
+            with pytest.raises(viewlet.RejectedEpoch, match="already exists"):
                 db.insert("t", [(-0.0, 9)])
         db.delete("t", [{"k": v} for v in distinct[1:]])
         found = db.table("t").arrow()

@@ -218,6 +218,6 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     )
     assert "make it importable" in error
     assert other.startswith("view counted: the aggregate rows_in cannot be loaded here: No module named 'their_")
-    assert "register it anew, and create the view again" in other
+    assert "register it again, and create the view again" in other
     assert checked.startswith("ModuleNotFoundError: No module named 'their_functions', in the definition of view up")
     assert kept == "[(1,)] [(2,)] []"

@@ -121,7 +121,7 @@ def test_views_are_filled_made_anew_and_read_by_tasks(
         ),
         ("insert", "SELECT id + 500 AS id, 'x' AS cust, 1e12 AS total FROM range(2)", "column total: 1000000000000.0"),
         ("insert", "SELECT id + 500 AS id, 'x' AS cust, id / 0.5 AS amount FROM range(2)", "column total is missing"),
-        ("delete", "SELECT id FROM range(99, 102)", r"2 rows or more.*\(id=10\d\): it is not there"),
+        ("delete", "SELECT id FROM range(99, 102)", r"2 rows or more.*\(id=10\d\): it does not exist"),
         (
             "upsert",
             "SELECT 1L AS id, 'x' AS cust, 1.5 AS total FROM range(3)",
@@ -149,7 +149,7 @@ def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any
         twice = "SELECT CAST(id % 100 AS INT) AS a, array('x', CAST(id % 3 AS STRING)) AS b FROM range({})"
         db.insert("t", spark.sql(twice.format(600)))
         db.delete("t", spark.sql(twice.format(300)))
-        with pytest.raises(RejectedEpoch, match="it is not there, or not that often"):
+        with pytest.raises(RejectedEpoch, match="it does not exist, or not that often"):
             db.delete("t", spark.sql(twice.format(600)))
         assert sorted(row[0] for row in db.table("t").rows()) == sorted(i % 100 for i in range(300))
 
@@ -166,9 +166,9 @@ def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, mon
             e.insert("orders", orders(spark, 0, 900, "1.5"))
             e.upsert("orders", orders(spark, 800, 1000, "2.5"))
             e.delete("orders", [(-1,), (5,)])
-            with pytest.raises(RejectedEpoch, match=r"\(id=5\): it is not there"):
+            with pytest.raises(RejectedEpoch, match=r"\(id=5\): it does not exist"):
                 e.delete("orders", spark.range(5, 6).select("id"))
-            with pytest.raises(RejectedEpoch, match=r"\(id=6\): its key is already there"):
+            with pytest.raises(RejectedEpoch, match=r"\(id=6\): its key already exists"):
                 e.insert("orders", [(6, "x", 1)])
             e.delete("orders", spark.range(0, 900, 100).select("id"))
         expected = {-2: ("x", 2.0)} | {i: (f"c{i % 7}", 1.5 if i < 800 else 2.5) for i in range(1000)}

@@ -392,7 +392,7 @@ def test_a_view_is_a_stage(tmp_path: Path, spark: Any) -> None:
         assert sorted(db.table("told").rows()) == [("a", 2), ("c", 2)]
         with pytest.raises(viewlet.InUse, match="counts read heavy"):
             db.drop("heavy")
-        with pytest.raises(viewlet.InUse, match="counts read heavy, whose change feed would begin anew"):
+        with pytest.raises(viewlet.InUse, match="counts read heavy, whose change feed would start over"):
             db.rebuild("heavy")
         with pytest.raises(viewlet.InUse, match="counts read heavy"):
             db.create_view("heavy", "SELECT word, n FROM counts_count", replace=True)

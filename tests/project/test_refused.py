@@ -27,5 +27,5 @@ def test_sql_inside_of_python() -> None:
     from viewlet.spark.project_registry import _Registry
 
     registration: Any = None
-    with pytest.raises(ProjectError, match=r"tables\.py: SQL inside of Python files is not read"):
+    with pytest.raises(ProjectError, match=r"tables\.py: SQL inside Python files is not read"):
         _Registry(registration).register_sql("CREATE MATERIALIZED VIEW v AS SELECT 1", Path("tables.py"))

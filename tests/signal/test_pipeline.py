@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a filter that may never rest": (
         lambda: READINGS.sample(1).filter(lambda x, y: x[:, 0], forward=1, backward=1, missing="zero"),
         WrongArgument,
-        "come to rest",
+        "never settle",
     ),
     "an unknown policy of running windows": (
         lambda: READINGS.sample(1).running(Smoothed(), 4, missing="none"),  # type: ignore[arg-type]

@@ -65,7 +65,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         db.create_sink("files", "t", _folder(tmp_path))
         with pytest.raises(NameTaken, match="a sink named Files"):
             db.create_sink("Files", "t", _folder(tmp_path))
-        with pytest.raises(InUse, match="t goes on to files"):
+        with pytest.raises(InUse, match="t has sinks: files"):
             db.sql("DROP TABLE t")
         with pytest.raises(UnknownName, match="no table or view named u"):
             db.sql("CREATE SINK s FROM u TO FOLDER 'x'")

@@ -104,10 +104,10 @@ def test_loaded_rows_are_there_for_what_follows(db: viewlet.Database, tmp_path: 
     db.insert("t", TABLE.slice(40))
     db.delete("t", [ROWS[500], ROWS[3]])
     if kept != "trusted":
-        with pytest.raises(RejectedEpoch, match="not there"):
+        with pytest.raises(RejectedEpoch, match="does not exist"):
             db.delete("t", [ROWS[500]])
     if kept == "keyed":
-        with pytest.raises(RejectedEpoch, match="already there"):
+        with pytest.raises(RejectedEpoch, match="already exists"):
             db.insert("t", [ROWS[501]])
         db.upsert("t", [(501, "new", Decimal(1))])
         db.delete("t", [(501,)])
@@ -125,7 +125,7 @@ def test_rows_that_occur_twice_are_counted(db: viewlet.Database) -> None:
     db.sql(KEPT["plain"])
     db.insert("t", pa.concat_tables([TABLE, TABLE]))
     db.delete("t", [ROWS[8]] * 2)
-    with pytest.raises(RejectedEpoch, match="not there"):
+    with pytest.raises(RejectedEpoch, match="does not exist"):
         db.delete("t", [ROWS[9]] * 3)
     assert rows_of(db) == sorted((row for row in ROWS * 2 if row[0] != 8), key=lambda row: row[0])
 
@@ -137,7 +137,7 @@ def changed(at: int, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 REFUSED = {
     "a value that does not fit": (changed(700, (700, "x", Decimal("1.234"))), "row 701, column total"),
     "a NULL": (changed(699, (None, "x", Decimal(1))), "row 700, column id: NULL"),
-    "a key that is there": (changed(650, (-1, "x", Decimal(1))), r"row 651 \(id=-1\): its key is already there"),
+    "a key that is there": (changed(650, (-1, "x", Decimal(1))), r"row 651 \(id=-1\): its key already exists"),
     "a key twice in a piece": (changed(655, (601, "x", Decimal(1))), "row 656 .* the same key as row 602"),
     "a key in two pieces": (changed(650, (2, "x", Decimal(1))), "several of the rows given have the key id=2"),
 }

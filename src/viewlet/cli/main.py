@@ -196,7 +196,7 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
         case _, pa.Table():
             return table_text(result)
         case ((CreateTable(name) | CreateView(name)), _) if db.last_epoch == before:
-            return f"{name} is there already"
+            return f"{name} already exists"
         case CreateTable(name), _:
             return f"table {name}: {plural(len(db.table(name)), 'row')}"
         case CreateView(name), _:

@@ -128,7 +128,7 @@ class LoopCompiler:
             what = term.label if isinstance(term, SparkRowwise) else show_node(term.function)
             raise UnsupportedQuery(
                 f"view {self.view}: {what} is evaluated by Spark alone, which a loop cannot wait for in every round",
-                hint="compute it in a view of its own, and let the loop read that",
+                hint="compute it in a separate view, and let the loop read that",
             )
         return program
 

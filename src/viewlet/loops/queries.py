@@ -53,7 +53,7 @@ class LoopQueries:
             if analysis.is_session_bound:
                 raise UnsupportedQuery(
                     f"view {self.view}: a loop can neither call functions of yours nor read temporary views",
-                    hint="do that in a view of its own, and let the loop read it",
+                    hint="do that in a separate view, and let the loop read it",
                 )
             self.changing |= set(analysis.changing)
             return analysis

@@ -137,7 +137,7 @@ def _refuse_strata(found: Mapping[str, Definition], reads: Mapping[str, set[str]
             if other in _reached(name, reads) and name not in _reached(other, reads):
                 raise SqlError(
                     f"line {found[name].line}: `{found[name].name}` reads the result of the recursive `{found[other].name}`",
-                    hint=f"make `{found[other].name}` a view of its own, and read that",
+                    hint=f"make `{found[other].name}` a separate view, and read that",
                 )
 
 

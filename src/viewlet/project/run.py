@@ -119,7 +119,7 @@ class ProjectRun:
             if dataset.name not in known and dataset.kind != "temporary view" and catalog.known(dataset.name):
                 raise NameTaken(
                     f"{dataset.where}: there is a {dataset.name} that is not of project {self.spec.name}",
-                    hint="give the project a warehouse of its own",
+                    hint="give the project its own warehouse",
                 )
             known.setdefault(dataset.name, "")
         self._put(known)

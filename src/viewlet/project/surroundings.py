@@ -41,7 +41,7 @@ class Surroundings:
             elif not _is_as_declared(db._warehouse.catalog.tables.get(known), declared):
                 raise ProjectError(
                     f"{where}: table {known} was made otherwise than it is declared",
-                    hint=f"DROP TABLE {known} CASCADE; the next run makes it anew",
+                    hint=f"DROP TABLE {known} CASCADE; the next run creates it",
                 )
         return [declared.name for _, declared in self.tables]
 

@@ -315,7 +315,7 @@ def _through(inputs: int, outputs: int, rest: int | None) -> int:
         return whole("rest", rest)
     if outputs:
         raise WrongArgument(
-            "a filter that reads its own results may never come to rest", hint="rest=1000: it starts anew after so many"
+            "a filter that reads its own results may never settle", hint="rest=1000: it restarts after so many"
         )
     return inputs  # then all that it remembers are zeros, as at the beginning
 

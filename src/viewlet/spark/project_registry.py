@@ -53,7 +53,7 @@ class _Registry(GraphElementRegistry):
         )
 
     def register_sql(self, sql_text: str, file_path: Path) -> None:
-        raise ProjectError(f"{file_path}: SQL inside of Python files is not read", hint="give it a file of its own")
+        raise ProjectError(f"{file_path}: SQL inside Python files is not read", hint="put it into a SQL file")
 
 
 def _where(element: Any) -> str:

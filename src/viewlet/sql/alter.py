@@ -50,7 +50,7 @@ def _add(reader: Reader, table: str) -> AddColumns:
         reader.expect(")")
     reader.end()
     if columns.key:
-        reader.refuse("a table that is there gets no primary key", hint="create another table with it")
+        reader.refuse("an existing table cannot get a primary key", hint="create another table with it")
     return AddColumns(table, tuple(columns.fields), tuple(columns.defaults))
 
 

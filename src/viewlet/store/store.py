@@ -228,7 +228,7 @@ class Store:
         if since > self.state.epoch:
             raise StoreError(
                 f"epoch {shortened(since)} is yet to come: the last one is {self.state.epoch}",
-                hint="since= an epoch that is there",
+                hint="since= an epoch that exists",
             )
         if since < there.feed.floor:
             raise StoreError(

@@ -24,7 +24,7 @@ def explain_distributed(
     """The program with its tags, and what an epoch of it asks of a cluster; with all views beside it, too."""
     title = f"view {program.view} on a cluster"
     if (why := why_not_placed(program)) is not None:
-        return f"{title}\n  the Spark engine runs each step as a job of its own: {why}"
+        return f"{title}\n  the Spark engine runs each step as a separate job: {why}"
     facts = facts_with_maps(warehouse)
     tags = chosen_placement(warehouse, [program], facts) | read_placement(program, facts, given or {})
     after = distribute([program], facts, placement=tags)
@@ -38,7 +38,7 @@ def explain_distributed(
     ]
     lines.append(f"  {_crossing(warehouse, program)}")
     if (why := why_not_distributed(program)) is not None:
-        lines.append(f"  the Spark engine runs each step as a job of its own instead: {why}")
+        lines.append(f"  the Spark engine runs each step as a separate job instead: {why}")
     return "\n".join([*lines, *show_jobs(after, verbose=verbose), *_all_views(warehouse, facts)])
 
 

@@ -39,7 +39,7 @@ def add_columns(
     """Put a wider table in the place of one, with all its rows; `values` are what the new columns hold in them."""
     if required := [f.name for f in new.fields if not f.nullable and f.name not in values]:
         raise SqlError(
-            f"table {table.name}: column {required[0]} is NOT NULL, and there is no value for the rows that are there",
+            f"table {table.name}: column {required[0]} is NOT NULL, and existing rows have no value for it",
             hint="give it a DEFAULT, or add it without NOT NULL",
         )
     declared = Schema((*table.fields, *new.fields), table.primary_key)

@@ -153,7 +153,7 @@ class Catalog:
         """What flows read keeps its change feed."""
         for name in names:
             if flows := self.flows_reading(name):
-                raise InUse(f"{', '.join(flows)} read {name}, whose change feed would begin anew", hint="drop the flow")
+                raise InUse(f"{', '.join(flows)} read {name}, whose change feed would start over", hint="drop the flow")
 
     def refuse_written(self, table: Table) -> None:
         """What a flow writes comes, goes and changes its columns with it."""

@@ -74,7 +74,7 @@ def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> N
     if flows := catalog.flows_reading(found.name):
         raise InUse(f"{', '.join(flows)} read {found.name}", hint="drop the flow first: db.drop_flow")
     if sinks := catalog.sinks_of(found.name):
-        raise InUse(f"{found.name} goes on to {', '.join(sinks)}", hint="drop the sink first: DROP SINK …")
+        raise InUse(f"{found.name} has sinks: {', '.join(sinks)}", hint="drop the sink first: DROP SINK …")
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:

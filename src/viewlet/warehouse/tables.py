@@ -257,7 +257,7 @@ class TableChanges:
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
             if (taken := self._is_taken(given)).any():
-                self._reject_row(given.rows, taken, "its key is already there", hint="use upsert to replace rows")
+                self._reject_row(given.rows, taken, "its key already exists", hint="use upsert to replace rows")
         return given
 
     def delete(self, rows: Rows) -> None:
@@ -277,7 +277,7 @@ class TableChanges:
         self._refuse_bad_keys(given)
         there = self._with_key_of(given)
         if len(there) < len(keys):
-            self._reject_row(given.rows, self._count(given, self.table.key) < 1, "it is not there")
+            self._reject_row(given.rows, self._count(given, self.table.key) < 1, "it does not exist")
         self._refuse_final(there.rows, "delete")
         self._take(there.negated())
 
@@ -467,7 +467,7 @@ class TableChanges:
         told_apart = self.index.layout.columns
         missing = self._count(given, told_apart) < _copies(given, told_apart)
         if missing.any():
-            self._reject_row(given.rows.select(self.table.names), missing, "it is not there, or not that often")
+            self._reject_row(given.rows.select(self.table.names), missing, "it does not exist, or not that often")
 
     def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
         at = int(np.flatnonzero(bad)[0])

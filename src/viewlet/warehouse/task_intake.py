@@ -164,7 +164,7 @@ def _refusing(table: Table, refused: list[Refusal]) -> RejectedEpoch:
     shown = "; ".join(sorted({refusal.reason for refusal in refused})[:_SHOWN])
     hints = sorted({refusal.hint for refusal in refused if refusal.hint})
     return RejectedEpoch(
-        f"table {table.name}: {plural(count, 'row')} or more of those given cannot be taken in, such as {shown}",
+        f"table {table.name}: {plural(count, 'row')} or more of those given cannot be ingested, such as {shown}",
         hint="; ".join(hints) or None,
     )
 

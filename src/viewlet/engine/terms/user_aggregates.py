@@ -36,7 +36,7 @@ def load(call: Reduce) -> Replay:
     except (ImportError, AttributeError, TypeError, ValueError, pickle.UnpicklingError) as error:
         raise EvaluationError(
             f"the aggregate {call.function.partition('[')[0]} cannot be loaded here: {error}",
-            hint="make its module importable (PYTHONPATH); or define and register it anew, and create the view again",
+            hint="make its module importable (PYTHONPATH); or define and register it again, and create the view again",
         ) from None
 
 
