@@ -118,8 +118,12 @@ class ViewletAdapter(SQLAdapter):
         return found
 
     def get_columns_in_relation(self, relation: ViewletRelation) -> list[ViewletColumn]:
+        """The columns of a relation; none if it is not there, as dbt expects."""
         with self._opened() as db:
-            return [ViewletColumn(f.name, str(f.type)) for f in db.table(relation.stored_name).fields]
+            try:
+                return [ViewletColumn(f.name, str(f.type)) for f in db.table(relation.stored_name).fields]
+            except viewlet.UnknownName:
+                return []
 
     def get_column_schema_from_query(self, sql: str) -> list[ViewletColumn]:
         _, described = self.execute(f"DESCRIBE QUERY {sql}", fetch=True)
