@@ -16,6 +16,7 @@ from viewlet.columns.rows import Rows
 from viewlet.loops.gather.run import PreparedGathering
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.graph.deltas import delta_of
+from viewlet.loops.graph.edges import Edges
 from viewlet.loops.relax.labels import Offers
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation
@@ -30,6 +31,8 @@ class Course:
 
     times: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
+    edges: int = 0
+    """How many edges start at what changed, in all rounds; without deltas, all edges."""
 
     @property
     def total(self) -> float:
@@ -42,12 +45,14 @@ class Course:
         return sum(self.times[after[0] :]) if after else 0.0
 
 
-def run(rounds: Iterator[int]) -> Course:
-    """All rounds, timed."""
-    course, started = Course(), time.perf_counter()
-    for size in rounds:
+def run(rounds: Iterator[Any], edges: Edges, *, deltas: bool) -> Course:
+    """All rounds, timed, given the vertices that each changes."""
+    course, degrees, started = Course(), np.empty(0), time.perf_counter()
+    for changed in rounds:
         course.times.append((time.perf_counter() - started) * 1e3)
-        course.sizes.append(size)
+        course.sizes.append(len(changed))
+        degrees = degrees if len(degrees) else np.bincount(edges.sources, minlength=int(edges.targets.max()) + 1)
+        course.edges += int(degrees[changed].sum()) if deltas else len(edges)
         started = time.perf_counter()
     return course
 
@@ -66,7 +71,7 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
     sums = _begun(state, inputs)
     everyone = np.arange(len(sums.vertices))
 
-    def rounds() -> Iterator[int]:
+    def rounds() -> Iterator[Any]:
         nonlocal sums
         reached = everyone
         while True:
@@ -74,12 +79,12 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
                 sums = _with_views_anew(state, sums, inputs)
             sums.add_up(reached)
             moving = _moving(sums, everyone if not deltas else reached, tolerance)
-            yield len(moving)
+            yield moving
             if not len(moving):
                 return
             reached = sums.hand_on(moving) if deltas else _all_handed_on(sums, everyone)
 
-    return run(rounds())
+    return run(rounds(), sums.edges, deltas=deltas)
 
 
 def _moving(sums: Sums, vertices: Any, tolerance: float) -> Any:
@@ -121,21 +126,21 @@ def paths(state: PreparedRelaxation, inputs: Inputs, *, deltas: bool, invariant:
     network = Network(state.compiled.offering)
     with_deltas = network.follow(edges, firsts)
     if deltas:
-        return run(len(changed) for changed in with_deltas)
+        return run(with_deltas, network.edges, deltas=True)
     next(with_deltas)
 
-    def rounds() -> Iterator[int]:
+    def rounds() -> Iterator[Any]:
         while True:
             if not invariant:
                 again = Network(state.compiled.offering)
                 next(again.follow(*(rows for rows in views(state.programs, inputs) if rows is not None)))
             offers: Offers = network._along(network.edges.all())
             changed = network.labels.improve(offers)
-            yield len(changed)
+            yield changed
             if not len(changed):
                 return
 
-    return run(rounds())
+    return run(rounds(), network.edges, deltas=False)
 
 
 def timed_rounds(loop: Any, inputs: Inputs, tolerance: float) -> dict[str, Course]:

@@ -65,6 +65,20 @@ def label_propagation(edges: list[Edge], labels: dict[int, int], rounds: int) ->
     return labels
 
 
+def adsorption(edges: list[Edge], own: dict[int, float], keep: float) -> dict[int, float]:
+    """Scores of one label, as the solution of linear equations: those of vertices that a path connects with it."""
+    pairs = {(a, b) for a, b, _ in edges} | {(b, a) for a, b, _ in edges}
+    names = sorted({v for pair in pairs for v in pair} | set(own))
+    at = {v: i for i, v in enumerate(names)}
+    matrix = np.zeros((len(names), len(names)))
+    for a, b in pairs:
+        matrix[at[b], at[a]] = 1
+    mean = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    given = np.array([keep * own.get(v, 0.0) for v in names])
+    found = np.linalg.solve(np.eye(len(names)) - (1 - keep) * mean, given)
+    return {v: float(x) for v, x in zip(names, found, strict=True) if x > 0}
+
+
 def k_core(edges: list[Edge], k: int) -> set[int]:
     near, kept = neighbours(edges), set(vertices(edges))
     while bad := {v for v in kept if len(near[v] & kept - {v}) < k}:

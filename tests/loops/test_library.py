@@ -76,6 +76,21 @@ def test_graphs(db: viewlet.Database) -> None:
     check_graph(db, [])
 
 
+def test_scores_of_labels(db: viewlet.Database) -> None:
+    edges, labels = [(1, 2, 0), (2, 3, 0), (3, 4, 0), (4, 1, 0), (5, 6, 0), (3, 2, 0)], {1: 1.0, 3: 0.5, 6: 2.0}
+    db.create_table("edges", "src BIGINT, dst BIGINT, w BIGINT", rows=edges)
+    db.create_table("labels", "v BIGINT, label STRING, score DOUBLE", rows=[(v, "a", x) for v, x in labels.items()])
+    db.create_view("scores", loops.adsorption("edges", "SELECT * FROM labels", tolerance=1e-11))
+    changes = [([], []), ([(4, 1, 0)], [(4, 5, 0)]), ([(2, 3, 0), (3, 2, 0)], [(7, 1, 0)])]
+    for gone, new in changes:
+        with db.epoch() as e:
+            e.delete("edges", gone)
+            e.insert("edges", new)
+        edges = [*(edge for edge in edges if edge not in gone), *new]
+        found = {v: score for v, label, score in db.table("scores").rows()}
+        assert found == pytest.approx(references.adsorption(edges, labels, 0.25), abs=1e-9)
+
+
 def test_k_means_goes_on_from_its_last_centers(db: viewlet.Database) -> None:
     chance = random.Random(4)
     spots = [(0, 0), (8, 1), (3, 9)]

@@ -4,6 +4,7 @@ from viewlet.loops.handlers.deltas import Adjust, Delete, Insert, Replace, over_
 from viewlet.loops.handlers.handlers import AggregateHandler, JoinHandler, StateHandler
 from viewlet.loops.history import history
 from viewlet.loops.library import (
+    adsorption,
     bill_of_materials,
     connected_components,
     factorize,
@@ -37,6 +38,7 @@ __all__ = [
     "Recursive",
     "Replace",
     "StateHandler",
+    "adsorption",
     "bill_of_materials",
     "connected_components",
     "factorize",

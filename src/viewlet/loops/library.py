@@ -93,7 +93,7 @@ def pagerank(
     return f"""INITIALIZE
   outward(v, n) AS (SELECT {a}, count(*) FROM {edges} GROUP BY {a}),
   base(v, rank) AS ({base}),
-  ranks(v, rank) AS (SELECT v, rank FROM base)
+  ranks(v, rank) AS (SELECT v, rank / {1 - damping!r}D FROM base)
 ITERATE SET ranks =
   SELECT base.v, base.rank + {damping!r}D * coalesce(given.rank, 0.0D) AS rank FROM base LEFT JOIN (
     SELECT e.{b} AS v, sum(r.rank / o.n) AS rank
@@ -115,6 +115,26 @@ STEP SELECT v, label FROM (
       SELECT near.b AS v, l.label, count(*) AS n
       FROM labels l JOIN ({near}) near ON near.a = l.v GROUP BY near.b, l.label)) WHERE place = 1
 LIMIT {rounds} RETURN SELECT v, label FROM labels"""
+
+
+def adsorption(
+    edges: str, labels: str, *, src: str = "src", dst: str = "dst", keep: float = 0.25, tolerance: float = 1e-9
+) -> str:
+    """The `score` of each `label` at each vertex `v`: its own share, and the mean of its neighbours' scores.
+
+    `labels` is a query that gives vertices, labels and their scores, of which a vertex keeps the share `keep`; the rest
+    of its score comes from its neighbours, whichever way edges point.
+    """
+    return f"""INITIALIZE {_both_ways(edges, src, dst)},
+  near(v, n) AS (SELECT b, count(*) FROM neighbours GROUP BY b),
+  own(v, label, score) AS (SELECT v, label, {keep!r}D * score FROM ({labels}) AS given(v, label, score)),
+  scores(v, label, score) AS (SELECT v, label, sum(score) FROM own GROUP BY v, label)
+ITERATE SET scores = SELECT v, label, sum(score) AS score FROM (
+    SELECT v, label, score FROM own UNION ALL
+    SELECT e.b, s.label, {1 - keep!r}D * s.score / near.n
+    FROM scores s JOIN neighbours e ON e.a = s.v JOIN near ON near.v = e.b) GROUP BY v, label
+UNTIL max(abs(coalesce(new.score, 0.0D) - coalesce(old.score, 0.0D))) < {tolerance!r}D ON scores BY (v, label)
+RETURN SELECT v, label, score FROM scores"""
 
 
 def k_core(edges: str, k: int, *, src: str = "src", dst: str = "dst") -> str:

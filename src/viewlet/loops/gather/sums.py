@@ -187,8 +187,12 @@ class Sums:
 
     def _all_sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
         """The same by adding up what arrives anywhere."""
-        length = len(self.vertices)
-        sums = np.bincount(self.edges.targets, self._offered.now[self.edges.sources], length)
+        length, arrivals = len(self.vertices), self.edges.arrivals()
+        if arrivals is None:
+            sums = np.bincount(self.edges.targets, self._offered.now[self.edges.sources], length)
+        else:  # the same sums, in the same order
+            sums = np.zeros(length)
+            sums[arrivals.vertices] = arrivals.matrix @ self._offered.now[: arrivals.matrix.shape[1]]
         arrives = self.edges.has_edge("target", length)
         if len(vertices) < length:
             sums, arrives = sums[vertices], arrives[vertices]

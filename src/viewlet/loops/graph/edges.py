@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.rows import Weights
@@ -46,6 +48,11 @@ class Adjacency:
         more = [edge for vertex in vertices.tolist() for edge in self._recent.get(vertex, ())]
         return np.concatenate([found, np.array(more, dtype=np.int64)])
 
+    def sorted(self) -> tuple[Positions, Positions] | None:
+        """All edges by their end, and from where to where those of each vertex are; None where some are known one by one."""
+        self._learn()
+        return None if self._recent else (self._order, self._bounds)
+
     def forget(self) -> None:
         """Edges have other numbers."""
         self._sorted = self._known = 0
@@ -61,21 +68,21 @@ class Adjacency:
         self._known = length
 
     def _sort(self) -> None:
-        ends = self._ends.now
-        self._order = stable_order(ends)
-        counts = np.bincount(ends) if len(ends) else np.zeros(0, dtype=np.int64)
-        self._bounds = np.concatenate([[0], np.cumsum(counts)])
-        self._sorted = self._known = len(ends)
+        self._order, self._bounds = by_end(self._ends.now)
+        self._sorted = self._known = len(self._order)
         self._recent = {}
 
 
-def stable_order(numbers: Positions) -> Positions:
-    """What sorts numbers from 0 on, equal ones as they come: by 16 bits at a time, which NumPy sorts in linear time."""
-    most = int(numbers.max(initial=0))
-    order: Positions = np.argsort(numbers.astype(np.uint16), kind="stable")
-    for shift in range(16, most.bit_length(), 16):
-        order = order[np.argsort((numbers[order] >> shift).astype(np.uint16), kind="stable")]
-    return order
+def by_end(ends: Positions) -> tuple[Positions, Positions]:
+    """Edges in the order of their ends, and from where to where those of each vertex are, in linear time.
+
+    The incidence matrix has a column for each edge, with a one in the row of its end: by rows, it lists each one's edges.
+    """
+    shape = (int(ends.max(initial=-1)) + 1, len(ends))
+    kind = np.int32 if len(ends) <= np.iinfo(np.int32).max else np.int64
+    each_once = np.ones(len(ends), np.int8), ends.astype(kind), np.arange(len(ends) + 1, dtype=kind)
+    by_vertex = sparse.csc_array(each_once, shape=shape).tocsr()
+    return by_vertex.indices.astype(np.int64), by_vertex.indptr.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,29 @@ class Change:
         return Change(self.sources[keep], self.targets[keep], columns, self.weights[keep])
 
 
+@dataclass(frozen=True)
+class Arrivals:
+    """All edges in the order of the vertices that they end at, for rounds that go through all of them."""
+
+    edges: Positions
+    sources: Positions
+    vertices: Positions
+    """Those at which edges arrive."""
+    starts: Positions
+    """From where on the edges of each of these are."""
+
+    @cached_property
+    def matrix(self) -> Any:
+        """A row for each of these vertices, with a one for each edge, in the column of its source."""
+        ends = np.append(self.starts, len(self.edges))
+        shape = (len(self.vertices), int(self.sources.max(initial=-1)) + 1)
+        return sparse.csr_array((np.ones(len(self.edges)), self.sources, ends), shape=shape)
+
+    def of_target(self, values: Values) -> Values:
+        """For each edge, what its target has."""
+        return np.repeat(values[self.vertices], np.diff(self.starts, append=len(self.edges)))
+
+
 class Edges:
     """The edges of a graph, each with how often it is there."""
 
@@ -106,6 +136,7 @@ class Edges:
         self._gone = 0
         self._are_single = True
         self._ends: dict[str, Mask] = {}
+        self._arrivals: Arrivals | None = None
 
     def __len__(self) -> int:
         return len(self._sources)
@@ -146,7 +177,7 @@ class Edges:
         self._targets.adopt(rows.targets)
         self._counts.append(rows.weights)
         self._are_single &= bool((rows.weights == 1).all())
-        self._ends = {}
+        self._ends, self._arrivals = {}, None
         for array, values, valid in zip(rows.columns, self._columns, self._valid, strict=True):
             values.adopt(values_of(array, values.now.dtype.str))
             valid.adopt(valid_mask(array))
@@ -190,6 +221,16 @@ class Edges:
             self._ends[end] = np.bincount(numbers, minlength=count) > 0
         return self._ends[end]
 
+    def arrivals(self) -> Arrivals | None:
+        """All edges by where they end; None where finding that would take longer than it saves, or where some are gone."""
+        if self._gone:
+            return None
+        if self._arrivals is None and (found := self._arriving.sorted()) is not None:
+            order, bounds = found
+            vertices = np.flatnonzero(np.diff(bounds))
+            self._arrivals = Arrivals(order, self.sources[order], vertices, bounds[vertices])
+        return self._arrivals
+
     def compacted(self) -> Positions | None:
         """Drop what is gone, if that is much; then the new number of each edge."""
         if self._gone <= len(self) // 4 + _RECENT:
@@ -197,7 +238,7 @@ class Edges:
         kept = self._counts.now > 0
         for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
             part.replace(part.now[kept])
-        self._gone, self._ends = 0, {}
+        self._gone, self._ends, self._arrivals = 0, {}, None
         self._leaving.forget()
         self._arriving.forget()
         return np.cumsum(kept) - 1

@@ -46,6 +46,7 @@ class Labels(VertexValues):
         super().__init__(dtype)
         self._edges = Growing(np.int64)
         self._is_greatest = is_greatest
+        self.best = np.maximum if is_greatest else np.minimum
         limits = np.iinfo(dtype)
         self._worst = limits.min if is_greatest else limits.max
 
@@ -71,13 +72,23 @@ class Labels(VertexValues):
         self.note(changed)
         self.values[changed[~(self.present[changed] & self.valid[changed])]] = self._worst
         solid = offers.where(offers.valid)
-        (np.maximum if self._is_greatest else np.minimum).at(self.values, solid.targets, solid.values)
+        self.best.at(self.values, solid.targets, solid.values)
         self.present[changed] = True
         self.valid[solid.targets] = True
         taken = offers.valid == self.valid[offers.targets]
         taken &= ~offers.valid | (offers.values == self.values[offers.targets])
         self.edges[offers.targets[taken]] = offers.edges[taken]
         return changed
+
+    def take(self, vertices: Positions, values: Values) -> None:
+        """Let vertices that have a value have a better one."""
+        self.note(vertices)
+        self.values[vertices] = values
+
+    def is_ahead(self, offered: Values, known: Values) -> Mask:
+        """Which values are better than others."""
+        ahead: Mask = offered > known if self._is_greatest else offered < known
+        return ahead
 
     def forget(self, vertices: Positions) -> None:
         """Let some vertices have no value."""
@@ -95,8 +106,7 @@ class Labels(VertexValues):
 
     def is_better(self, targets: Positions, offered: Values, valid: Mask) -> Mask:
         """Which offers are better: a value than NULL, and a row, if only with NULL, than none."""
-        values = self.values[targets]
-        beats: Mask = offered > values if self._is_greatest else offered < values
+        beats = self.is_ahead(offered, self.values[targets])
         if self.are_complete:
             return beats & valid
         there = self.present[targets]

@@ -23,9 +23,9 @@ from viewlet.loops.graph.vertex_values import DENSE, Known
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
+from viewlet.loops.relax.sweep import Sweep
 from viewlet.plan.expr import Column
 
-_ALL = np.ones(1, dtype=np.bool_)
 _FEW, _PART = 1000, 4
 """If more than these and one in so many vertices lose their values, all are found anew."""
 
@@ -44,6 +44,8 @@ class Network:
         self.labels = Labels(self._dtype, is_greatest=offering.is_greatest)
         self.begins_again = False
         """Whether all values were found anew the last time."""
+        self._sweep: Sweep | None = None
+        self._number: int | None = None
 
     def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
         """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
@@ -51,6 +53,7 @@ class Network:
         `known` is what an earlier run from nothing had found, as `found` gives it: it is offered along with first rows.
         """
         self._compact()
+        self._number = None
         changed = self._numbered(edges, firsts)
         gone, new = self.edges.change(changed[0])
         first_gone, first_new = self.firsts.change(changed[1])
@@ -82,6 +85,7 @@ class Network:
 
     def found(self, vertices: Positions) -> Rows:
         """What some vertices have, and from which edge: with what tells whether edges have the same numbers elsewhere."""
+        self._name_edges()
         labels = self.labels.known(vertices)
         columns = {
             "key": self.vertices.keys(vertices),
@@ -93,8 +97,10 @@ class Network:
 
     def _graph(self) -> int:
         """A number that another order of the edges, or other ones, would hardly have."""
-        ends = crc32(self.edges.targets.tobytes(), crc32(self.edges.sources.tobytes()))
-        return crc32(self.firsts.targets.tobytes(), ends)
+        if self._number is None:
+            ends = crc32(self.edges.targets, crc32(self.edges.sources))
+            self._number = crc32(self.firsts.targets, ends)
+        return self._number
 
     def _offered_before(self, known: Rows) -> Offers:
         known = known.filter(values_of(known["graph"], "i8") == self._graph())
@@ -105,8 +111,29 @@ class Network:
     def _rounds(self, offers: Offers) -> Iterator[Positions]:
         while len(changed := self.labels.improve(offers)):
             yield changed
-            dense = self._along_all(len(changed))
-            offers = self._along(self.edges.leaving(changed)) if dense is None else dense
+            if (sweep := self._sweep_after(len(changed))) is not None:
+                yield from sweep.rounds()
+                changed = sweep.changed
+                self._name_edges()
+                self._sweep = None
+            offers = self._along(self._from(changed))
+
+    def _from(self, vertices: Positions) -> Positions:
+        """The edges that start at vertices; for most vertices all edges: what others offer does no harm."""
+        return self.edges.all() if 2 * len(vertices) > len(self.vertices) else self.edges.leaving(vertices)
+
+    def _sweep_after(self, count: int) -> Sweep | None:
+        """Rounds over all edges, where so many vertices have changed that these are cheaper."""
+        if DENSE * count <= len(self.vertices) or not (self.labels.are_complete and self._passes_on):
+            return None
+        arrivals = self.edges.arrivals()
+        self._sweep = None if arrivals is None else Sweep(arrivals, self.labels)
+        return self._sweep
+
+    def _name_edges(self) -> None:
+        """Let vertices that changed in rounds over all edges know which edges they have their values from."""
+        if self._sweep is not None:
+            self._sweep.name_edges(self.edges.targets)
 
     def _numbered(self, *changes: Rows) -> list[Change]:
         """Changes with the numbers of vertices; a first row starts where it ends."""
@@ -140,16 +167,6 @@ class Network:
             edges = edges[self.labels.present[self.edges.sources[edges]]]
         values, valid = self._values(self.edges.sources[edges], edges)
         return Offers(self.edges.targets[edges], edges, values, valid)
-
-    def _along_all(self, count: int) -> Offers | None:
-        """What all edges offer, if so many vertices have changed that this is cheaper; what others offer does no harm."""
-        if not (self.edges.are_all_there and self.labels.are_complete and self._passes_on):
-            return self._along(self.edges.all()) if 2 * count > len(self.vertices) else None
-        if DENSE * count <= len(self.vertices):
-            return None
-        targets, values = self.edges.targets, self.labels.values[self.edges.sources]
-        better = np.flatnonzero(self.labels.is_better(targets, values, _ALL))
-        return Offers(targets[better], better, values[better], np.ones(len(better), dtype=np.bool_))
 
     @property
     def _passes_on(self) -> bool:

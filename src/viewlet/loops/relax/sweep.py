@@ -1,0 +1,53 @@
+"""Rounds in which most vertices change, where edges pass values on as they are: each vertex takes the best that arrives.
+
+Which edge it took it from is found once, after such rounds. Its source has the same value, and had it in an earlier
+round: so the trees of these edges have no cycles. Where the source has got a better value since, so will the vertex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from viewlet.columns.arrays import Positions
+from viewlet.loops.graph.edges import Arrivals
+from viewlet.loops.graph.vertex_values import DENSE
+from viewlet.loops.relax.labels import Labels
+
+
+class Sweep:
+    """Some rounds over all edges."""
+
+    def __init__(self, arrivals: Arrivals, labels: Labels) -> None:
+        self._arrivals, self._labels = arrivals, labels
+        self.changed = np.arange(len(labels))
+        """The vertices that the last round has changed."""
+        self._round = 0
+        self._changed_in = np.zeros(len(labels), dtype=np.int32)
+        """The round in which each vertex got its value; 0 for an earlier one."""
+
+    def rounds(self) -> Iterator[Positions]:
+        """The vertices that each round changes, as long as they are many."""
+        while DENSE * len(self.changed) > len(self._labels):
+            self.changed = self._round_over_all()
+            if len(self.changed):
+                yield self.changed
+
+    def _round_over_all(self) -> Positions:
+        labels, arrivals = self._labels, self._arrivals
+        best = labels.best.reduceat(np.take(labels.values, arrivals.sources, mode="clip"), arrivals.starts)
+        better = labels.is_ahead(best, labels.values[arrivals.vertices])
+        changed = arrivals.vertices[better]
+        labels.take(changed, best[better])
+        self._round += 1
+        self._changed_in[changed] = self._round
+        return changed
+
+    def name_edges(self, targets: Positions) -> None:
+        """Let vertices know the edges that they have their values from, given where each edge ends."""
+        arrivals, values, rounds = self._arrivals, self._labels.values, self._changed_in
+        is_named = np.take(rounds, arrivals.sources, mode="clip") < arrivals.of_target(rounds)
+        is_named &= np.take(values, arrivals.sources, mode="clip") == arrivals.of_target(values)
+        edges = arrivals.edges[is_named]
+        self._labels.edges[targets[edges]] = edges
