@@ -47,7 +47,8 @@ class Course:
 
 def run(rounds: Iterator[Any], edges: Edges, *, deltas: bool) -> Course:
     """All rounds, timed, given the vertices that each changes."""
-    course, degrees, started = Course(), np.empty(0), time.perf_counter()
+    degrees: Any = ()
+    course, started = Course(), time.perf_counter()
     for changed in rounds:
         course.times.append((time.perf_counter() - started) * 1e3)
         course.sizes.append(len(changed))

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 import viewlet
 
 
-def main(master: str, path: str) -> None:
+def session(master: str) -> Any:
+    """A session on a cluster whose executors have one core each."""
     builder = SparkSession.builder.master(master).appName("viewlet-cluster")
     settings = {
         "spark.ui.enabled": "false",
@@ -26,7 +27,11 @@ def main(master: str, path: str) -> None:
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    return builder.getOrCreate()
+
+
+def main(master: str, path: str) -> None:
+    spark = session(master)
     place: Any = importlib.import_module("viewlet.compile.distribute.place")
     place.SMALL = -1  # else maps would be kept at the driver
     with viewlet.connect(path, spark=spark, engine="spark") as db:

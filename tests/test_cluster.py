@@ -62,10 +62,19 @@ def master(tmp_path: Path) -> Iterator[str]:
             process.wait(timeout=30)
 
 
-def test_views_on_a_cluster(master: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.cluster_job", master, str(tmp_path / "w")]
+def run(module: str, master: str, path: Path) -> str:
+    """Run a module against the cluster; what it says."""
+    command = [sys.executable, "-m", module, master, str(path)]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     root = Path(__file__).parent.parent
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.strip() == "well, on 2 executors"
+    return done.stdout.strip()
+
+
+def test_views_on_a_cluster(master: str, tmp_path: Path) -> None:
+    assert run("tests.cluster_job", master, tmp_path / "w") == "well, on 2 executors"
+
+
+def test_a_lost_executor_loses_its_part_of_a_round(master: str, tmp_path: Path) -> None:
+    assert run("tests.loops.lost_executor", master, tmp_path / "w") == "well"

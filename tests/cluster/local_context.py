@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, cast
+
+from viewlet.engine.choose import EngineCosts
+from viewlet.engine.cluster.driver_site import Anew
+from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_epoch
+from viewlet.engine.epoch import Deltas
+from viewlet.program.distributed import Distributed
+from viewlet.program.program import Program
 
 
 class LocalContext:
@@ -37,3 +44,24 @@ class LocalRdd:
 
     def collect(self) -> list[Any]:
         return [row for rows in self.partitions for row in rows]
+
+
+class LocalCluster:
+    """A cluster over such lists."""
+
+    def __init__(self, address: str, parts: int = 4) -> None:
+        self.address, self.parts = address, parts
+
+    def measure(self) -> EngineCosts:
+        return EngineCosts()
+
+    def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
+        return prepare_epoch(make())
+
+    def each(self, size: int, task: Callable[[int, int], Any]) -> list[Any]:
+        return [task(part, self.parts) for part in range(self.parts)]
+
+    def run_together(
+        self, epoch: PreparedEpoch, deltas: Deltas, views: Sequence[str], anew: Anew | None = None
+    ) -> None:
+        EpochJob(cast(Any, LocalContext()), self.address, self.parts, deltas, epoch, anew).run()

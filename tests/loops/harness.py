@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from viewlet.loops.define import LoopCompiler
 from viewlet.loops.prepared_loop import Graph, PreparedLoop
 from viewlet.loops.queries import LoopQueries
 from viewlet.loops.run import run_loop
+from viewlet.loops.task_rounds import TaskRounds
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field, parse_type
 from viewlet.spark.sessions import Sessions
@@ -53,6 +54,8 @@ class LoopStore:
 
     def __init__(self, store: Store, loops: Sequence[PreparedLoop]) -> None:
         self.store, self.loops = store, loops
+        self.tasks: Callable[[PreparedLoop], TaskRounds | None] = lambda loop: None
+        """What runs the rounds of a loop, if it is not this process."""
         self.tables: Tables = {name: [] for name in SCHEMAS}
         self._is_filled = False
         self._graphs: dict[str, Graph | None] = {}
@@ -75,7 +78,7 @@ class LoopStore:
                 deltas[name] = delta
         with self.store.begin() as transaction:
             for loop in self.loops:
-                how = {"initial": not self._is_filled, "graph": self._graphs.get(loop.view)}
+                how = {"initial": not self._is_filled, "graph": self._graphs.get(loop.view), "tasks": self.tasks(loop)}
                 outcome = run_loop(loop, transaction, deltas, before=before.__getitem__, **how)  # type: ignore[arg-type]
                 self._graphs[loop.view] = outcome.graph
                 transaction.append(loop.view, outcome.delta, loop.result.steps[-1].layout)

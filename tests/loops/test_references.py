@@ -60,7 +60,7 @@ def ranks(graph: Any) -> dict[int, float]:
     return {v: rank * count for v, rank in found.items() if v != outside}
 
 
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_graphs(tmp_path: Path, spark: Any, engine: Literal["inproc", "spark"]) -> None:
     chance = random.Random(5)
     pairs = list(nx.gnp_random_graph(24, 0.12, seed=3, directed=True).edges)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from viewlet.engine.choose import Chosen, EngineCosts
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import Deltas
 from viewlet.engine.program_run import ProgramRun
 from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
@@ -43,6 +43,6 @@ class Cluster(Protocol):
         """What tasks make of so many bytes in files: `task` is given the number of a partition, and how many there are."""
 
     def run_together(
-        self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None
+        self, epoch: PreparedEpoch, deltas: Deltas, views: Sequence[str], anew: Anew | None = None
     ) -> None:
-        """Bring the maps of some views up to date with the epoch's changes, or make them anew."""
+        """Bring the maps of some views up to date with the changes of an epoch, or of a round, or make them anew."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from viewlet.columns.rows import Rows
 from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
+from viewlet.store.runs.runs import Types
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,46 +77,70 @@ def counts(delta: Rows) -> dict[str, int]:
     return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
 
 
-class EpochDeltas:
-    """The deltas of an open epoch; all of it is in the transaction, or nothing is."""
+class Bags(Protocol):
+    """What programs read and add to: the transaction of an epoch, or the maps of a loop in one of its rounds."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
+    def has(self, bag: str) -> bool: ...
+
+    def layout(self, bag: str) -> Layout | None: ...
+
+    def before(self, bag: str) -> Contents: ...
+
+    def contents(self, bag: str) -> Contents: ...
+
+    def append(self, bag: str, rows: Rows, layout: Layout) -> Rows:
+        """Add rows to a bag; what they come to."""
+
+    def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
+        """Add runs that tasks have written."""
+
+
+class Deltas:
+    """What changes in some bags."""
+
+    def __init__(self, bags: Bags) -> None:
+        self.bags = bags
         self.changes = Changes()
-        self.done: set[str] = set()
-        """The maps that are up to date: one that several views share is brought there once."""
-        self.remembered: dict[str, Any] = {}
-        """What refreshes hold in memory, by name, from the commit on."""
         self.jobs: list[dict[str, Any]] = []
         """What the jobs of a cluster took, for the epoch's record."""
 
     def add(self, bag: str, delta: Rows, layout: Layout) -> None:
         """Record what changes in a bag, and append it there."""
         self.changes[bag] = delta
-        self.transaction.append(bag, delta, layout)
+        self.bags.append(bag, delta, layout)
 
     def add_unnetted(self, bag: str, rows: Rows, layout: Layout) -> None:
         """Append rows to a bag, and record what they come to; the store nets them as it sorts them."""
-        delta = self.transaction.append(bag, rows, layout)
+        delta = self.bags.append(bag, rows, layout)
         if len(delta):
             self.changes[bag] = delta
 
     def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout) -> None:
         """Record what changes in a bag whose runs tasks have written already."""
         self.changes[bag] = delta
-        self.transaction.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
+        self.bags.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
 
     def adopt_written(self, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> None:
         """The same for a bag that is there, without reading what changes in it."""
-        self.changes.written[bag] = adopt_runs(self.transaction, bag, refs, inserted, deleted)
+        self.changes.written[bag] = adopt_runs(self.bags, bag, refs, inserted, deleted)
 
 
-def adopt_runs(
-    transaction: Transaction, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int
-) -> WrittenChange:
+class EpochDeltas(Deltas):
+    """The deltas of an open epoch; all of it is in the transaction, or nothing is."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(transaction)
+        self.transaction = transaction
+        self.done: set[str] = set()
+        """The maps that are up to date: one that several views share is brought there once."""
+        self.remembered: dict[str, Any] = {}
+        """What refreshes hold in memory, by name, from the commit on."""
+
+
+def adopt_runs(bags: Bags, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> WrittenChange:
     """Add runs that tasks have written to a bag that is there; the change that they are."""
-    before = transaction.before(bag)
-    transaction.adopt(bag, refs, before.layout, before.types)
-    runs = transaction.contents(bag).runs
+    before = bags.before(bag)
+    bags.adopt(bag, refs, before.layout, before.types)
+    runs = bags.contents(bag).runs
     contents = make_contents(before.layout, runs[len(runs) - len(refs) :], before.types)
     return WrittenChange(contents, inserted, deleted)

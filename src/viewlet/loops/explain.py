@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.loops.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
 from viewlet.loops.syntax import State
+from viewlet.loops.task_rounds import why_in_process
 from viewlet.plan.show import show_expr
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Program
@@ -32,8 +33,14 @@ def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
         lines += _state(text, state, snapshot, verbose=verbose)
     lines += ["result", *_program(loop.compiled.result, snapshot, set(), verbose=verbose)]
-    where = "rounds run in the driver's process, whichever engine the warehouse has"
-    return "\n".join([*lines, where, *_rounds(loop, records), *cost_lines(loop, records)])
+    return "\n".join([*lines, _where(loop), *_rounds(loop, records), *cost_lines(loop, records)])
+
+
+def _where(loop: Loop) -> str:
+    """Which engine runs rounds."""
+    if (why := why_in_process(loop.compiled)) is not None:
+        return f"rounds run in the driver's process, whichever engine the warehouse has: {why}"
+    return "rounds run in the driver's process, or, where they read many rows, on Spark: each is a job"
 
 
 def outline(loop: Loop) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.engine import Cluster
 from viewlet.engine.prepared import layout_of
 from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops import syntax
@@ -26,12 +27,14 @@ from viewlet.loops.python_form import PythonLoop
 from viewlet.loops.relax.network import Network
 from viewlet.loops.run import TooMuch, run_loop
 from viewlet.loops.syntax import LoopText
+from viewlet.loops.task_rounds import TaskRounds, why_in_process
 from viewlet.loops.text import read_loop
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION
 from viewlet.program.program import Note, meanings
 from viewlet.store import Layout
+from viewlet.views.explain_distributed import facts_with_maps
 from viewlet.views.refresh import refuse_other_spark
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.users_code import refuse_untrusted
@@ -168,12 +171,26 @@ class Loop(Maintained):
         store = run.warehouse.store
         definition = self.definition or json.dumps(to_document(self.compiled))
         work = partial(fingerprint, f"{definition}\n{sorted(how)}", store.epoch, changes)
-        checkpoints = Checkpoints(store.root, self.name, work)
+        checkpoints, tasks = Checkpoints(store.root, self.name, work), self._tasks(run)
         try:
-            return run_loop(self.ready, run.transaction, changes, checkpoints=checkpoints, **how)
+            return run_loop(self.ready, run.transaction, changes, checkpoints=checkpoints, tasks=tasks, **how)
         except EvaluationError as error:
             error.view = self.name
             raise
+        finally:
+            run.deltas.jobs += [] if tasks is None else tasks.jobs
+
+    def _tasks(self, run: Refresh) -> TaskRounds | None:
+        """What runs rounds on a cluster: all of them where that is the engine, or those that are cheaper there."""
+        if why_in_process(self.compiled) is not None:
+            return None
+        warehouse, programs = run.warehouse, [state.program for state in self.compiled.stepped]
+
+        def choose(rows: int) -> Cluster | None:
+            engine = warehouse.choose(rows, self.steps)[0] if warehouse.engine == "auto" else run.engine
+            return engine.cluster
+
+        return TaskRounds(self.name, programs, choose, partial(facts_with_maps, warehouse))
 
     def _emitted(self, run: Refresh, outcome: Outcome, how: str) -> dict[str, Any]:
         run.deltas.add_unnetted(self.name, outcome.delta, self.layout)

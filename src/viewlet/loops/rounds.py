@@ -21,6 +21,7 @@ from viewlet.errors import EndlessLoop, shortened
 from viewlet.loops.checkpoints import Checkpoints, Done
 from viewlet.loops.compiled import CompiledState
 from viewlet.loops.progress import report_round
+from viewlet.loops.task_rounds import TaskRounds
 from viewlet.loops.working import WorkingMaps
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
@@ -113,6 +114,8 @@ class Steps:
     """How many rows changed in each round."""
     checkpoints: Checkpoints | None = None
     """Where rounds are written down."""
+    tasks: TaskRounds | None = None
+    """What runs rounds on a cluster, where that is cheaper."""
     resumed: int | None = None
     """The last round of an earlier run that this one goes on from."""
     _handled: int = 0
@@ -126,12 +129,10 @@ class Steps:
         for state in self.states:
             if state.compiled.keeps_feed and state.feed in changes:
                 self.maps.add(state.feed, changes[state.feed])
-        made: dict[str, Rows] = {}
-        for state in self.states:
-            found = Round(self.maps, dict(changes), initial).run(state.ready)
-            if found is not None:
-                made[state.name] = state.visible(found)
-        return made
+        found = None if self.tasks is None else self.tasks.run(self.maps, changes, initial=initial)
+        if found is None:
+            found = {s.bag: Round(self.maps, dict(changes), initial).run(s.ready) for s in self.states}
+        return {s.name: s.visible(rows) for s in self.states if (rows := found.get(s.bag)) is not None}
 
     def done(self) -> dict[str, Rows]:
         """What the steps have read in an earlier run of the same work."""

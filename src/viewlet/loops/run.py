@@ -14,6 +14,7 @@ from viewlet.loops.graph_run import GraphRun
 from viewlet.loops.merged import MergedRounds
 from viewlet.loops.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
+from viewlet.loops.task_rounds import TaskRounds
 from viewlet.loops.working import WorkingMaps
 from viewlet.store import Layout, Transaction
 from viewlet.warehouse.users_code import from_text
@@ -29,18 +30,20 @@ def run_loop(
     graph: Graph | None = None,
     before: Read | None = None,
     checkpoints: Checkpoints | None = None,
+    tasks: TaskRounds | None = None,
 ) -> Outcome:
     """Bring a loop up to date with changes; `initial`: from nothing, whatever is stored, with all rows as changes.
 
     Where more than `most` rows would have to be handled, nothing is done: `TooMuch`. `graph` is what the last epoch
-    left; without it, rounds along edges make it anew of what was there `before`. Rounds are written to `checkpoints`.
+    left; without it, rounds along edges make it anew of what was there `before`. Rounds are written to `checkpoints`, and
+    `tasks` run those of states with maps where that is cheaper.
     """
     if loop.relaxed or loop.gathered or loop.handled:
         maps = WorkingMaps(transaction, anew=initial)
         return GraphRun(loop, maps, changes, graph, None if initial else before, checkpoints).run()
     maps = opened(loop, transaction, initial=initial)
     steps: Rounds | Convergence
-    common: dict[str, Any] = {"most": most, "checkpoints": checkpoints}
+    common: dict[str, Any] = {"most": most, "checkpoints": checkpoints, "tasks": tasks}
     what = loop.view, loop.states, maps, loop.text.last_round
     if loop.text.converges:
         is_error = loop.text.limit is None

@@ -1,12 +1,16 @@
 """Maps while the rounds of one epoch run: what is stored, and what the rounds have added so far, in memory.
 
 A round reads maps as they were when it began (`old`) and with what it adds itself (`new`). Nothing is stored before
-the last round: then each map gets all that the rounds added, as one change. So an attempt can be given up.
+the last round: then each map gets all that the rounds added. So an attempt can be given up.
+
+To a round that tasks run, the maps are what the transaction is to an epoch (`engine.epoch.Bags`): tasks read the runs of
+maps where they are, and those that they write are added by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -15,11 +19,15 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram
 from viewlet.plan.types import Field
 from viewlet.store import Contents, Layout, RunRef, Transaction, make_contents
-from viewlet.store.runs.map_run import build
-from viewlet.store.runs.runs import Run
+from viewlet.store.runs.map_run import MapBody, build
+from viewlet.store.runs.runs import Run, Types
 
 _FEW = 4
 """So many runs of like size are made one."""
+_MANY = 64
+"""So many runs that tasks wrote are."""
+Place = Callable[[MapBody], Run]
+"""What makes a run that tasks can read."""
 
 
 class WorkingMap:
@@ -37,8 +45,24 @@ class WorkingMap:
             return self._there.nothing()
         self._added.append(run)
         self._merge()
-        self.now = make_contents(self._there.layout, (*self._there.runs, *self._added), self._there.types)
+        self._show()
         return run.map.as_rows(self._there.layout)
+
+    def adopt(self, runs: Sequence[Run]) -> None:
+        """Add runs that tasks wrote."""
+        self._added += runs
+        self._show()
+
+    def send(self, place: Place) -> None:
+        """Let all runs be where tasks can read them; many small ones become one."""
+        if len(self._added) > _MANY:
+            merged = _run_of(self.added(), self._there.layout, self._there.types)
+            self._added = [] if merged is None else [merged]
+        self._added = [run if _is_placed(run) else place(run.map) for run in self._added]
+        self._show()
+
+    def _show(self) -> None:
+        self.now = make_contents(self._there.layout, (*self._there.runs, *self._added), self._there.types)
 
     def _merge(self) -> None:
         """Let there be few runs: the last ones become one when they are as large as the one before them."""
@@ -50,8 +74,22 @@ class WorkingMap:
 
     def added(self) -> Rows:
         """All that was added."""
-        rows = [run.map.as_rows(self._there.layout) for run in self._added]
+        return self._rows(self._added)
+
+    def store(self, bag: str, transaction: Transaction) -> None:
+        """Put all that was added into a transaction: rows, and runs that tasks can read by their names."""
+        layout, types = self._there.layout, self._there.types
+        transaction.append(bag, self._rows([run for run in self._added if not _is_placed(run)]), layout)
+        transaction.adopt(bag, [run.ref for run in self._added if _is_placed(run)], layout, types)
+
+    def _rows(self, runs: Sequence[Run]) -> Rows:
+        rows = [run.map.as_rows(self._there.layout) for run in runs]
         return Rows.concat(rows) if rows else self._there.nothing()
+
+
+def _is_placed(run: Run) -> bool:
+    """Whether tasks can read a run."""
+    return bool(run.ref.file or run.ref.data)
 
 
 def _run_of(rows: Rows, layout: Layout, types: Mapping[str, pa.DataType]) -> Run | None:
@@ -118,6 +156,34 @@ class WorkingMaps:
     def new(self, bag: str) -> Contents:
         return self._maps[bag].now if bag in self._maps else self._transaction.contents(bag)
 
+    # ——— to a round that tasks run
+
+    def send(self) -> None:
+        """Let all maps be where tasks can read them."""
+        for working in self._maps.values():
+            there = working.now
+            working.send(partial(self._transaction.placed, layout=there.layout, types=there.types))
+
+    def has(self, bag: str) -> bool:
+        return bag in self._maps or self._transaction.has(bag)
+
+    def layout(self, bag: str) -> Layout | None:
+        return self._maps[bag].now.layout if bag in self._maps else self._transaction.layout(bag)
+
+    def before(self, bag: str) -> Contents:
+        return self.old(bag)
+
+    def contents(self, bag: str) -> Contents:
+        return self.new(bag)
+
+    def append(self, bag: str, rows: Rows, layout: Layout) -> Rows:
+        assert layout == self.layout(bag), f"`{bag}` has another layout"
+        return self.add(bag, rows)
+
+    def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
+        self._began.setdefault(bag, self._maps[bag].now)
+        self._maps[bag].adopt(self._transaction.opened(refs, layout, types))
+
     def stored(self, bag: str) -> Contents:
         """A bag as the epoch found it."""
         return self._transaction.before(bag)
@@ -129,4 +195,4 @@ class WorkingMaps:
                 continue
             if self._anew:
                 self._transaction.drop(bag)
-            self._transaction.append(bag, working.added(), working.now.layout)
+            working.store(bag, self._transaction)

@@ -200,12 +200,20 @@ class Transaction:
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
         """Add runs that tasks wrote to files, or sent."""
-        handles = self._writer.handles
-        runs = [handles.get(ref, layout, types) if ref.file else Run(ref, layout, types) for ref in refs]
-        if runs:
+        if refs:
             self.create(bag, layout, types)
             assert layout == self.layout(bag), f"runs of `{bag}` lack lookups of its layout"
-            self._edit(bag).runs += runs
+            self._edit(bag).runs += self.opened(refs, layout, types)
+
+    def opened(self, refs: Sequence[RunRef], layout: Layout, types: Types) -> list[Run]:
+        """Runs that tasks wrote to files, or sent, to be read."""
+        handles = self._writer.handles
+        return [handles.get(ref, layout, types) if ref.file else Run(ref, layout, types) for ref in refs]
+
+    def placed(self, body: MapBody, layout: Layout, types: Types) -> Run:
+        """A run that tasks can read: a large one is in a file, and belongs to no bag until it is adopted."""
+        run = Run(encode("map", body.batch), layout, types, body)
+        return self._writer.save(run) if run.ref.size > self._writer.limits.inline_bytes else run
 
     def drop(self, bag: str) -> None:
         """Take a bag away, with what this transaction added to it; nothing happens if it is not there."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.shares import together
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import Bags, Deltas
 from viewlet.engine.terms.compile_term import CompiledTerm
 from viewlet.program.distributed import Arrival, Compute, Move, Statement, Update
 from viewlet.program.terms import Regroup, SparkRowwise
-from viewlet.store import Contents, Transaction, make_contents
+from viewlet.store import Contents, make_contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Anew:
     """Those of them that keep what they held, less what is not so any more: the difference is passed on."""
 
 
-def before(transaction: Transaction, bag: str, anew: Anew | None) -> Contents:
+def before(bags: Bags, bag: str, anew: Anew | None) -> Contents:
     """A map as the run finds it."""
-    contents = transaction.before(bag)
+    contents = bags.before(bag)
     if anew is None or bag not in anew.emptied:
         return contents
     return make_contents(contents.layout, (), contents.types)
@@ -34,9 +34,9 @@ def before(transaction: Transaction, bag: str, anew: Anew | None) -> Contents:
 
 @dataclass
 class DriverSite:
-    """What the driver's statements read: what tasks sent, and maps in the transaction."""
+    """What the driver's statements read: what tasks sent, and maps."""
 
-    deltas: EpochDeltas
+    deltas: Deltas
     results: dict[str, Rows]
     instead: Mapping[str, str] = field(default_factory=dict)
     """Results that stand for the deltas of maps, for the statement that runs."""
@@ -67,24 +67,24 @@ class DriverSite:
         if not statement.map.stored:
             self._put(statement.name, rows.consolidate(statement.map.sums))
             return
-        layout = self.deltas.transaction.layout(statement.name)
+        layout = self.deltas.bags.layout(statement.name)
         assert layout is not None, f"{statement.name} is kept, and not there"
         self.deltas.add_unnetted(statement.name, rows, layout)
 
     def _superseded(self, name: str) -> Rows | None:
         """What a map that is made anew loses."""
         is_anew = self.anew is not None and name in self.anew.superseded
-        return self.deltas.transaction.before(name).consolidated().negated() if is_anew else None
+        return self.deltas.bags.before(name).consolidated().negated() if is_anew else None
 
     def change(self, bag: str) -> Rows | None:
         name = self.instead.get(bag, bag)
         return self.results[name] if name in self.results else self.deltas.changes.get(name)
 
     def old(self, bag: str) -> Contents:
-        return before(self.deltas.transaction, bag, self.anew)
+        return before(self.deltas.bags, bag, self.anew)
 
     def new(self, bag: str) -> Contents:
-        return self.deltas.transaction.contents(bag)
+        return self.deltas.bags.contents(bag)
 
     def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
         raise AssertionError("what only Spark evaluates is no part of a distributed epoch")

@@ -23,7 +23,7 @@ from viewlet.engine.cluster.site import Traffic
 from viewlet.engine.cluster.stage_task import StageTask, ToDriver, parcels_of, traffic_of
 from viewlet.engine.cluster.stages import Stage, StagedEpoch, staged
 from viewlet.engine.cluster.written import Written
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import Deltas
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
 from viewlet.program.distributed import Compute, Distributed, Move, Statement, reads_of
 
@@ -43,7 +43,7 @@ class PreparedEpoch:
     terms: dict[str, CompiledTerm]
     """Those of the driver's statements."""
 
-    def arriving_bytes(self, deltas: EpochDeltas) -> int:
+    def arriving_bytes(self, deltas: Deltas) -> int:
         """How large the changes are that are in runs already."""
         written = deltas.changes.written
         return sum(written[name].contents.bytes for name in self.staged.arrivals if name in written)
@@ -72,7 +72,7 @@ class EpochJob:
         context: SparkContext,
         address: str,
         parts: int,
-        deltas: EpochDeltas,
+        deltas: Deltas,
         epoch: PreparedEpoch,
         anew: Anew | None = None,
     ) -> None:
@@ -122,10 +122,10 @@ class EpochJob:
         return out
 
     def _task(self, at: int, scattered: Sequence[Sequence[Parcel]], is_first: bool) -> StageTask:
-        names, transaction, anew = self.epoch.staged.stages[at].names, self.deltas.transaction, self.anew
+        names, bags, anew = self.epoch.staged.stages[at].names, self.deltas.bags, self.anew
         tags = self.epoch.staged.program.maps
-        there = [name for name in names if name in tags and transaction.has(name)]
-        maps = {name: StoredMap.of(before(transaction, name, anew), tags[name]) for name in there}
+        there = [name for name in names if name in tags and bags.has(name)]
+        maps = {name: StoredMap.of(before(bags, name, anew), tags[name]) for name in there}
         gone = [name for name in there if anew is not None and name in anew.superseded]
         return StageTask(
             self.address,
@@ -136,7 +136,7 @@ class EpochJob:
             scattered,
             is_first,
             anew is not None,
-            {name: StoredMap.of(transaction.before(name), tags[name]) for name in gone},
+            {name: StoredMap.of(bags.before(name), tags[name]) for name in gone},
         )
 
     def _adopt(self, written: Iterable[Written]) -> None:

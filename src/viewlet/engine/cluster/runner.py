@@ -33,7 +33,7 @@ from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_ep
 from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
 from viewlet.engine.cluster.stage_task import IN
 from viewlet.engine.cluster.task import Lookups, Task
-from viewlet.engine.epoch import EpochDeltas
+from viewlet.engine.epoch import Deltas
 from viewlet.engine.prepared import PreparedStep
 from viewlet.engine.program_run import ProgramRun
 from viewlet.engine.terms.compile_term import compile_term
@@ -107,7 +107,7 @@ class SparkEngine:
             return context.parallelize(range(parts), parts).map(EachTask(task, parts)).collect()
 
     def run_together(
-        self, epoch: PreparedEpoch, deltas: EpochDeltas, views: Sequence[str], anew: Anew | None = None
+        self, epoch: PreparedEpoch, deltas: Deltas, views: Sequence[str], anew: Anew | None = None
     ) -> None:
         """Bring the maps of some views up to date with the epoch's changes, or make them anew, in one job."""
         from viewlet.spark.session.workers import own_workers

@@ -187,6 +187,7 @@ class Sums:
 
     def _all_sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
         """The same by adding up what arrives anywhere."""
+        sums: Values
         length, arrivals = len(self.vertices), self.edges.arrivals()
         if arrivals is None:
             sums = np.bincount(self.edges.targets, self._offered.now[self.edges.sources], length)

@@ -173,6 +173,8 @@ class Edges:
 
     def _add(self, rows: Change) -> Positions:
         first = len(self)
+        if not len(rows.sources):
+            return rows.sources
         self._sources.adopt(rows.sources)
         self._targets.adopt(rows.targets)
         self._counts.append(rows.weights)
