@@ -98,8 +98,8 @@ class Network:
     def _graph(self) -> int:
         """A number that another order of the edges, or other ones, would hardly have."""
         if self._number is None:
-            ends = crc32(self.edges.targets, crc32(self.edges.sources))
-            self._number = crc32(self.firsts.targets, ends)
+            ends = crc32(self.edges.targets.data, crc32(self.edges.sources.data))
+            self._number = crc32(self.firsts.targets.data, ends)
         return self._number
 
     def _offered_before(self, known: Rows) -> Offers:
