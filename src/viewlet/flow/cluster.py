@@ -24,7 +24,7 @@ from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.runner import partitions_for, tasks_errors
-from viewlet.errors import FlowError
+from viewlet.errors import FlowError, SparkFailed
 from viewlet.flow.graph import Stage, StageState
 from viewlet.flow.groups import Grouped, Groups, count_rows, keys_of, look_up, route_all, with_state
 from viewlet.flow.names import GROUP
@@ -116,8 +116,10 @@ def _run(spark: SparkSession, where: str, task: Task, shares: list[bytes]) -> li
     try:
         with tasks_errors():
             back = frame.mapInArrow(task, PIECES).toArrow().sort_by("part")
-    except PythonException as error:
-        raised = re.findall(r"^\s*((?:[\w.]+: .+)|raised in .+)$", str(error), re.MULTILINE)
+    except SparkFailed as error:
+        if not isinstance(error.__cause__, PythonException):
+            raise
+        raised = re.findall(r"^\s*((?:[\w.]+: .+)|raised in .+)$", str(error.__cause__), re.MULTILINE)
         raise FlowError(f"{where} failed: {'; '.join(raised[-2:]) or error}") from error
     return [pickle.loads(data) for data in back["data"].to_pylist()]
 

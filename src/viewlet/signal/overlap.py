@@ -29,7 +29,7 @@ def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
     times = spread(first, spans) * node.period + (np.repeat(arrays.times[begin], spans) % node.period)
     values = _merged(node.merge, pieces, places, int(spans.sum()))
     if node.width is not None:
-        values = values.reshape(len(values), -1, node.width)
+        values = values.reshape(len(values), values.shape[1] // node.width, node.width)
     return Ragged.of(np.repeat(segments[begin], spans), len(arrays), times, values)
 
 
@@ -38,7 +38,8 @@ def _by_time(values: Values, width: int | None) -> Values:
     if width is None:
         return values
     count, channels, numbers = values.shape
-    return values.reshape(count, channels, numbers // width, width).swapaxes(2, 3).reshape(count, channels * width, -1)
+    times = numbers // width
+    return values.reshape(count, channels, times, width).swapaxes(2, 3).reshape(count, channels * width, times)
 
 
 def _merged(how: str | Function, values: Values, places: Ints, size: int) -> Values:

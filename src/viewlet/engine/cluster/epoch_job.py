@@ -83,6 +83,12 @@ class EpochJob:
 
     def run(self) -> None:
         """Bring the maps of all programs up to date."""
+        if self.epoch.staged.stages:
+            self._run_stages()
+        for statement in self.epoch.staged.after:
+            self._driver.run(statement, self.epoch.terms)
+
+    def _run_stages(self) -> None:
         stages = self.epoch.staged.stages
         jobs, exchanges = 1, 0
         parcels = arriving(self.deltas.changes, self.epoch.staged.arrivals, self.parts)
@@ -98,8 +104,6 @@ class EpochJob:
             if at + 1 < len(stages):
                 rdd = rdd.partitionBy(self.parts, _itself)
         traffic = self._take(rdd, stages[-1])
-        for statement in self.epoch.staged.after:
-            self._driver.run(statement, self.epoch.terms)
         shape = {"jobs": jobs, "stages": exchanges + len(stages), "partitions": self.parts}
         self.deltas.jobs.append({**shape, **asdict(traffic)})
 
