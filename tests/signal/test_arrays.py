@@ -13,8 +13,10 @@ from scipy import signal as ss
 import viewlet
 from tests.signal.recipes import Smoothed
 from viewlet.signal import Interpolation, Signal
-from viewlet.signal.nodes import Source
+from viewlet.signal.nodes import OverlapAdd, Source
 from viewlet.signal.online import evaluate_all
+from viewlet.signal.overlap import overlap_add
+from viewlet.signal.ragged import Ragged
 from viewlet.signal.series import Series
 
 WIDTH = 4
@@ -168,3 +170,9 @@ def test_arrays_of_one_time_are_merged_and_complex_ones_come_in_two_columns(db: 
     db.insert("radio", [(1, [1.0, 0.0], [0.0, 2.0]), (2, [1.0, 1.0], [1.0, 1.0]), (2, [3.0, 1.0], [1.0, 3.0])])
     assert sorted(db.table("power").rows()) == [(1, 5.0), (2, pytest.approx(10.0))]
     assert db.check("power").num_rows == 0
+
+
+def test_no_arrays_overlap_to_no_samples() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    windows = Ragged.of(none, 1, none, np.zeros((0, 1, 3 * WIDTH)))
+    assert overlap_add(OverlapAdd(ARRAYS, 10, "sum", WIDTH), windows).values.shape == (0, 1, WIDTH)
