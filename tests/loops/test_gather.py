@@ -57,9 +57,9 @@ def test_rounds_along_edges_are_those_of_the_step(spark: Any, tmp_path: Path) ->
     assert not any(loop.gathered for loop in both[len(TEXTS) :])
     chance = random.Random(12)
     with stored(tmp_path / "s", both) as store:
-        for turn in range(rounds(3, 20)):
+        for turn in range(rounds(2, 20)):
             epoch(store, chance)
-            if turn % 3 == 2:
+            if turn % 2 == 0:
                 store.forget()  # the next epoch finds the graph by what is stored
             for name in TEXTS:
                 found, expected = values(store, name), values(store, f"{name}_program")

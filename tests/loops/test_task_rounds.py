@@ -12,6 +12,7 @@ from tests.loops.harness import compiled, stored
 from tests.loops.queries import QUERIES, random_query
 from tests.loops.test_partitioned_rounds import Partitioned, no_map_is_small
 from tests.loops.test_recursion import random_epochs
+from tests.marks import rounds
 from viewlet.engine.choose import EngineCosts
 from viewlet.loops.library import transitive_closure
 from viewlet.loops.prepared_loop import PreparedLoop
@@ -26,11 +27,13 @@ def loops(spark: Any) -> dict[str, PreparedLoop]:
     return {name: compiled(spark, name, text, relaxes=False) for name, text in QUERIES.items()}
 
 
+@pytest.mark.slow
 def test_all_of_them_can_run_by_tasks(loops: dict[str, PreparedLoop]) -> None:
     reasons = {name: why_in_process(loop.compiled) for name, loop in loops.items()}
     assert not any(reasons.values()), reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_histories_are_the_same(loops: dict[str, PreparedLoop], tmp_path: Path, share: float) -> None:
     with stored(tmp_path / "s", list(loops.values())) as store:
@@ -39,7 +42,7 @@ def test_histories_are_the_same(loops: dict[str, PreparedLoop], tmp_path: Path, 
 
 
 def test_random_queries(spark: Any, tmp_path: Path) -> None:
-    texts = {f"v{seed}": random_query(seed) for seed in range(6)}
+    texts = {f"v{seed}": random_query(seed) for seed in range(rounds(2, 12))}
     with stored(tmp_path / "s", [compiled(spark, view, text, relaxes=False) for view, text in texts.items()]) as store:
         store.tasks = Partitioned(store.store.address)
         random_epochs(store, texts, 1, 6)
