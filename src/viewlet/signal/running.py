@@ -6,6 +6,7 @@ on from a checkpoint. Where chains begin depends on the samples alone, so any cu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -78,7 +79,7 @@ def _as_samples(results: Values, signal: Ragged) -> Values:
         return results
     channels, width = signal.values.shape[1:]
     each = np.moveaxis(results.reshape(len(results), channels, width, *results.shape[2:]), 2, -1)
-    return each.reshape(len(results), channels, -1)
+    return each.reshape(len(results), channels, math.prod(each.shape[2:]))
 
 
 def _recorded(node: Running, frames: Frames, states: Values, at: Ints, lookback: int) -> Recorded:

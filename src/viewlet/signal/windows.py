@@ -6,6 +6,7 @@ moves no other window than those that it is in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,16 +54,17 @@ def _by_number(batch: Values, width: int | None) -> Values:
     """Windows of arrays as windows of numbers: `width` times as many, in the order of the numbers."""
     if width is None:
         return batch
-    count, _, size = batch.shape
-    return batch.reshape(count, -1, width, size).swapaxes(1, 2).reshape(count * width, -1, size)
+    count, numbers, size = batch.shape
+    channels = numbers // width
+    return batch.reshape(count, channels, width, size).swapaxes(1, 2).reshape(count * width, channels, size)
 
 
 def _by_window(rows: Values, width: int | None) -> Values:
     """What became of windows of numbers, as samples that are arrays: the numbers of one place beside each other."""
     if width is None:
         return rows
-    each = np.moveaxis(rows.reshape(-1, width, *rows.shape[1:]), 1, -1)
-    return each.reshape(*each.shape[:2], -1)
+    each = np.moveaxis(rows.reshape(len(rows) // width, width, *rows.shape[1:]), 1, -1)
+    return each.reshape(*each.shape[:2], math.prod(each.shape[2:]))
 
 
 def cut(node: Windows | Running, signal: Ragged) -> Frames:
