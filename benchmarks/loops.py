@@ -1,4 +1,4 @@
-"""Loops over a graph that changes: from nothing, round by round, and epochs of a few edges, beside others from scratch.
+"""Loops over a graph that changes: from scratch, round by round, and epochs of a few edges, beside others from scratch.
 
 Graphs are R-MAT ones (a = 0.30, b = 0.25, c = 0.25, d = 0.20) with weights from 1 to 99. Each loop is the only view of its
 warehouse, and every epoch is durable. SciPy, DuckDB and Spark start from the current edges, which are in memory.
@@ -297,9 +297,9 @@ def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], im
     ]
     parts = [
         f"## {nodes:,} vertices, {len(graph.edges):,} edges",
-        f"From nothing:\n\n{grid(scratch, report.scratch)}",
+        f"From scratch:\n\n{grid(scratch, report.scratch)}",
         *([f"Durable epochs, median of edges out and in again:\n\n{grid(changes, report.changes)}"] if batches else []),
-        *([f"The rounds alone, from nothing:\n\n{grid(rounds, report.rounds)}"] if report.rounds else []),
+        *([f"The rounds alone, from scratch:\n\n{grid(rounds, report.rounds)}"] if report.rounds else []),
         *(f"![time and changes by round](images/{name})" for name in report.pictures if images),
     ]
     return "\n\n".join(parts)

@@ -45,7 +45,7 @@ def main(master: str, path: str) -> None:
         db.create_view("v", loops.transitive_closure("edges"), progress=lose_one)
         assert sorted(db.table("v").rows()) == sorted(references.closure([(a, b, 0) for a, b in edges]))
         record = db.history("v")[-1]
-        assert record["views"]["v"]["technique"] == "from nothing", "no round was done again by the driver"
+        assert record["views"]["v"]["technique"] == "from scratch", "no round was done again by the driver"
         assert len(record["jobs"]) == len(record["views"]["v"]["rounds"]) + 1, "each round is one job"
     spark.stop()
     sys.stdout.write("well\n")

@@ -59,7 +59,7 @@ def test_a_killed_process_loses_at_most_a_round(
         db.create_view("v", text, progress=told.append)
         done = db.history("v")[-1]["views"]["v"]
         found = db.table("v").rows()
-    assert done["technique"] == f"from nothing, resumed at round {resumed}"
+    assert done["technique"] == f"from scratch, resumed at round {resumed}"
     assert not any(f"round {number}," in progress.text for progress in told for number in range(last))
     assert_right(text, found, [(a, b, 0) for a, b in edges])
 

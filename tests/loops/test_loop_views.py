@@ -195,7 +195,7 @@ def test_an_epoch_that_reaches_most_rows_begins_again(db: viewlet.Database) -> N
     db.insert("edges", [(7, 3_000, 1)])
     assert db.history("dist")[-1]["views"]["dist"]["technique"].startswith("rounds")
     db.delete("edges", star[1:])
-    assert db.history("dist")[-1]["views"]["dist"]["technique"].startswith("from nothing")
+    assert db.history("dist")[-1]["views"]["dist"]["technique"].startswith("from scratch")
     assert rows(db, "dist") == [(0, 0), (1, 1)]
 
 
@@ -333,7 +333,7 @@ def test_explain_names_what_every_round_finds_unchanged(db: viewlet.Database) ->
     _before, after = kept.split("  invariant views\n")
     assert after.split("\n")[0].strip().startswith("tree.state_d.m")
     assert "edges → src, dst, w" in after.split("\n")[0]
-    assert "computing it from nothing, rows changed by round: 0: 1, 1: 1" in text
+    assert "computing it from scratch, rows changed by round: 0: 1, 1: 1" in text
     assert "rows with lesser cost" in db.sql(f"EXPLAIN CREATE MATERIALIZED VIEW x AS {DISTANCES}")
 
 

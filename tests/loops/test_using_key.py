@@ -88,7 +88,7 @@ def test_a_merge_of_ones_own(db: viewlet.Database, tmp_path: Path, spark: Any) -
             e.delete("edges", [gone])
             e.insert("edges", edges[-1:])
     assert db.check("d").num_rows == 0
-    assert db.history("d")[-1]["views"]["d"]["technique"] == "from nothing, as its merge asks for"
+    assert db.history("d")[-1]["views"]["d"]["technique"] == "from scratch, as its merge asks for"
     db.close()
 
 
@@ -110,7 +110,7 @@ def test_diffusion_is_approximate_and_says_so(db: viewlet.Database) -> None:
     db.create_view("exact", loops.pagerank("links", tolerance=1e-9, hold=False))
     db.create_view("near", loops.pagerank("links", tolerance=1e-9, hold=False, diffusion=20))
     expected = references.pagerank([(a, b, 0) for a, b in chain])
-    for view in ("exact", "near"):  # so many rounds are enough from nothing
+    for view in ("exact", "near"):  # so many rounds are enough from scratch
         assert dict(db.table(view).rows()) == pytest.approx(expected, abs=1e-7)
     db.create_view("nearer", loops.pagerank("links", tolerance=1e-9, hold=False, diffusion=3), replace=False)
     before = dict(db.table("nearer").rows())

@@ -111,7 +111,7 @@ def test_what_is_selected(tmp_path: Path, spark: Any) -> None:
             name: expected[name] for name in ("orders", "spend")
         }
         assert len(there["exported"]) == 20
-    shutil.rmtree(shop.root / "exported")  # what is made from nothing is written from nothing
+    shutil.rmtree(shop.root / "exported")  # what is made from scratch is written from scratch
     assert main([*run, "--full-refresh-all"]) == 0
     with viewlet.connect(warehouse, spark=spark) as db:
         assert contents(db, EXPECTED["python_shop"]) == shop.expected(spark)

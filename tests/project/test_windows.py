@@ -128,7 +128,7 @@ def test_windows_are_those_of_sparks_streams(seed: int, tmp_path: Path, spark: A
 
 
 def test_open_windows_go_with_a_full_refresh(tmp_path: Path, spark: Any) -> None:
-    """Other columns than those that wait are an error that says what to do; from nothing, all is there again."""
+    """Other columns than those that wait are an error that says what to do; from scratch, all is there again."""
     shop = Shop("window_shop", tmp_path)
     sql = shop.root / "transformations" / "sliding.sql"
     shop.deliver("a", distinct(random.Random(1), 100, 50))

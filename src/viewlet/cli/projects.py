@@ -26,9 +26,9 @@ def add_project_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dry-run", action="store_true", help="say how each dataset would be kept, and read nothing")
     group.add_argument("--refresh", type=_names, metavar="A,B", help="only these datasets, and what they read")
     group.add_argument(
-        "--full-refresh", type=_names, default=frozenset(), metavar="A,B", help="make these from nothing"
+        "--full-refresh", type=_names, default=frozenset(), metavar="A,B", help="make these from scratch"
     )
-    group.add_argument("--full-refresh-all", action="store_true", help="make all from nothing")
+    group.add_argument("--full-refresh-all", action="store_true", help="make all from scratch")
 
 
 def _names(text: str) -> frozenset[str]:

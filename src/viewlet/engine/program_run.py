@@ -61,7 +61,7 @@ class ProgramRun:
         sources: Mapping[str, Source],
         shared: Collection[str] = (),
     ) -> ProgramRun:
-        """A run from nothing of a program that is there: its maps are made again, its result is only a delta.
+        """A run from scratch of a program that is there: its maps are made again, its result is only a delta.
 
         `shared` maps, which other views keep, are taken as they are.
         """

@@ -77,7 +77,7 @@ def _maps(warehouse: Warehouse, view: Maintained) -> list[dict[str, Any]]:
 
 
 def _costs(warehouse: Warehouse, view: Maintained) -> dict[str, Any]:
-    """What an epoch costs in milliseconds, and what computing from nothing did; the rounds of a loop's last epoch."""
+    """What an epoch costs in milliseconds, and what computing from scratch did; the rounds of a loop's last epoch."""
     records = [r for r in warehouse.history(view.name) if view.name in r.get("views", {})]
     epochs = [r["views"][view.name] for r in records if r["kind"] == "epoch"]
     fills = [r["views"][view.name]["ms"] for r in records if r["kind"] != "epoch"]

@@ -63,7 +63,7 @@ def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
 
 
 def _handled_again(warehouse: Warehouse, loop: Loop) -> Rows:
-    """What the handlers make of all rows, from nothing."""
+    """What the handlers make of all rows, from scratch."""
     snapshot = warehouse.store.snapshot()
     found = loop.after_rounds(
         loop.text.last_round, lambda name: visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())

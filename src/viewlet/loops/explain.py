@@ -166,7 +166,7 @@ def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
         done = record.get("views", {}).get(loop.name, {})
         if (rounds := done.get("rounds")) is not None:
             listed = ", ".join(f"{int(number)}: {size:,}" for number, size in list(rounds.items())[-_LAST:])
-            what = "last epoch" if record["kind"] == "epoch" else "computing it from nothing"
+            what = "last epoch" if record["kind"] == "epoch" else "computing it from scratch"
             return [f"{what}, rows changed by round: {listed or 'none'}", *_held(done.get("held", {}))]
     return []
 

@@ -25,7 +25,7 @@ Kept = dict[str, Rows]
 
 @dataclass
 class GraphRun:
-    """One run of such a loop; without what was there `before`, from nothing."""
+    """One run of such a loop; without what was there `before`, from scratch."""
 
     loop: PreparedLoop
     maps: WorkingMaps

@@ -123,14 +123,14 @@ class Loop(Maintained):
 
     def fill(self, run: Refresh) -> dict[str, Any]:
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
-        return self._emitted(run, self._from_nothing(run), "from nothing")
+        return self._emitted(run, self._from_scratch(run), "from scratch")
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
         """Go on from what is there. Histories may begin again: where an epoch reaches most rows, or fails on some that go."""
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
             why = "as its merge asks for" if self.compiled.has_users_code else "as RESTART says"
-            return self._emitted(run, self._from_nothing(run), f"from nothing, {why}")
+            return self._emitted(run, self._from_scratch(run), f"from scratch, {why}")
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
         if self.compiled.relaxed is not None:
             return self._relax(run, changes)
@@ -142,23 +142,23 @@ class Loop(Maintained):
             return self._emitted(run, self._run(run, changes, most=self._worth_going_on(run)), "rounds that change")
         except (TooMuch, EvaluationError) as reason:
             why = _MOST if isinstance(reason, TooMuch) else "rows that go fail"
-            return self._emitted(run, self._from_nothing(run), f"from nothing: {why}")
+            return self._emitted(run, self._from_scratch(run), f"from scratch: {why}")
 
     def _relax(self, run: Refresh, changes: Mapping[str, Rows]) -> dict[str, Any]:
         """Go on with the graph that is in memory, or make it anew: of all rows, where so many change."""
         there = sum(run.before(bag).rows for bag in self.reads)
         if sum(map(len, changes.values())) > there // _MANY + _FEW:
-            return self._emitted(run, self._from_nothing(run), f"from nothing: {_MOST}")
+            return self._emitted(run, self._from_scratch(run), f"from scratch: {_MOST}")
         outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
         begins_again = isinstance(outcome.graph, Network) and outcome.graph.begins_again
-        return self._emitted(run, outcome, f"from nothing: {_MOST}" if begins_again else "rounds that change")
+        return self._emitted(run, outcome, f"from scratch: {_MOST}" if begins_again else "rounds that change")
 
     def _worth_going_on(self, run: Refresh) -> int:
         """How many rows may be handled before it would be cheaper to begin again, with all rows of inputs and rounds."""
         there = [*self.reads, *(state.bag for state in self.compiled.states)]
         return sum(run.before(bag).rows for bag in there) // _UPDATE + _FEW
 
-    def _from_nothing(self, run: Refresh) -> Outcome:
+    def _from_scratch(self, run: Refresh) -> Outcome:
         """All rounds, on all rows; the difference to what is there is what goes on."""
         read = run.rows_unnetted if self.compiled.is_in_memory else run.rows
         rows = {bag: found for bag in self.reads if len(found := read(bag))}

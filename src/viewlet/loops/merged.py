@@ -50,7 +50,7 @@ def _checked(view: str, row: Any, key: Row, key_at: Sequence[int]) -> Row:
 
 @dataclass
 class MergedRounds(Rounds):
-    """The rounds of one state, from nothing."""
+    """The rounds of one state, from scratch."""
 
     function: Function | None = None
     key_at: tuple[int, ...] = ()

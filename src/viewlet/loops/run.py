@@ -32,7 +32,7 @@ def run_loop(
     checkpoints: Checkpoints | None = None,
     tasks: TaskRounds | None = None,
 ) -> Outcome:
-    """Bring a loop up to date with changes; `initial`: from nothing, whatever is stored, with all rows as changes.
+    """Bring a loop up to date with changes; `initial`: from scratch, whatever is stored, with all rows as changes.
 
     Where more than `most` rows would have to be handled, nothing is done: `TooMuch`. `graph` is what the last epoch
     left; without it, rounds along edges make it anew of what was there `before`. Rounds are written to `checkpoints`, and

@@ -28,7 +28,7 @@ class Dataset:
     auto_cdc: AutoCdc | None = None
     """The flow of change events that it holds the outcome of, as a view."""
     part_of: str = ""
-    """The dataset that it is selected and made from nothing with, if not by itself."""
+    """The dataset that it is selected and made from scratch with, if not by itself."""
     required: tuple[str, ...] = ()
     """Columns that are never NULL."""
 

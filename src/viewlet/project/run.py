@@ -42,7 +42,7 @@ class Selection:
 
     refresh: frozenset[str] | None = None
     full: frozenset[str] = frozenset()
-    """What is made from nothing."""
+    """What is made from scratch."""
     all_full: bool = False
 
     def has(self, name: str) -> bool:
@@ -136,7 +136,7 @@ class ProjectRun:
             transaction.commit({"kind": "project", "name": self.spec.name})
 
     def _reset(self) -> None:
-        """Forget what is to be made from nothing; views over it are made again."""
+        """Forget what is to be made from scratch; views over it are made again."""
         catalog = self.db._warehouse.catalog
         for dataset in self.definitions.datasets.values():
             is_full = dataset.is_table and self.selection.is_full(dataset.selected_as)

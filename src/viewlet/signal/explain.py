@@ -110,4 +110,4 @@ def _costs(records: list[dict[str, object]], name: str) -> Iterator[str]:
         )
         yield f"an epoch costs {duration(statistics.median(run['ms'] for run in epochs))} (median of {len(epochs)})"
     if filled := [run for run in runs if "read" not in run and "groups" in run]:
-        yield f"computing it from nothing took {duration(filled[0]['ms'])}"
+        yield f"computing it from scratch took {duration(filled[0]['ms'])}"

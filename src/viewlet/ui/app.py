@@ -179,7 +179,7 @@ class Shown:
         return table_document(result, MOST_ROWS) if isinstance(result, pa.Table) else {"text": _shown(result)}
 
     async def refresh(self, request: Request) -> Response:
-        """Read the source of a table, or compute a view from nothing."""
+        """Read the source of a table, or compute a view from scratch."""
         self._need_write()
         name = _name(request)
         return await self._act(lambda: {"epochs": self._refreshed(name)})

@@ -1,6 +1,6 @@
 """Views filled, or made anew, by tasks: one job over all that tables hold, which tasks read where it is.
 
-The program is that of an epoch which changes everything that the view reads, from nothing; the driver holds names.
+The program is that of an epoch which changes everything that the view reads, from scratch; the driver holds names.
 """
 
 from __future__ import annotations

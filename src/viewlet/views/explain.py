@@ -163,7 +163,7 @@ def cost_lines(view: Maintained, records: list[dict[str, Any]]) -> list[str]:
         last = taken[_EPOCH][-30:]
         lines.append(f"an epoch costs {statistics.median(last):.1f} ms (median of {len(last)})")
     if taken[filled]:
-        lines.append(f"computing it from nothing took {taken[filled][-1]:,.1f} ms")
+        lines.append(f"computing it from scratch took {taken[filled][-1]:,.1f} ms")
     epochs = [r["views"][view.name] for r in records if r["kind"] in _EPOCH and view.name in r["views"]]
     if epochs and "weighed" in epochs[-1]:
         weighed = epochs[-1]["weighed"]

@@ -97,7 +97,7 @@ def _increment(view: View, run: Refresh) -> str:
 
 
 def _recompute(view: View, run: Refresh) -> str:
-    """Compute a view from nothing; the difference is what is passed on."""
+    """Compute a view from scratch; the difference is what is passed on."""
     if can_run_as_job(view, run):
         recompute_by_tasks(view, run)
     elif len(delta := made_anew(view, run)):

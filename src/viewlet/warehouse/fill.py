@@ -70,7 +70,7 @@ def _replaced_with(catalog: Catalog, made: Maintained, gone: Sequence[Maintained
 
 
 def rebuild(warehouse: Warehouse, view: Maintained) -> int:
-    """Compute a view from its inputs, from nothing; the number of the epoch that did it."""
+    """Compute a view from its inputs, from scratch; the number of the epoch that did it."""
     warehouse.catalog.refuse_followed([view.name])
     remembered: dict[str, Any] = {}
 

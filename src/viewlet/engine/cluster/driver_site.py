@@ -16,7 +16,7 @@ from viewlet.store import Contents, make_contents
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """A run of programs from nothing, over all that tables hold."""
+    """A run of programs from scratch, over all that tables hold."""
 
     emptied: frozenset[str] = frozenset()
     """Maps that begin empty, whatever they held."""

@@ -50,7 +50,7 @@ class Network:
     def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
         """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
 
-        `known` is what an earlier run from nothing had found, as `found` gives it: it is offered along with first rows.
+        `known` is what an earlier run from scratch had found, as `found` gives it: it is offered along with first rows.
         """
         self._compact()
         self._number = None
@@ -70,7 +70,7 @@ class Network:
             yield from self._rounds(Offers.concat(offers))
 
     def solve(self) -> Iterator[Positions]:
-        """The same from nothing, with the edges that are there."""
+        """The same from scratch, with the edges that are there."""
         self.labels.forget_all()
         yield from self._rounds(self._first(self.firsts.all()))
 

@@ -62,7 +62,7 @@ function about(body, found) {
     ["size", found.bytes === undefined ? null : bytes(found.bytes)],
     ["state", found.map_bytes === undefined ? null : bytes(found.map_bytes)],
     ["an epoch costs", found.epoch_ms ? duration(found.epoch_ms) : null],
-    ["from nothing", found.fill_ms ? duration(found.fill_ms) : null],
+    ["from scratch", found.fill_ms ? duration(found.fill_ms) : null],
     ["tier", found.tier],
     ["late rows", found.late], ["rejected rows", found.rejected],
     ["delivered up to", found.delivered === undefined ? null : `epoch ${number(found.delivered)}`],
@@ -110,7 +110,7 @@ function actions(found) {
   } }, text);
   const read = (answer) => h("p", { class: "good" }, answer.epochs.length ? `Epoch ${answer.epochs.map(number).join(", ")}.` : "There was nothing new.");
   return h("section", { class: "actions" },
-    button(isView ? "Recompute" : "Read source", isView ? "Computing it from nothing" : "Reading what is new", "refresh", read),
+    button(isView ? "Recompute" : "Read source", isView ? "Computing it from scratch" : "Reading what is new", "refresh", read),
     isView && button("Check", "Comparing it with Spark SQL from scratch", "check", checked), result);
 }
 

@@ -33,17 +33,20 @@ export class Epochs {
     this.loaded = this.load();
   }
 
-  async load() {
+  async load(most = PAGE) {
     const last = this.records.at(-1)?.epoch;
-    const found = await get("epochs", { most: PAGE, ...(last ? { before: last } : {}), ...(this.name ? { name: this.name } : {}) });
+    const found = await get("epochs", { most, ...(last ? { before: last } : {}), ...(this.name ? { name: this.name } : {}) });
     this.records.push(...found.records);
-    this.total = found.total;
+    this.total = found.records.length ? found.total : this.records.length;
     this.list.reset(this.total);
   }
 
+  // Load as far as the last row seen: in one step however far that is, and again if one has scrolled on meanwhile.
   more(at) {
+    this.seen = at;
     if (at < this.records.length || this.records.length >= this.total || this.waiting) return;
-    this.waiting = this.load().finally(() => (this.waiting = null));
+    this.waiting = this.load(at - this.records.length + PAGE)
+      .finally(() => (this.waiting = null)).then(() => this.more(this.seen));
   }
 
   row(at) {
