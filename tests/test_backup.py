@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import viewlet
-from tests.test_store import FEED, TABLE, TINY, bag, commit, make
+from tests.storage.bags import FEED, TABLE, TINY, bag, commit, make
 from tests.test_store_files import flip
 from viewlet.cli.main import main
 from viewlet.errors import CorruptFile, StoreError, WarehouseBusy

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.storage.bags import TABLE, commit, make
 from tests.storage.server import Bucket
 from tests.storage.test_s3 import TINY, forget_copies
-from tests.test_store import TABLE, commit, make
 from viewlet.errors import StoreError
 from viewlet.store import Store
 from viewlet.store.files import write_file

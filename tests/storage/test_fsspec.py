@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.storage.bags import MAP, TABLE, bag, commit, make
 from tests.storage.test_s3 import TINY
-from tests.test_store import MAP, TABLE, bag, commit, make
 from viewlet.errors import WarehouseBusy
 from viewlet.store import Store
 from viewlet.store.storage.fsspec_bucket import FsspecBucket

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.storage.bags import FEED, MAP, TABLE, TYPES, bag, commit, make
 from tests.storage.server import DENIED, LOST, UNAVAILABLE, Bucket, failing, slow
-from tests.test_store import FEED, MAP, TABLE, TYPES, bag, commit, make
 from viewlet.cli.main import main
 from viewlet.errors import CorruptFile, StoreError
 from viewlet.store import Limits, Store, open_contents, restore, write_runs

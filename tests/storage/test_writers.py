@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.storage.bags import MAP, TABLE, bag, commit, make
 from tests.storage.server import Answer, Bucket, Environ
 from tests.storage.test_s3 import LONG, TINY
-from tests.test_store import MAP, TABLE, bag, commit, make
 from viewlet.errors import StoreError, WarehouseBusy
 from viewlet.store import Store
 from viewlet.store.log.object_log import ObjectLog
