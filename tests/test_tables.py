@@ -20,7 +20,8 @@ from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field, parse_type
 from viewlet.store import Layout, Limits, Store
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 
 FIELDS = (
     Field("k", parse_type("int"), False),

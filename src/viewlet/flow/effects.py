@@ -23,7 +23,8 @@ from viewlet.flow.translate import netted, translate_rows
 from viewlet.store import Contents, Layout, Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of
 from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

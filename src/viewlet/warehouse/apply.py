@@ -25,7 +25,8 @@ from viewlet.warehouse.clocks import advance, mark_of
 from viewlet.warehouse.expectations import DROPPED_LAYOUT, evaluator
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import Refresh
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.spark.sessions import Sessions

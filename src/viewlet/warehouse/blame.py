@@ -21,7 +21,7 @@ from viewlet.store import Transaction
 from viewlet.warehouse.apply import apply_epoch
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
-from viewlet.warehouse.tables import TableChanges
+from viewlet.warehouse.table_changes import TableChanges
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

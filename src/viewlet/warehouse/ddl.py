@@ -14,7 +14,8 @@ from viewlet.warehouse.clocks import advance
 from viewlet.warehouse.expectations import Evaluate
 from viewlet.warehouse.fill import drop_views
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -12,7 +12,7 @@ from viewlet.errors import RejectedEpoch
 from viewlet.progress import report
 from viewlet.store import Transaction, make_contents
 from viewlet.store.load import MapLoad
-from viewlet.warehouse.tables import TableChanges, show_row
+from viewlet.warehouse.table_changes import TableChanges, show_row
 
 
 class Loading(ABC):

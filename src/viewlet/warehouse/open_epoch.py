@@ -21,7 +21,8 @@ from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take
 from viewlet.warehouse.blame import blaming_changes
 from viewlet.warehouse.load import TableLoading
 from viewlet.warehouse.settled import Settled
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 from viewlet.warehouse.task_intake import Action, can_take_by_tasks, take_by_tasks
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from viewlet.engine.cluster.written import Written
 from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs, counts
 from viewlet.store import Transaction, make_contents
 from viewlet.warehouse.load import Loading
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import latest_in
 
 

@@ -33,7 +33,8 @@ from viewlet.store import Contents
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 from viewlet.warehouse.expectations import Constraint, evaluator, is_broken
 from viewlet.warehouse.settled import Settled
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 from viewlet.warehouse.watermarks import latest_in
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from viewlet.source.replace_rows import exchange_rows
 from viewlet.store import Snapshot, Transaction
 from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.tables import Table, TableChanges
+from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
