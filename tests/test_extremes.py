@@ -15,13 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
+from tests.few_hashes import few_hashes
 from viewlet.columns import hash as hashing
-from viewlet.columns import rows as bags
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
-from viewlet.store import contents
-from viewlet.store.access import ranges
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.write_runs import make_map_run
@@ -81,14 +79,10 @@ def extremes(rows: Rows, at: np.ndarray[Any, Any], descending: bool) -> dict[int
 def test_the_first_of_a_group_is_the_first_of_all_its_rows(
     layout: Layout, history: tuple[pa.DataType, list[list[tuple[int, Any, int]]]], descending: bool, different: int
 ) -> None:
-    def few(columns: Any, length: int, seed: int = 0) -> hashing.Hashes:
-        return hash_rows(columns, length, seed) % np.uint64(different)
-
     with pytest.MonkeyPatch.context() as patch:
-        for module in (bags, contents, ranges):
-            patch.setattr(module, "hash_rows", few)
+        few_hashes(patch, different)
         whole = made_of(*history, layout)
-        wanted = np.unique(few([pa.array([0, 1, 2, 9])], 4))
+        wanted = np.unique(hashing.hash_rows([pa.array([0, 1, 2, 9])], 4))
         at, rows = whole.first(("k",), wanted, "v", descending=descending)
         expected = grouped(whole, wanted, descending)
         found = Rows({"g": pa.array(at), **rows.columns}, rows.weights).consolidate()

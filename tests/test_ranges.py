@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.few_hashes import few_hashes
 from viewlet.columns import hash as hashing
 from viewlet.columns import rows as bags
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import parse_type
-from viewlet.store import Contents, Layout, Limits, Store, contents
-from viewlet.store.access import ranges
+from viewlet.store import Contents, Layout, Limits, Store
 from viewlet.store.access.ranges import Bound
 from viewlet.store.runs.layout import Names
 from viewlet.store.runs.write_runs import make_map_run
@@ -247,17 +247,6 @@ def test_partitions_of_many_rows(key: Names, columns: Names) -> None:
     answers = [case.added(part) for part in parts]
     assert answers == [case.found(part) for part in parts] == [case.expected(rows_of(part.scan())) for part in parts]
     assert case.expected(rows) == [tuple(map(sum, zip(*answer, strict=True))) for answer in zip(*answers, strict=True)]
-
-
-def few_hashes(patch: pytest.MonkeyPatch, different: int) -> None:
-    """As if there were only so many hashes."""
-    every = hashing.hash_rows
-
-    def few(columns: Sequence[pa.Array], length: int, seed: int = 0) -> hashing.Hashes:
-        return every(columns, length, seed) % np.uint64(different)
-
-    for module in (hashing, bags, contents, ranges):
-        patch.setattr(module, "hash_rows", few)
 
 
 @given(cases("double"), st.integers(1, 3))

@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
+from tests.few_hashes import few_hashes
 from tests.local_epoch import LocalEpoch
 from tests.marks import rounds
-from viewlet.columns import rows as columns_rows
-from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.terms import sessionize as gather
 from viewlet.plan.types import BIGINT, TIMESTAMP, Field
@@ -80,7 +79,7 @@ def test_sessions_are_those_of_all_rows(by_key: bool, hashes: int | None, histor
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gather, "_MANY", float("inf"))
         if hashes is not None:
-            patch.setattr(columns_rows, "hash_rows", lambda *given: hash_rows(*given) % np.uint64(hashes))
+            few_hashes(patch, hashes)
         run = gather.compile_sessionize(Sessionize("m", keys, ("a", "b"), "t", fields))
         epoch, there = OneMap(Layout(NAMES, keys)), Counter[Span]()
         for batch in history:
