@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 THOROUGH = os.environ.get("VIEWLET_TEST_PROFILE") == "thorough"
 
 
 def rounds(quick: int, thorough: int) -> int:
     """How often a test goes round, in `make test` and in `make test-all`."""
     return thorough if THOROUGH else quick
+
+
+def some(step: int, values: Iterable[T]) -> list[T]:
+    """Every so many of the values, the first among them, in `make test`; all of them in `make test-all`."""
+    return list(values)[:: rounds(step, 1)]
 
 
 def quickly(count: int, values: Iterable[Any]) -> list[Any]:

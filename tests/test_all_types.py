@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import THOROUGH
 from viewlet import SqlError
 from viewlet.plan.collations import collation
 
@@ -129,7 +130,8 @@ def test_every_type_by_every_way(engine: Any, oracle: Any, spark: Any, tmp_path:
         db.sql(f"INSERT INTO t VALUES {rows}")
         oracle.sql(f"INSERT INTO oracle VALUES {rows}")
         keep(oracle, "SELECT * FROM oracle")
-        compare(db, oracle)
+        if THOROUGH:
+            compare(db, oracle)
 
         first = db.table("t")
         with db.epoch() as e:  # each as often as there are ways, and all of them the same rows
@@ -148,7 +150,8 @@ def test_every_type_by_every_way(engine: Any, oracle: Any, spark: Any, tmp_path:
             e.delete("t", first.pandas())
             e.delete("t", first.arrow())
         keep(oracle, "SELECT first.* FROM first, range(4)")
-        compare(db, oracle)
+        if THOROUGH:
+            compare(db, oracle)
 
         letters = [c for c, kind in COLUMNS.items() if kind in ("CHAR(3)", "STRING COLLATE UTF8_LCASE")]
         condition = " AND ".join(f"{c} = 'a'" for c in letters)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import SqlError, UnknownName
 
 pytestmark = pytest.mark.spark
@@ -27,7 +28,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("kind", quickly(1, TABLES))
 def test_views_go_on_as_before(kind: str, tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         db.sql(TABLES[kind])

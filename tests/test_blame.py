@@ -64,7 +64,7 @@ def test_the_row_behind_a_join_and_a_view(db: Database) -> None:
     assert error.values == {"price": 20, "tax": 0}
 
 
-@pytest.mark.parametrize("db", ["inproc", "spark"], indirect=True)
+@pytest.mark.parametrize("db", ["inproc", pytest.param("spark", marks=pytest.mark.slow)], indirect=True)
 def test_a_sum_that_takes_several_rows_names_none(db: Database) -> None:
     db.sql("CREATE TABLE big (n BIGINT)")
     db.create_view("total", "SELECT sum(n) AS n FROM big")

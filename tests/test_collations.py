@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import THOROUGH
 from viewlet import RejectedEpoch, SqlError
 
 ROWS = [(1, "a", "a"), (2, "A", "A"), (3, "b", "b"), (4, None, None), (5, "B", "B"), (6, "ΑΣ", "ας"), (7, "c ", "c")]
@@ -59,7 +60,8 @@ def test_collations_through_chains_of_views(engine: Any, names: Sequence[str], t
             db.create_view(name, VIEWS[name])
         rows = list(ROWS)
         db.insert("t", rows)
-        _compare(db, expected(spark, rows, names))
+        if THOROUGH:
+            _compare(db, expected(spark, rows, names))
         with db.epoch() as e:
             e.delete("t", [rows[0], rows[2]])
             e.insert("t", [(8, "C ", "B"), (9, "ασ", "ΑΣ")])

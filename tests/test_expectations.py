@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import InUse, RejectedEpoch, SqlError, UnsupportedFunction, ViewletError
 
 pytestmark = pytest.mark.spark
@@ -45,7 +46,7 @@ def sorted_out(spark: Any, rows: list[Row]) -> tuple[list[Row], list[Row], Count
     return taken, aside, dropped
 
 
-@pytest.mark.parametrize("options", ["", " TRUSTED", " APPEND ONLY"])
+@pytest.mark.parametrize("options", quickly(1, ["", " TRUSTED", " APPEND ONLY"]))
 def test_rows_that_break_constraints(options: str, tmp_path: Path, spark: Any) -> None:
     plain = spark.newSession()
     rows = [(1, 5, "a"), (2, -1, "b"), (3, None, "c"), (4, 7, "D"), (5, -2, "E"), (6, 1, None), (7, 2, "long")]

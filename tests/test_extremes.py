@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import viewlet
 from tests.few_hashes import few_hashes
+from tests.marks import rounds
 from viewlet.columns import hash as hashing
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
@@ -127,13 +128,15 @@ SAMPLES: list[list[Any]] = [
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_min_and_max_follow_what_comes_and_goes(engine: EngineName, tmp_path: Path, spark: Any) -> None:
-    chosen, there = random.Random(7), list[Any]()
+    chosen, there, apart = random.Random(7), list[Any](), rounds(4, 1)
     with viewlet.connect(tmp_path / "w", spark=spark, engine=engine) as db:
         db.sql("CREATE TABLE t (k INT, i BIGINT, f DOUBLE, d DECIMAL(20,2), day DATE)")
         for name, text in VIEWS.items():
             db.create_view(name, text)
             assert "only the first rows" in db.explain(name)
-        for share in (0, 0.5, 0.3, 1, 0) if engine == "spark" else (0, 0.5, 0.3, 0.9, 0.5, 1, 0, 0.5):
+        for number, share in enumerate(
+            (0, 0.5, 0.3, 1, 0) if engine == "spark" else (0, 0.5, 0.3, 0.9, 0.5, 1, 0, 0.5)
+        ):
             new = [tuple(map(chosen.choice, SAMPLES)) for _ in range(chosen.choice([2, 30]))]
             chosen.shuffle(there)
             gone = there[: round(share * len(there))]
@@ -141,4 +144,5 @@ def test_min_and_max_follow_what_comes_and_goes(engine: EngineName, tmp_path: Pa
             with db.epoch() as e:
                 e.delete("t", gone)
                 e.insert("t", new)
-            assert db.check().to_pylist() == []
+            if number % apart == apart - 1:
+                assert db.check().to_pylist() == []

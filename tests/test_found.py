@@ -13,10 +13,13 @@ from tests.oracle.cases import Case, cases
 from tests.oracle.play import play
 
 FILES = sorted(found.FOUND.glob("*.json"))
+LONG = ("63fa60087b", "95556ea47c", "bc1eb15444", "bcc7022c8c", "d415e55409", "f9ec97f4fd", "fba1ae136c")
+"""Those that take several seconds: `make test-all` plays them."""
+PLAYED = [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LONG), id=path.stem) for path in FILES]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PLAYED)
 def test_found_case(path: Path, tmp_path: Path, spark: Any) -> None:
     case, engine = found.read(path)
     play(case, tmp_path / "w", spark, engine)

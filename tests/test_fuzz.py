@@ -23,6 +23,7 @@ class Broken(Run):
             raise Finding("wrong", "UNPIVOT")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_found_made_small_and_kept(tmp_path: Path, capsys: Any) -> None:
     run = Broken(None, ends=time.monotonic() + 60, folder=tmp_path)
     for seed in range(400):

@@ -24,6 +24,7 @@ from tests.local_edges import (
     run,
     source,
 )
+from tests.marks import quickly
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
@@ -276,7 +277,7 @@ def test_every_function_of_the_table_has_a_case() -> None:
     assert covered | {"listagg"} | elsewhere == set(TABLE)
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", quickly(11, [*KINDS][::2] + [*KINDS][1::2]))
 def test_group_keys(sql: Any, kind: str) -> None:
     """DISTINCT and GROUP BY of every type: NULL is one key, NaN is one key, −0.0 comes out as 0.0."""
     key = column(kind)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import InUse, NameTaken, SqlError
 from viewlet.plan.words import quoted
 
@@ -26,7 +27,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("options", ["", ", PRIMARY KEY (_hash, `a.b`)"])
+@pytest.mark.parametrize("options", quickly(1, [", PRIMARY KEY (_hash, `a.b`)", ""]))
 def test_any_name_will_do(options: str, tmp_path: Path, spark: Any) -> None:
     rows = [tuple(i if c == "a.b" else (i * (at + 3)) % 50 for at, c in enumerate(COLUMNS)) for i in range(6000)]
     plain = spark.newSession()

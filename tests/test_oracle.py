@@ -1,6 +1,6 @@
 """The central property: after every epoch every view equals what Spark SQL returns for its definition.
 
-Generated tables, views (nested to depth 4), rows and epochs, on both engines: 30 cases in process and 2 on
+Generated tables, views (nested to depth 4), rows and epochs, on both engines: 12 cases in process and 2 on
 Spark, compared after their last epoch; hundreds with `make test-all`, compared after every one, and as many as one
 likes with `make fuzz`. Seeds are fixed in `make test`, so that a red run is red for everybody.
 """
@@ -48,7 +48,7 @@ def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, dept
     check()
 
 
-@pytest.mark.parametrize("shard", quickly(4, range(8)))
+@pytest.mark.parametrize("shard", quickly(2, [1, 3, 0, 2, *range(4, 8)]))
 def test_inproc_equals_spark_sql(shard: int, spark: Any) -> None:
     keep_playing(spark, "inproc", shard, 25 * FACTOR if THOROUGH else 6, depth=4)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import viewlet
+from tests.marks import rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +43,7 @@ def test_kept_in_process(spark: SparkSession, tmp_path: Path, engine: Any) -> No
         for name, query in VIEWS.items():
             db.create_view(name, query)
             assert "on Spark" not in db.explain(name), name
+        apart = rounds(12, 4)
         for number in range(12):
             gone = [there.pop(chosen.randrange(len(there))) for _ in range(min(len(there), chosen.choice((0, 1, 4))))]
             new = [row(chosen) for _ in range(chosen.choice((0, 3, 9)))]
@@ -49,5 +51,5 @@ def test_kept_in_process(spark: SparkSession, tmp_path: Path, engine: Any) -> No
                 epoch.delete("t", gone)
                 epoch.insert("t", new)
             there += new
-            if number % 4 == 3:
+            if number % apart == apart - 1:
                 assert db.check().to_pylist() == []

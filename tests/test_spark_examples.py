@@ -58,7 +58,7 @@ def _safe(name: str) -> str:
     return name.replace("|", "\\|")
 
 
-@pytest.mark.parametrize("engine", ["inproc", "spark"])
+@pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_some_functions(tmp_path: Path, spark: Any, engine: EngineName) -> None:
     with open_database(tmp_path, spark, engine) as db:
         for name in QUICK[engine]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import InUse, NameTaken, RejectedEpoch, SqlError, UnknownName
 
 pytestmark = pytest.mark.spark
@@ -43,7 +44,7 @@ class Kept:
         assert Counter(self.db.table("v").rows()) == Counter(map(tuple, self.spark.sql(VIEW).collect()))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=quickly(1, KINDS))
 def kept(request: pytest.FixtureRequest, db: viewlet.Database, spark: Any) -> Kept:
     return Kept(db, spark, KINDS[request.param])
 

@@ -154,6 +154,7 @@ def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any
         assert sorted(row[0] for row in db.table("t").rows()) == sorted(i % 100 for i in range(300))
 
 
+@pytest.mark.slow
 def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DataFrames after rows, rows after DataFrames: each is checked against what those before it left."""
     monkeypatch.setattr("viewlet.warehouse.task_intake._INLINE", 0)

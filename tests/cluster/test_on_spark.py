@@ -58,6 +58,7 @@ def test_an_epoch_of_several_views_is_one_job(spark: Any, tmp_path: Path) -> Non
         assert record["jobs"][0]["shuffled_bytes"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_is_small")
 def test_views_over_views_and_first_rows_of_an_order(spark: Any, tmp_path: Path) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:

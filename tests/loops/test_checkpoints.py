@@ -13,6 +13,7 @@ import pytest
 
 import viewlet
 from tests.loops import references
+from tests.marks import quickly
 from viewlet import loops
 from viewlet.loops import checkpoints
 from viewlet.progress import Progress
@@ -76,7 +77,7 @@ def assert_right(text: str, found: list[Any], edges: list[tuple[int, int, int]])
             assert dict(found) == pytest.approx({k: k for k in range(CHAIN + 1)}, abs=1e-8)
 
 
-@pytest.mark.parametrize(("text", "last"), [(REACHED, 3), (RANKS, 9)])
+@pytest.mark.parametrize(("text", "last"), quickly(1, [(REACHED, 3), (RANKS, 9)]))
 def test_a_graph_is_taken_up_where_a_run_failed(
     tmp_path: Path, spark: Any, text: str, last: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

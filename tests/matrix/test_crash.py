@@ -21,7 +21,7 @@ WRITER = "tests.matrix.crash_writer"
 
 @pytest.mark.parametrize(
     ("rounds", "resident"),
-    [(4, None), pytest.param(40, None, marks=pytest.mark.slow), pytest.param(20, 9, marks=pytest.mark.slow)],
+    [(2, None), pytest.param(40, None, marks=pytest.mark.slow), pytest.param(20, 9, marks=pytest.mark.slow)],
 )
 def test_kill_at_random_moments(tmp_path: Path, rounds: int, resident: int | None) -> None:
     """With matrices in memory, and with those of more than nine entries in blocks."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from tests.project.shops import EXPECTED, HERE, RUN_BY_SPARK, Shop, distinct
 from tests.project.spark_runner import RESULTS, steps, texts
 from tests.source.folders import SCHEMA, in_order
@@ -29,7 +30,7 @@ def contents(db: viewlet.Database, names: Any) -> dict[str, list[tuple[Any, ...]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", list(EXPECTED))
+@pytest.mark.parametrize("name", quickly(1, sorted(EXPECTED)))
 def test_projects_run_as_they_are(name: str, tmp_path: Path, spark: Any) -> None:
     """Their datasets hold what plain queries give, and what Spark's own runner gave for the same files."""
     shop, by_spark = Shop(name, tmp_path), json.loads(RESULTS.read_text(encoding="utf-8"))
