@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import rounds
 from viewlet.columns.rows import Rows
 from viewlet.store import Limits, Store
 
@@ -47,11 +48,11 @@ def total(rows: Rows) -> int:
     return int(rows.weights.sum())
 
 
-@pytest.mark.parametrize(("durability", "rounds"), [("epoch", 10), ("5", 5)])
-def test_killed_writer_loses_nothing(tmp_path: Path, durability: str, rounds: int) -> None:
+@pytest.mark.parametrize(("durability", "count"), [("epoch", rounds(4, 10)), ("5", rounds(2, 5))])
+def test_killed_writer_loses_nothing(tmp_path: Path, durability: str, count: int) -> None:
     chance = random.Random(7)
     expected: dict[int, int] = {}
-    for _ in range(rounds):
+    for _ in range(count):
         command = [sys.executable, "-c", WRITER, str(tmp_path / "w"), durability]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

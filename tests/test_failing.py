@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.marks import THOROUGH, some
 from viewlet import Database
 from viewlet.errors import EvaluationError
 
@@ -76,6 +77,8 @@ def test_what_is_left_out_fails_nowhere(tmp_path: Path, spark: Any) -> None:
                 for name, rows in epoch.items():
                     e.insert(name, rows)
                     kept[name] += rows
+            if not THOROUGH and number < len(EPOCHS) - 1:
+                continue
             for name, columns in TABLES.items():
                 path = str(tmp_path / f"{name}{number}")
                 plain.createDataFrame(kept[name], columns).coalesce(1).write.parquet(path)
@@ -105,7 +108,7 @@ def test_a_subquery_of_several_rows_fails_where_spark_asks_it_for_no_row(tmp_pat
     for name, kept in {"t": [], "u": rows}.items():
         plain.createDataFrame(kept, TABLES[name]).coalesce(1).write.parquet(str(tmp_path / name))
         plain.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
-    for i, query in enumerate(REJECTED):
+    for i, query in enumerate(some(2, REJECTED)):
         with pytest.raises(Exception, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
             plain.sql(query).collect()
         with (

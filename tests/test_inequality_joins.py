@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import some
 
 CONDITIONS = {
     "lt": "a.x < b.y",
@@ -23,9 +24,9 @@ JOINS = ("SEMI", "ANTI", "LEFT", "RIGHT", "FULL")
 
 
 def queries(kinds: tuple[str, ...]) -> dict[str, str]:
-    """Some kinds of joins by every condition."""
+    """Some kinds of joins by the conditions."""
     made = {}
-    for name, condition in CONDITIONS.items():
+    for name, condition in some(2, CONDITIONS.items()):
         for kind in kinds:
             shown = "a.g, a.x, a.w, a.s" if kind in ("SEMI", "ANTI") else "a.g, a.x, a.s, b.y, b.w AS v"
             made[f"{name}_{kind.lower()}"] = f"SELECT {shown} FROM l a {kind} JOIN r b ON {condition}"
@@ -67,6 +68,6 @@ def test_partners_by_an_inequality(tmp_path: Path, engine: Any, kinds: tuple[str
                 e.delete(table, gone)
                 e.insert(table, new)
                 rows += new
-        if number in (1, 2, 7):
+        if number in some(2, (1, 2, 7)):
             assert db.check().to_pylist() == []
     db.close()

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import quickly, rounds, some
 from viewlet.engine.terms import regroup_groups as regroup
 from viewlet.errors import EvaluationError
 from viewlet.spark.session.versions import version_of
@@ -190,13 +191,13 @@ def test_sums_of_doubles_are_exact_and_rounded_once(db: viewlet.Database, monkey
     for name, text in EXACT.items():
         db.create_view(name, text)
     rng, rows = random.Random(6), dict[int, tuple[int, int, float, float]]()
-    for number in range(8):
+    for number in range(rounds(4, 8)):
         gone = rng.sample(sorted(rows), len(rows) // 3)
         new = [
             (12 * number + i, rng.randrange(3), rng.choice(SIZES), float(np.float32(rng.gauss(0, 1e4))))
             for i in range(12)
         ]
-        if number < 6:
+        if number < rounds(3, 6):
             new[0] = (*new[0][:2], rng.choice(INFINITE), rng.choice(INFINITE))
         else:
             gone = [id for id, row in rows.items() if not math.isfinite(row[2]) or id in gone]
@@ -236,7 +237,7 @@ def test_check_knows_an_overflow_on_the_way_from_a_difference(
     found = {k: (s, a) for k, s, a, _ in db.table("v").rows()}
     assert found == {k: (total(values), mean(values)) for k, values in enumerate(cases)}
     agrees(db)
-    for wrong in ("x + if(k = 5, 1, 0)", "if(k = 2, nan, x)", "if(k = 0, x / 2, x)", "if(k = 4, 1, x)"):
+    for wrong in some(2, ("x + if(k = 5, 1, 0)", "if(k = 2, nan, x)", "if(k = 0, x / 2, x)", "if(k = 4, 1, x)")):
         other = db.spark.sql(text.replace("(x)", f"({wrong})").replace("nan", "double('NaN')"))
         monkeypatch.setattr(check, "recomputed", lambda database, view, other=other: other)
         assert db.check("v").num_rows == 2, wrong
@@ -274,7 +275,7 @@ def test_a_correlation_of_what_does_not_vary(db: viewlet.Database, case: str) ->
 
 
 @both_engines
-@pytest.mark.parametrize("case", [case for case in OVERFLOWS if not (ARE_NULL and case in CORRELATIONS)])
+@pytest.mark.parametrize("case", quickly(5, [case for case in OVERFLOWS if not (ARE_NULL and case in CORRELATIONS)]))
 def test_what_does_not_fit_rejects_the_epoch(db: viewlet.Database, case: str) -> None:
     columns, text, large = OVERFLOWS[case]
     db.create_table("t", f"k INT, {columns}")
@@ -293,7 +294,7 @@ def test_what_does_not_fit_rejects_the_epoch(db: viewlet.Database, case: str) ->
 
 
 @both_engines
-@pytest.mark.parametrize("case", OVERFLOWS)
+@pytest.mark.parametrize("case", quickly(5, OVERFLOWS))
 def test_without_ansi_what_does_not_fit_is_as_in_spark(legacy: None, db: viewlet.Database, case: str) -> None:
     columns, text, large = OVERFLOWS[case]
     db.create_table("t", f"k INT, {columns}")
@@ -346,7 +347,7 @@ def test_a_million_updates(db: viewlet.Database) -> None:
             assert mean == math.fsum(exact) / len(exact)
 
 
-@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("kind", quickly(1, ["double", "float"]))
 def test_spark_finds_nan_in_a_tables_files(db: viewlet.Database, kind: str) -> None:
     """NaN is greater than all numbers, whatever a file says of the greatest number in it."""
     db.sql(f"CREATE TABLE t (n INT, x {kind}) TRUSTED")

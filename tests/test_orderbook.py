@@ -16,7 +16,7 @@ from workloads.orderbook import QUERIES, TABLES
 from workloads.orderbook.generator import Book, Changes
 
 import viewlet
-from tests.marks import rounds
+from tests.marks import quickly, rounds
 
 PRICED = ("price", "volume")
 MANY = Decimal(99_999_999)
@@ -98,7 +98,7 @@ class OddBook:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", list(NUMBERS))
+@pytest.mark.parametrize("kind", quickly(1, reversed(NUMBERS)))
 def test_views_follow_the_messages(tmp_path: Path, spark: Any, kind: str) -> None:
     odd = OddBook(tmp_path, spark, seed=1, kind=kind)
     odd.fill()
@@ -115,7 +115,7 @@ def test_views_follow_the_messages(tmp_path: Path, spark: Any, kind: str) -> Non
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", list(NUMBERS))
+@pytest.mark.parametrize("kind", quickly(1, NUMBERS))
 @pytest.mark.parametrize("views", [["axf"], pytest.param(list(QUERIES), marks=pytest.mark.slow)], ids=["axf", "all"])
 def test_views_follow_the_messages_on_spark(tmp_path: Path, spark: Any, views: list[str], kind: str) -> None:
     odd = OddBook(tmp_path, spark, seed=2, kind=kind)

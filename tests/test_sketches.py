@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import THOROUGH, rounds
 from viewlet.columns.kernels.sketches import Estimate
 from viewlet.views.view import sql_view
 
@@ -140,7 +141,9 @@ def test_views(spark: SparkSession, tmp_path: Path, engine: Any, grows: bool) ->
             if engine == "inproc" or name in ON_SPARK:
                 db.create_view(name, query)
                 assert "on Spark" not in db.explain(name), name
-        assert db.check().to_pylist() == []
+        if THOROUGH:
+            assert db.check().to_pylist() == []
+        apart = rounds(9, 3)
         for number in range(9 if engine == "inproc" else 3):
             some = 0 if grows else min(len(there), chosen.choice((0, 1, 6)))
             gone = [there.pop(chosen.randrange(len(there))) for _ in range(some)]
@@ -150,7 +153,7 @@ def test_views(spark: SparkSession, tmp_path: Path, engine: Any, grows: bool) ->
                     epoch.delete("t", gone)
                 epoch.insert("t", new)
             there += new
-            if number % 3 == 2:
+            if number % apart == apart - 1:
                 assert db.check().to_pylist() == []
 
 

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.marks import rounds
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile
 from viewlet.store import Layout, Limits, Snapshot, Store, open_contents
@@ -258,7 +259,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=int(os.environ.get("VIEWLET_STORE_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("VIEWLET_STORE_EXAMPLES", rounds(20, 60))),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
