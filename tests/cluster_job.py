@@ -10,22 +10,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import viewlet
+from tests.cluster.standalone import SETTINGS
 
 
 def session(master: str) -> Any:
     """A session on a cluster whose executors have one core each."""
     builder = SparkSession.builder.master(master).appName("viewlet-cluster")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": "512m",
-        "spark.executor.cores": "1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    for name, value in settings.items():
+    for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

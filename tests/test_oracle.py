@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,8 +30,8 @@ FIRST = random.randrange(10**9) if THOROUGH else 0
 PLACE = importlib.import_module("viewlet.compile.distribute.place")
 
 
-def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, depth: int) -> None:
-    """Play some cases of a seed's; a failure is shrunk where there is time for it."""
+def keep_playing(play_one: Callable[[Case, Path], None], shard: int, examples: int, depth: int) -> None:
+    """Play some cases of a seed's, each in a folder; a failure is shrunk where there is time for it."""
     phases = [Phase.generate, Phase.shrink] if THOROUGH else [Phase.generate]
 
     @seed(FIRST + shard)
@@ -41,19 +42,24 @@ def keep_playing(spark: Any, engine: EngineName, shard: int, examples: int, dept
     def check(case: Case) -> None:
         with tempfile.TemporaryDirectory() as path:
             try:
-                play(case, Path(path) / "w", spark, engine, every_epoch=THOROUGH)
+                play_one(case, Path(path))
             except Unplayable:
                 reject()
 
     check()
 
 
+def on(spark: Any, engine: EngineName) -> Callable[[Case, Path], None]:
+    """Play a case in this process."""
+    return lambda case, path: play(case, path / "w", spark, engine, every_epoch=THOROUGH)
+
+
 @pytest.mark.parametrize("shard", quickly(2, [1, 3, 0, 2, *range(4, 8)]))
 def test_inproc_equals_spark_sql(shard: int, spark: Any) -> None:
-    keep_playing(spark, "inproc", shard, 25 * FACTOR if THOROUGH else 6, depth=4)
+    keep_playing(on(spark, "inproc"), shard, 25 * FACTOR if THOROUGH else 6, depth=4)
 
 
 @pytest.mark.parametrize("shard", quickly(1, range(4)))
 def test_spark_engine_equals_spark_sql(shard: int, spark: Any) -> None:
     with patch.object(PLACE, "SMALL", -1):  # else everything would be kept at the driver
-        keep_playing(spark, "spark", 100 + shard, 5 * FACTOR if THOROUGH else 2, depth=3 if THOROUGH else 2)
+        keep_playing(on(spark, "spark"), 100 + shard, 5 * FACTOR if THOROUGH else 2, depth=3 if THOROUGH else 2)

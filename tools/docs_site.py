@@ -21,6 +21,7 @@ SECTIONS = {
         "costs.md",
         "refresh.md",
         "scaling.md",
+        "cluster-faults.md",
         "tpch.md",
         "operators.md",
         "orderbook.md",

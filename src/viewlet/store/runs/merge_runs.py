@@ -2,6 +2,9 @@
 
 Runs are kept in geometric sizes, as in an LSM tree: so many of one size become one of the next. Since a bag
 is a sum, any of its runs may be merged, in any order.
+
+What a merge holds is bounded. A large merge of a map makes a run for each of some ranges of hashes, one after the other;
+files of a table are passed on a row group at a time, into files that end when they are large.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -17,8 +20,8 @@ from viewlet.columns.rows import Rows
 from viewlet.store.contents import Contents
 from viewlet.store.limits import Limits
 from viewlet.store.runs.layout import Layout
-from viewlet.store.runs.runs import Run, RunRef, Types
-from viewlet.store.runs.table_run import net, read_hashes, read_rows, with_sign
+from viewlet.store.runs.runs import Run, RunRef, Types, encode_files
+from viewlet.store.runs.table_run import net, read_hashes, read_rows, read_tables, with_sign
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 
 Runs = Sequence[Run]
@@ -54,7 +57,7 @@ def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
     """A merge that is quick enough to happen within a commit, if one is due."""
     if layout.form == "table":
         return None  # nobody looks rows up in a table, so its runs need not be few
-    merge = Merge(_of_one_size(runs, limits.first_level_rows, limits), merge_map)
+    merge = Merge(_of_one_size(runs, limits.first_level_rows, limits), partial(merge_map, most=limits.largest_run))
     small = merge.rows <= limits.commit_merge_rows and merge.bytes <= limits.inline_bytes
     return merge if merge.inputs and small else None
 
@@ -63,7 +66,7 @@ def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[Ru
     """A merge for the background, if one is due; rows taken away in `stuck` runs found nothing to cancel before."""
     if layout.form == "map":
         picked = _of_one_size(runs, limits.first_level_rows, limits)
-        return Merge(picked, merge_map) if picked else None
+        return Merge(picked, partial(merge_map, most=limits.largest_run)) if picked else None
     return (
         _choose_rewrite(runs, limits, stuck)
         or _choose_move(runs, limits)
@@ -131,7 +134,7 @@ def _choose_files(runs: Runs, limits: Limits) -> Merge | None:
     for sign in (1, -1):
         picked = _of_one_size(_files(runs, sign), limits.recent_rows, limits)
         if picked:
-            return Merge(picked, move_recent)
+            return Merge(picked, partial(join_files, most=limits.largest_run))
     return None
 
 
@@ -143,10 +146,18 @@ def _rows(runs: Runs) -> int:
     return sum(run.ref.rows for run in runs)
 
 
-def merge_map(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
-    """One run of a map for several."""
-    contents = Contents(layout, runs, {})
-    return runs, keep(make_map_run(contents.scan(), layout, contents.hashes()))
+def merge_map(runs: Runs, layout: Layout, keep: Keep, most: int) -> tuple[Runs, list[Run]]:
+    """One run of a map for several; of `most` bytes and more, one for each of as many ranges of hashes.
+
+    Each has about that many bytes, or more, so that it is not merged again unless much of it cancels: there are always
+    fewer than before.
+    """
+    whole, count = Contents(layout, runs, {}), max(1, sum(run.ref.size for run in runs) // most)
+    made: list[Run] = []
+    for i in range(count):
+        part = whole.partition(i, count)
+        made += keep(make_map_run(part.scan(), layout, part.hashes()))
+    return runs, made
 
 
 def merge_recent(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
@@ -159,6 +170,13 @@ def move_recent(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]
     """Parquet files for a table's runs of any kind."""
     rows = net(Rows.concat([read_rows(run) for run in runs]))
     return runs, keep(make_parquet_runs(rows, layout))
+
+
+def join_files(runs: Runs, layout: Layout, keep: Keep, most: int) -> tuple[Runs, list[Run]]:
+    """Files of a table's rows, all put in or all taken away, in fewer; one that has reached `most` bytes ends."""
+    tables = (table for run in runs for table in read_tables(run))
+    refs = encode_files(tables, runs[0].ref.sign, most)
+    return runs, [kept for ref in refs for kept in keep([Run(ref, layout)])]
 
 
 def rewrite(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:

@@ -6,8 +6,9 @@ when it is first needed, after checking every byte. As long as somebody holds a 
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ Kind = Literal["map", "recent", "shared", "parquet"]
 Place = tuple[str, int]
 Pieces = tuple[Any, ...]
 Types = Mapping[str, pa.DataType]
+ROW_GROUP = 1 << 18
+"""Rows of a table that a Parquet file keeps together."""
 _MOMENT = 1.0  # seconds for which an open file is not looked at again
 
 
@@ -305,9 +308,20 @@ def ordered_columns(schema: pa.Schema) -> list[str]:
 
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
     """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
-    pieces = ParquetPieces()
-    made = [*pieces.add(table), *pieces.end()]
-    return RunRef("parquet", "", 0, pieces.size, pieces.crc, pieces.rows, sign, tuple(made))
+    (ref,) = encode_files([table], sign)
+    return ref
+
+
+def encode_files(tables: Iterable[pa.Table], sign: int, most: float = math.inf) -> Iterator[RunRef]:
+    """The same of rows that come in pieces; a file that has reached `most` bytes ends, and the next one begins."""
+    pieces, held = ParquetPieces(), list[Any]()
+    for table in tables:
+        held += pieces.add(table)
+        if pieces.size >= most:
+            yield pieces.ref(held, sign)
+            pieces, held = ParquetPieces(), []
+    if held:
+        yield pieces.ref(held, sign)
 
 
 class ParquetPieces:
@@ -328,9 +342,14 @@ class ParquetPieces:
                 write_statistics=ordered_columns(table.schema),
                 **_PARQUET,
             )
-        self._writer.write_table(table, row_group_size=1 << 18)
+        self._writer.write_table(table, row_group_size=ROW_GROUP)
         self.rows += table.num_rows
         return self._taken()
+
+    def ref(self, held: list[Any], sign: int) -> RunRef:
+        """The run of a file that ends here, given what was known of it, nowhere yet."""
+        made = (*held, *self.end())
+        return RunRef("parquet", "", 0, self.size, self.crc, self.rows, sign, made)
 
     def end(self) -> list[Any]:
         """The last bytes."""

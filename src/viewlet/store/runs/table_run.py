@@ -18,7 +18,7 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.map_run import to_rows
-from viewlet.store.runs.runs import Run
+from viewlet.store.runs.runs import ROW_GROUP, Run
 
 
 def with_sign(rows: Rows, sign: int) -> Rows:
@@ -63,6 +63,12 @@ def read_batches(run: Run, columns: Names, size: int) -> Iterator[Rows]:
     """The rows of a Parquet run in pieces, with some of its columns, that of the hashes among them if it is named."""
     for batch in _file(run).iter_batches(batch_size=size, columns=list(columns)):
         yield Rows.of(batch.select(list(columns)), np.full(batch.num_rows, run.ref.sign, dtype=np.int64))
+
+
+def read_tables(run: Run) -> Iterator[pa.Table]:
+    """The rows of a Parquet run as they are in the file, with their hashes, in pieces."""
+    for batch in _file(run).iter_batches(batch_size=ROW_GROUP):
+        yield pa.Table.from_batches([batch])
 
 
 def read_hashes(run: Run) -> Hashes:
