@@ -70,6 +70,20 @@ def test_a_commit_does_not_go_through_all_recent_runs(db: viewlet.Database) -> N
     assert late < early + 500, "each of 32 more runs costs more than fifteen calls"
 
 
+def test_a_row_is_found_to_be_there_without_being_read(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    for first in (0, 1_000, 10_000):
+        db.insert("t", orders(first))
+    db._warehouse.store.settle()
+
+    def take(*_: Any) -> Any:
+        raise AssertionError("rows of the index are read")
+
+    monkeypatch.setattr(StoredColumns, "take", take)
+    db.delete("t", pa.concat_tables([orders(0), orders(1_000)]))
+    monkeypatch.undo()
+    assert db.table("t").arrow().num_rows == ROWS
+
+
 def test_a_key_is_found_free_without_reading_rows(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = orders(1_000)
     db.insert("t", orders(0))

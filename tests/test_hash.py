@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewlet.columns import hash as hashing
-from viewlet.columns.hash import hash_array, hash_rows, order_of
+from viewlet.columns.hash import fingerprint_rows, hash_array, hash_rows, order_of
 from viewlet.columns.rows import group
 
 WORDS = st.lists(st.none() | st.text(st.sampled_from("ab\0é𝄞"), max_size=40), max_size=60)
@@ -57,6 +57,16 @@ def test_rows_hash_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing, "_BLOCK", 100)
     monkeypatch.setattr(hashing, "MANY", 300)
     assert hash_rows(columns, 997).tolist() == whole.tolist()
+    in_blocks = fingerprint_rows(columns, 997).tolist()
+    monkeypatch.undo()
+    assert fingerprint_rows(columns, 997).tolist() == in_blocks
+
+
+@given(st.lists(st.integers(-3, 3), min_size=4, max_size=4), st.integers(0, 3), st.integers(1, 2**62))
+def test_rows_that_differ_in_one_number_have_other_fingerprints(numbers: list[int], place: int, apart: int) -> None:
+    others = [n + apart if at == place else n for at, n in enumerate(numbers)]
+    one, other = (fingerprint_rows([pa.array([n], pa.int64()) for n in row], 1)[0] for row in (numbers, others))
+    assert one != other
 
 
 def test_few_rows_hash_as_many_do() -> None:
@@ -77,6 +87,7 @@ def test_few_rows_hash_as_many_do() -> None:
             many = [pa.concat_arrays([column] * hashing._FEW) for column in few]
             length = len(few[0])
             assert hash_rows(few, length, seed).tolist() == hash_rows(many, len(many[0]), seed)[:length].tolist()
+            assert fingerprint_rows(few, length).tolist() == fingerprint_rows(many, len(many[0]))[:length].tolist()
 
 
 VALUES = {

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import viewlet
 from tests.few_hashes import few_hashes
+from viewlet.columns.hash import fingerprint_rows
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field, parse_type
 from viewlet.store import Layout, Limits, Store
@@ -113,7 +114,7 @@ def contents(deltas: list[Rows]) -> Counter[Any]:
 
 
 TABLE = Layout(("k", "s"), ("k", "s"), form="table", feed=True)
-INDEX = Layout(("k", "s"), ("k",))
+INDEX = Layout(("k", "s"), ("k",), fingerprints=True)
 
 
 def keyed(count: int, start: int = 0, sign: int = 1) -> Rows:
@@ -133,6 +134,13 @@ def append(store: Store, rows: Rows) -> None:
         transaction.commit({})
 
 
+def know_their_rows(store: Store) -> bool:
+    """Whether the fingerprints of an index are those of its rows."""
+    bodies = [run.map for run in store.state.bags["t.index"].runs]
+    rows = [body.rows.slice(0, len(body)).columns[:2] for body in bodies]
+    return all((b.fingerprints == fingerprint_rows(r, len(b))).all() for b, r in zip(bodies, rows, strict=True))
+
+
 def places(store: Store, bag: str) -> list[tuple[str, int]]:
     return [run.ref.place for run in store.state.bags[bag].runs]
 
@@ -147,6 +155,7 @@ def test_a_table_and_its_index_share_the_bytes_of_new_rows(tmp_path: Path, limit
         for bag in ("t", "t.index"):
             rows = store.snapshot().contents(bag).consolidated()
             assert sorted(rows["k"].to_pylist()) == list(range(100))
+        assert know_their_rows(store)
         assert store.verify() == []
         assert store.orphans() == []
 
@@ -165,6 +174,7 @@ def test_shared_bytes_outlive_merges_and_new_segments(tmp_path: Path) -> None:
         for bag in ("t", "t.index"):
             assert sorted(store.snapshot().contents(bag).consolidated()["k"].to_pylist()) == left
         assert [len(rows) for _, _, rows in store.feed("t", 0)] == [20] * 40
+        assert know_their_rows(store)
         assert store.verify() == []
 
 

@@ -10,7 +10,8 @@ Everything is vectorized; strings are hashed eight bytes at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -35,14 +36,26 @@ _NAN = {np.dtype(np.float32): np.uint64(0x7FC00000), np.dtype(np.float64): np.ui
 
 def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes:
     """The hash of each row of some columns; of no columns, the hash of nothing."""
+    return _in_blocks(_hash_block, columns, length, seed)
+
+
+def fingerprint_rows(columns: Sequence[pa.Array], length: int) -> Hashes:
+    """Another hash of each row, to tell whole rows apart by: of many columns it takes half the time."""
+    return _in_blocks(_fingerprint_block, columns, length, 0)
+
+
+_Hash = Callable[[Sequence[pa.Array], int, int], Hashes]
+
+
+def _in_blocks(hash_block: _Hash, columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     if length <= _BLOCK or any(pa.types.is_nested(column.type) for column in columns):
-        return _hash_block(columns, length, seed)
+        return hash_block(columns, length, seed)
     result = np.empty(length, dtype=np.uint64)
 
     def hash_blocks(start: int) -> None:
         for at in range(start, min(start + MANY, length), _BLOCK):
             part = result[at : at + _BLOCK]
-            part[:] = _hash_block([column.slice(at, len(part)) for column in columns], len(part), seed)
+            part[:] = hash_block([column.slice(at, len(part)) for column in columns], len(part), seed)
 
     in_parallel(hash_blocks, range(0, length, MANY))
     return result
@@ -53,13 +66,32 @@ _BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
 
 def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
-    for hashes in _hash_arrays(columns, seed) if length < _FEW else (hash_array(column, seed) for column in columns):
+    for hashes in _hash_columns(columns, length, seed):
         turned = result << _ROTATE
         turned |= result >> _UNROTATE
         turned *= _PRIME
         turned ^= hashes
         result = mix(turned)
     return result
+
+
+def _fingerprint_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+    """The hash of each column times an odd number of its place, added up: rows that differ in one number differ."""
+    result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
+    for place, hashes in enumerate(_hash_columns(columns, length, seed)):
+        result += hashes * _factor(place)
+    return mix(result)
+
+
+@lru_cache(maxsize=4096)
+def _factor(place: int) -> np.uint64:
+    """The odd number of a place."""
+    return np.uint64(pow(int(_PRIME), 2 * place + 1, 1 << 64))
+
+
+def _hash_columns(columns: Sequence[pa.Array], length: int, seed: int) -> Iterable[Hashes]:
+    """The hashes of each column's values."""
+    return _hash_arrays(columns, seed) if length < _FEW else (hash_array(column, seed) for column in columns)
 
 
 def _hash_arrays(arrays: Sequence[pa.Array], seed: int) -> list[Hashes]:
@@ -244,12 +276,13 @@ def _add_at_once(result: Hashes, words: Hashes, starts: Positions, lengths: Posi
     """Add the words of each string to its hash: all words together, which is quick for a few strings."""
     counts = (lengths + 7) >> 3
     ends = np.cumsum(counts)
-    place = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    firsts = ends - counts
+    place = np.arange(ends[-1]) - np.repeat(firsts, counts)
     taken = words.take(np.repeat(starts, counts) + (place << 3))
-    some = np.flatnonzero(counts)
+    some: Any = slice(None) if counts.all() else np.flatnonzero(counts)
     taken[ends[some] - 1] &= _FIRST[((lengths[some] - 1) & 7) + 1]
-    taken += (place + 1).astype(np.uint64) * _PRIME
-    result[some] += np.add.reduceat(mix(taken), (ends - counts)[some])
+    taken += (place + 1).view(np.uint64) * _PRIME
+    result[some] += np.add.reduceat(mix(taken), firsts[some])
 
 
 def _add_by_place(result: Hashes, words: Hashes, starts: Positions, lengths: Positions) -> None:

@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.dense import distinct_numbers
-from viewlet.columns.hash import Hashes, hash_array, hash_rows, order_of
+from viewlet.columns.hash import Hashes, fingerprint_rows, hash_array, hash_rows, order_of
 from viewlet.columns.parallel import MANY, in_parallel
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
 Known = dict[tuple[int, tuple[int, ...]], tuple[Sequence[pa.Array], Hashes]]
 """Hashes by their seed and the identities of the columns, which are held so that these stay theirs."""
+_FINGERPRINT = -1
+"""What stands for a seed beside fingerprints."""
 
 
 class Rows:
@@ -141,6 +143,18 @@ class Rows:
         if key not in self._hashes:
             self._hashes[key] = columns, hash_rows(columns, len(self), seed)
         return self._hashes[key][1]
+
+    def fingerprints(self, wanted: Iterable[str]) -> Hashes:
+        """A number for each row, over some columns, that tells it from others."""
+        columns = [self.columns[n] for n in wanted]
+        key = _FINGERPRINT, tuple(map(id, columns))
+        if key not in self._hashes:
+            self._hashes[key] = columns, fingerprint_rows(columns, len(self))
+        return self._hashes[key][1]
+
+    def learn_fingerprints(self, names: Iterable[str], known: Hashes) -> None:
+        """Remember the fingerprint of each row, over some columns."""
+        self.learn(names, known, _FINGERPRINT)
 
     def _knows(self, names: Iterable[str]) -> bool:
         """Whether the hashes over some columns are remembered."""

@@ -294,10 +294,7 @@ class Contents:
 
     def scan(self) -> Rows:
         """All rows of all runs; one row may come several times, with weights that add up."""
-        parts = [
-            to_rows(run.map.rows.slice(start, stop), self.layout)
-            for run, (start, stop) in zip(self.runs, self._spans, strict=True)
-        ]
+        parts = [run.map.piece(span, self.layout) for run, span in zip(self.runs, self._spans, strict=True)]
         return Rows.concat(parts) if parts else self.nothing()
 
     def hashes(self) -> Hashes:

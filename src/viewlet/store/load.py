@@ -35,8 +35,8 @@ _MOMENT, _SOON = 1.0, 0.05  # seconds after which it is asked whether writing ha
 _COMPARED = 1 << 20  # hashes that are sorted at once to find those that repeat
 
 
-_Part = tuple[Hashes, dict[str, pa.Array]]
-"""The hashes of some rows' key, and the rows' columns."""
+_Part = tuple[Hashes, Hashes | None, dict[str, pa.Array]]
+"""The hashes of some rows' key, their fingerprints if these are kept, and the rows' columns."""
 
 
 class Load(ABC):
@@ -164,7 +164,8 @@ class MapLoad(Load):
         self._bytes = 0
 
     def _take(self, rows: Rows) -> None:
-        self._parts.append((rows.hashes(self.layout.key), dict(rows.columns)))
+        fingerprints = rows.fingerprints(self.layout.plain) if self.layout.fingerprints else None
+        self._parts.append((rows.hashes(self.layout.key), fingerprints, dict(rows.columns)))
         self._bytes += sum(array.nbytes for array in rows.columns.values())
         if self._bytes > self._largest:
             self._write_rest()
@@ -178,13 +179,16 @@ class MapLoad(Load):
 
     def _write(self, parts: list[_Part]) -> None:
         """Sort rows into a run of their own; each column is let go of when it is sorted."""
-        hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *(own for own, _ in parts)])
+        hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *(own for own, _, _ in parts)])
         if not len(hashes):
             return
         order = order_of(hashes)
         at = from_numpy(order, pa.int64())
-        columns = {n: pa.concat_arrays([held.pop(n) for _, held in parts]).take(at) for n in self.layout.columns}
-        for run in make_map_run(Rows.each_once(columns), self.layout, hashes[order]):
+        columns = {n: pa.concat_arrays([held.pop(n) for _, _, held in parts]).take(at) for n in self.layout.columns}
+        rows = Rows.each_once(columns)
+        if len(known := [fingerprints for _, fingerprints, _ in parts if fingerprints is not None]) == len(parts):
+            rows.learn_fingerprints(self.layout.plain, np.concatenate(known)[order])
+        for run in make_map_run(rows, self.layout, hashes[order]):
             self.runs.append(self._writer.save(run))
 
     def repeated(self) -> Hashes:

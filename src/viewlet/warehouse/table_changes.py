@@ -222,6 +222,8 @@ class TableChanges:
 
     def _take(self, changed: Sorted) -> None:
         """Note a change; small ones are put together as they double, so that many cost little more than one."""
+        if self.index is not None and self.index.layout.fingerprints:
+            changed.rows.fingerprints(self.index.layout.plain)  # once for each row: what is put together knows them
         self.pending.append(changed)
         self.taken += 1
         while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
@@ -291,7 +293,9 @@ class TableChanges:
         """Every row that is to go must be there, as often as it is given."""
         assert self.index is not None
         told_apart = self.index.layout.columns
-        missing = self._count(given, told_apart) < _copies(given, told_apart)
+        by_hash = self.index.layout.fingerprints
+        there = given.weigh(self.index, self.pending, whole=True) if by_hash else self._count(given, told_apart)
+        missing = there < _copies(given, told_apart)
         if missing.any():
             self._reject_row(given.rows.select(self.table.names), missing, "it does not exist, or not that often")
 

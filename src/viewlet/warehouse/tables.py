@@ -1,7 +1,7 @@
 """Tables: what they are declared to be, and what the store keeps of each.
 
-A table with a primary key has an index of its rows by key; without one, an index of the hashes of its rows. A table
-declared TRUSTED, whose key is believed, or append-only without a key, keeps none.
+A table with a primary key has an index of its rows by key, with their fingerprints; without one, an index of the hashes
+of its rows. A table declared TRUSTED, whose key is believed, or append-only without a key, keeps none.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Table:
     @cached_property
     def index_layout(self) -> Layout:
         indexes = (self.clustered,) if self.primary_key and self.clustered not in ((), self.key) else ()
-        return Layout(tuple(self.index_types), self.key or self.clustered or self.hashes[:1], indexes)
+        key = self.key or self.clustered or self.hashes[:1]
+        return Layout(tuple(self.index_types), key, indexes, fingerprints=bool(self.primary_key))
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:

@@ -70,17 +70,29 @@ class Sorted:
                 *found, weights = body.rows.take(at, picked).columns
                 yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
 
-    def weigh(self, contents: Contents, others: Iterable[Sorted]) -> Weights:
-        """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read."""
-        total = np.zeros(len(self), dtype=np.int64)
+    def weigh(self, contents: Contents, others: Iterable[Sorted], *, whole: bool = False) -> Weights:
+        """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read.
+
+        `whole`: only those that have its fingerprint, too, and so are the same row.
+        """
+        total, names = np.zeros(len(self), dtype=np.int64), contents.layout.plain
+        own = self.rows.fingerprints(names)[self.order] if whole else None
         for body in (run.map for run in contents.runs):
-            if (pairs := body.find(0, self.hashes, (0, len(body)))) is not None:
-                np.add.at(total, pairs[0], body.rows.last(pairs[1]))
+            if (pairs := body.find(0, self.hashes, (0, len(body)), loosely=whole)) is not None:
+                which, at = pairs
+                same = True if own is None else own[which] == body.fingerprints[at]
+                np.add.at(total, which, body.rows.last(at) * same)
         for part in others:
             if (pairs := find(part.hashes, self.hashes)) is not None:
-                np.add.at(total, pairs[0], part.rows.weights[part.order[pairs[1]]])
-        ours = np.empty_like(total)
-        ours[self.order] = total
+                which, at = pairs[0], part.order[pairs[1]]
+                same = True if own is None else own[which] == part.rows.fingerprints(names)[at]
+                np.add.at(total, which, part.rows.weights[at] * same)
+        return self._as_given(total)
+
+    def _as_given(self, values: Weights) -> Weights:
+        """What is known of our rows by the order of their hashes, as they came."""
+        ours = np.empty_like(values)
+        ours[self.order] = values
         return ours
 
     def find_in(self, others: Sorted, wanted: Names) -> Iterator[Pairs]:

@@ -26,6 +26,8 @@ class Layout:
     sums: Names = ()
     form: Form = "map"
     feed: bool = False
+    fingerprints: bool = False
+    """Whether the fingerprint of each row stands beside it, so that rows are told apart without being read."""
 
     def __post_init__(self) -> None:
         for names in (self.key, *self.indexes, self.sums):
@@ -39,6 +41,7 @@ class Layout:
 
     def _check_table(self) -> None:
         assert not self.indexes and not self.sums, "a table has neither indexes nor sums"
+        assert not self.fingerprints, "the files of a table keep the hashes of its rows anyway"
 
     @property
     def row_hash(self) -> str:
@@ -84,6 +87,7 @@ class Layout:
             "sums": list(self.sums),
             "form": self.form,
             "feed": self.feed,
+            "fingerprints": self.fingerprints,
         }
 
     @staticmethod
@@ -95,4 +99,5 @@ class Layout:
             sums=tuple(document["sums"]),
             form=document["form"],
             feed=document["feed"],
+            fingerprints=document["fingerprints"],
         )

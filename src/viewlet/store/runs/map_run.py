@@ -1,16 +1,16 @@
 """The body of a map's run: rows sorted by the hash of the key, each once, with further sorted hashes.
 
-    _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | …
+    _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | … | _fingerprint
 
-`_row_i` says which row each hash of index i belongs to. Columns are taken by position, so that a user's
-column may have any name; those of a file are in their stored form (narrow.py). Of hashes a file has the first halves:
+`_row_i` says which row each hash of index i belongs to; `_fingerprint`, that of the whole row, is there if the layout
+says so. Columns are taken by position, so that a user's column may have any name; those of a file are in their stored form (narrow.py). Of hashes a file has the first halves:
 the others are computed, from the columns of the few rows that these find. Whoever looks rows up gets all that share a
 hash, and compares the keys himself; who does so anyway need not know the second halves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from viewlet.store.access.ranges import RangeIndex
 
 Span = tuple[int, int]
-_HASH, _WEIGHT, _ROW = pa.uint64(), pa.int64(), pa.uint32()
+_HASH, _WEIGHT, _ROW, _FINGERPRINT = pa.uint64(), pa.int64(), pa.uint32(), pa.binary(8)  # the last is kept whole
 
 
 class MapBody:
     """An open run of a map: NumPy views of its hashes, and its rows; `ranges` are the indexes made of them so far."""
 
-    __slots__ = ("_hashes", "_layout", "_rows_of", "batch", "ranges", "rows")
+    __slots__ = ("_fingerprints", "_hashes", "_layout", "_rows_of", "batch", "ranges", "rows")
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, kinds: Sequence[pa.DataType] | None = None) -> None:
         """`kinds` are the types of the layout's columns, where the batch has them in their stored form."""
@@ -43,6 +43,7 @@ class MapBody:
         self.batch, self._layout = batch, layout
         self._hashes: list[StoredHashes] = [_stored_hashes(batch.column(i)) for i in at]
         self._rows_of = [values_of(batch.column(i + 1), "u4") for i in at[1:]]
+        self._fingerprints = values_of(batch.column(width + 2 * count), "u8") if layout.fingerprints else None
         self.rows = StoredColumns(batch.select(list(range(1, width + 2))), None if kinds is None else [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
 
@@ -51,10 +52,23 @@ class MapBody:
 
     def as_rows(self, layout: Layout) -> Rows:
         """All rows, in the order of their hashes, which they know if these are stored."""
-        rows = to_rows(self.rows.slice(0, len(self)), layout)
+        rows = self.piece((0, len(self)), layout)
         if is_whole(self._hashes[0]):
             rows.learn(layout.key, self._hashes[0])
         return rows
+
+    def piece(self, span: Span, layout: Layout) -> Rows:
+        """The rows of a span, which know their fingerprints if these are stored."""
+        rows = to_rows(self.rows.slice(*span), layout)
+        if self._fingerprints is not None:
+            rows.learn_fingerprints(layout.plain, self._fingerprints[slice(*span)])
+        return rows
+
+    @property
+    def fingerprints(self) -> Hashes:
+        """The fingerprint of each row, over all columns that tell rows apart."""
+        assert self._fingerprints is not None, f"no fingerprints are kept of {self._layout}"
+        return self._fingerprints
 
     def weights(self, span: Span) -> Weights:
         """The weight of each row of a span."""
@@ -157,13 +171,16 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
         hashes = rows.hashes(wanted)
         order = order_of(hashes)
         arrays += [from_numpy(hashes[order], _HASH), from_numpy(order.astype(np.uint32), _ROW)]
-    schema = batch_schema([array.type for array in rows.columns.values()], layout.indexes)
+    if layout.fingerprints:
+        arrays.append(from_numpy(rows.fingerprints(layout.plain), _FINGERPRINT))
+    schema = batch_schema([array.type for array in rows.columns.values()], layout)
     return MapBody(pa.RecordBatch.from_arrays(arrays, schema=schema), layout)
 
 
-def batch_schema(columns: Sequence[pa.DataType], indexes: Collection[Names], *, hashed: bool = True) -> pa.Schema:
+def batch_schema(columns: Sequence[pa.DataType], layout: Layout, *, hashed: bool = True) -> pa.Schema:
     """The schema of a run's rows; columns go by their places, so that their names are not kept."""
-    types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _ROW] * len(indexes))]
+    types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _ROW] * len(layout.indexes))]
+    types += [_FINGERPRINT] if layout.fingerprints else []
     return pa.schema([pa.field(str(i), type) for i, type in enumerate(types)])
 
 

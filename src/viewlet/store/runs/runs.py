@@ -191,7 +191,7 @@ class Run:
         return body if self.ref.kind == "map" else body.rows.slice(0, len(body))
 
     def _schema(self) -> pa.Schema:
-        return batch_schema(self._kinds(), self.layout.indexes, hashed=self.ref.kind != "recent")
+        return batch_schema(self._kinds(), self.layout, hashed=self.ref.kind != "recent")
 
     def _kinds(self) -> list[pa.DataType]:
         assert self.types is not None, f"{self} does not say the types of its columns"
