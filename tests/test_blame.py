@@ -54,7 +54,7 @@ def test_the_row_that_fails(db: Database, query: str, bad: Any, reason: str, val
     assert db.check("v").num_rows == 0
 
 
-@pytest.mark.parametrize("db", ["inproc", "spark"], indirect=True)
+@pytest.mark.parametrize("db", ["inproc", pytest.param("spark", marks=pytest.mark.slow)], indirect=True)
 def test_the_row_behind_a_join_and_a_view(db: Database) -> None:
     db.create_view("joined", "SELECT id, price, tax FROM lines JOIN products USING (label)")
     db.create_view("shares", "SELECT id, price div tax AS share FROM joined")

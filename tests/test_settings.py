@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import viewlet
-from tests.marks import quickly
+from tests.marks import quickly, some
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,8 +74,8 @@ DECIMALS = {
 }
 CASES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "a zone with summer time": (NEW_YORK, IN_ZONES),
-    "a zone by its offset": ({ZONE: "+05:45"}, {k: IN_ZONES[k] for k in ("parts", "by_day", "literal", "parsed")}),
     "without ANSI": ({ANSI: "false"}, WITHOUT_ANSI),
+    "a zone by its offset": ({ZONE: "+05:45"}, {k: IN_ZONES[k] for k in ("parts", "by_day", "literal", "parsed")}),
     "decimals without loss of precision": ({"spark.sql.decimalOperations.allowPrecisionLoss": "false"}, DECIMALS),
     "case": (
         {"spark.sql.caseSensitive": "true"},
@@ -149,9 +149,10 @@ def _shown(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("case", quickly(3, CASES))
+@pytest.mark.parametrize("case", quickly(2, CASES))
 def test_a_view_keeps_its_settings(spark: SparkSession, tmp_path: Path, case: str) -> None:
-    settings, views = CASES[case]
+    settings, every = CASES[case]
+    views = dict(some(3, every.items()))
     with viewlet.connect(tmp_path / "w", spark=session_with(spark, settings), engine="inproc") as db:
         db.create_table("t", COLUMNS)
         db.insert("t", FIRST[:2])

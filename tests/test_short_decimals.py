@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import THOROUGH
 from viewlet.columns.exact.encoded_sums import decode, encode
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
@@ -44,7 +45,8 @@ def test_views_of_short_decimals(tmp_path: Path, spark: Any) -> None:
             db.create_view(name, query)
             assert "on Spark" not in db.explain(name)
         db.insert("t", [row(1, 1, "999.99", 99_999_999), row(2, 1, "-0.01", None), row(3, None, None, -7)])
-        assert db.check().to_pylist() == []
+        if THOROUGH:
+            assert db.check().to_pylist() == []
         with db.epoch() as e:
             e.upsert("t", [row(1, 2, "-999.99", -99_999_999), row(4, 2, None, None), row(5, None, "0.50", 1)])
             e.insert("t", [row(6, 1, "999.99", 99_999_999), row(7, 1, "999.99", 99_999_999)])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from tests.marks import rounds
+from tests.marks import THOROUGH, rounds, some
 from viewlet.errors import EvaluationError, SqlError
 from viewlet.views.view import sql_view
 
@@ -124,8 +124,8 @@ VIEWS = {
     "v_longest": ("SELECT k, longest(s) AS y, squares(x) AS z FROM {} GROUP BY k HAVING squares(x) > 4", "keyed", "monoid"),
     "v_highest": ("SELECT k + 1 AS k1, highest(x) + 1 AS y FROM {} GROUP BY k + 1", "keyed", "monoid"),
     "v_all_highest": ("SELECT highest(x) AS y FROM {}", "recompute", "monoid"),
-    "v_chained": ("SELECT k, chained(x, '!') AS y FROM {} GROUP BY k", "keyed", "keyed"),
     "v_all_chained": ("SELECT chained(s, s) AS y FROM {}", "recompute", "recompute"),
+    "v_chained": ("SELECT k, chained(x, '!') AS y FROM {} GROUP BY k", "keyed", "keyed"),
 }  # fmt: skip
 ON_SPARK = ("v_squares", "v_longest", "v_all_highest", "v_chained")
 
@@ -156,7 +156,7 @@ def rows_of(seed: int, count: int) -> list[tuple[Any, ...]]:
 
 
 def names_on(db: viewlet.Database) -> list[str]:
-    return list(VIEWS) if db.engine == "inproc" else list(ON_SPARK)
+    return some(2, VIEWS) if db.engine == "inproc" else list(ON_SPARK)
 
 
 def test_with_deletions(db: viewlet.Database) -> None:
@@ -218,7 +218,7 @@ def test_many_epochs(db: viewlet.Database) -> None:
     for name, args in names.items():
         db.create_view(f"v_{name}", f"SELECT k, {name}({args}) AS y FROM t GROUP BY k")
     random, there = np.random.default_rng(11), list[Any]()
-    for epoch in range(60):
+    for epoch in range(rounds(20, 60)):
         gone = [there.pop(int(random.integers(len(there)))) for _ in range(min(len(there), int(random.integers(6))))]
         come = rows_of(epoch, int(random.integers(5)))
         there += come
@@ -290,7 +290,8 @@ def test_beside_built_in_functions(db: viewlet.Database) -> None:
     with db.epoch() as e:
         e.insert("t", first)
         e.insert("grown", first)
-    assert db.check().to_pylist() == []
+    if THOROUGH:
+        assert db.check().to_pylist() == []
     db.delete("t", first[:8])
     db.insert("grown", rows_of(8, 5))
     assert db.check().to_pylist() == []

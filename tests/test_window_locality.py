@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewlet
+from tests.marks import rounds, some
 from tests.test_extremes import histories, made_of
 from viewlet.columns.order import place_of
 from viewlet.columns.rows import Rows
@@ -170,18 +171,21 @@ def test_windows_that_read_what_sees_a_change(tmp_path: Path, monkeypatch: pytes
     rng = random.Random(seed)
     db = viewlet.connect(tmp_path / "warehouse", engine="inproc")
     db.sql(f"CREATE TABLE t ({COLUMNS})")
-    for name, query in VIEWS.items():
-        db.create_view(name, query)
+    views = some(2, VIEWS)
+    for name in views:
+        db.create_view(name, VIEWS[name])
     there: list[Any] = []
-    for number in range(24):
-        orders = [*range(12), *([None] if number > 18 else [])]
+    count = rounds(8, 24)
+    for number in range(count):
+        orders = [*range(12), *([None] if number > 0.75 * count else [])]
         gone = [there.pop(rng.randrange(len(there))) for _ in range(min(len(there), rng.choice([0, 1, 2, 4])))]
         new = [made_up(rng, orders) for _ in range(rng.choice([0, 1, 2, 8]))]
         with db.epoch() as epoch:
             epoch.delete("t", gone)
             epoch.insert("t", new)
         there += new
-    assert taken.count(True) > 150
-    assert all("reads the first" in db.explain(name) for name in ("leaders", "medals", "third", "last_words"))
-    assert {name: len(db.check(name)) for name in VIEWS} == dict.fromkeys(VIEWS, 0)
+    assert taken.count(True) > 0.298 * count * len(views)
+    first = [name for name in ("leaders", "medals", "third", "last_words") if name in views]
+    assert all("reads the first" in db.explain(name) for name in first)
+    assert {name: len(db.check(name)) for name in views} == dict.fromkeys(views, 0)
     db.close()

@@ -243,6 +243,7 @@ def test_late_and_rejected_rows_are_set_aside_by_tasks(spark: Any, tmp_path: Pat
             db.insert("clicks", spark.sql("SELECT 100000L AS id, 'a' AS word, timestamp_seconds(200000) AS at"))
 
 
+@pytest.mark.slow
 def test_what_a_watermark_closes_is_evicted_by_tasks(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import viewlet
+from tests.marks import rounds
 from viewlet import loops
 from viewlet.errors import EndlessLoop, EvaluationError, SqlError, UnsupportedQuery
 from viewlet.sql import split
@@ -52,7 +53,7 @@ def test_a_cycle_that_nothing_leads_to_any_more_goes(db: viewlet.Database) -> No
 
 def test_batches_do_not_matter(db: viewlet.Database) -> None:
     chance = random.Random(5)
-    edges = [(chance.randrange(12), chance.randrange(12), chance.randrange(4)) for _ in range(40)]
+    edges = [(chance.randrange(12), chance.randrange(12), chance.randrange(4)) for _ in range(rounds(15, 40))]
     for name, text in (("dist", DISTANCES), ("reach", REACHABLE)):
         db.create_view(name, text)
     db.insert("edges", edges)
@@ -119,6 +120,7 @@ def test_without_min_or_max_the_newest_row_of_a_key_stays(db: viewlet.Database) 
 COUNTED = "WITH RECURSIVE r(v, n){} AS (SELECT src, 1 FROM edges WHERE w > 0 UNION ALL SELECT dst, n + 1 FROM r JOIN edges ON src = v)"
 
 
+@pytest.mark.slow
 def test_union_all_is_what_spark_makes_of_it(db: viewlet.Database) -> None:
     text = f"{COUNTED.format('')} SELECT v, n, count(*) AS c FROM r GROUP BY v, n"
     db.create_view("v", text)
@@ -274,6 +276,7 @@ def test_rounds_can_be_looked_at(db: viewlet.Database) -> None:
         loops.history(db, "plain")
 
 
+@pytest.mark.slow
 def test_the_result_after_any_round(db: viewlet.Database) -> None:
     db.insert("edges", [(0, 1, 9), (0, 2, 1), (2, 1, 1), (1, 3, 1)])
     texts = {
@@ -314,6 +317,7 @@ def test_a_path_whose_value_gets_better_without_end_says_so(db: viewlet.Database
     assert rows(db, "dist") == [(0, 0), (1, 1), (2, -2)]
 
 
+@pytest.mark.slow
 def test_explain_names_what_every_round_finds_unchanged(db: viewlet.Database) -> None:
     db.insert("edges", [(0, 1, 1)])
     db.create_view("dist", DISTANCES)

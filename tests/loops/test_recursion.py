@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.loops.harness import SCHEMAS, LoopStore, Row, compiled, stored
 from tests.loops.naive import Naive
 from tests.loops.queries import QUERIES, random_query
+from tests.marks import rounds, some
 from viewlet.loops.prepared_loop import PreparedLoop
 from viewlet.loops.text import read_loop
 
@@ -36,8 +37,8 @@ class Loops(dict[str, PreparedLoop]):
 
 @pytest.fixture(scope="module")
 def loops(spark: Any) -> Loops:
-    """Every query of the list, compiled once."""
-    return Loops({name: compiled(spark, name, text) for name, text in QUERIES.items()})
+    """The queries of the list, compiled once."""
+    return Loops({name: compiled(spark, name, text) for name, text in some(3, QUERIES.items())})
 
 
 def check(store: LoopStore, texts: dict[str, str]) -> None:
@@ -54,7 +55,7 @@ ROWS = {
 EPOCH = st.fixed_dictionaries({name: st.lists(row, max_size=5) for name, row in ROWS.items()})
 
 
-@settings(max_examples=12, print_blob=False)
+@settings(max_examples=rounds(5, 12), print_blob=False)
 @given(data=st.data())
 def test_every_epoch_gives_what_the_interpreter_gives(loops: Loops, data: st.DataObject) -> None:
     epochs = data.draw(st.lists(st.tuples(EPOCH, st.integers(0, 1 << 30)), min_size=1, max_size=5))
@@ -89,7 +90,7 @@ def check_random_queries(spark: Any, path: Path, seeds: range) -> None:
 
 
 def test_random_monotone_queries(spark: Any, tmp_path: Path) -> None:
-    check_random_queries(spark, tmp_path, range(4))
+    check_random_queries(spark, tmp_path, range(rounds(2, 4)))
 
 
 @pytest.mark.slow

@@ -42,12 +42,13 @@ def test_histories_are_the_same(loops: dict[str, PreparedLoop], tmp_path: Path, 
 
 
 def test_random_queries(spark: Any, tmp_path: Path) -> None:
-    texts = {f"v{seed}": random_query(seed) for seed in range(rounds(2, 12))}
+    texts = {f"v{seed}": random_query(seed) for seed in range(rounds(1, 12))}
     with stored(tmp_path / "s", [compiled(spark, view, text, relaxes=False) for view, text in texts.items()]) as store:
         store.tasks = Partitioned(store.store.address)
         random_epochs(store, texts, 1, 6)
 
 
+@pytest.mark.slow
 def test_rounds_are_jobs_of_spark(spark: Any, tmp_path: Path) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
         db.create_table("edges", "src BIGINT, dst BIGINT", rows=[(1, 2), (2, 3)])
