@@ -36,7 +36,16 @@ def _is_full(columns: Array) -> bool:
     apart = APART * np.sqrt(np.finfo(gram.dtype).eps)
     if np.abs(angles).sum(axis=0).max() < 2 - apart:  # Gershgorin: no eigenvalue is further from 1 than the others' sum
         return True
-    return bool(np.isfinite(angles).all() and np.linalg.eigvalsh(angles)[0] > apart)
+    return bool(np.isfinite(angles).all()) and _is_positive(angles - apart * np.eye(len(angles), dtype=angles.dtype))
+
+
+def _is_positive(matrix: Array) -> bool:
+    """Whether all eigenvalues of a symmetric matrix are positive: then it has a Cholesky factor, which is soon found."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _drop_zeros(change: Factored) -> Factored:
