@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
+from tests.marks import quickly
 from viewlet import formatting as screen
 from viewlet.cli import main as cli
 from viewlet.cli.main import main
@@ -196,20 +197,25 @@ def test_a_script_with_a_view(spark: Any, tmp_path: Path, capsys: Captured) -> N
     assert "   7       2  122.00\n1 row\n" in again
 
 
+SHOWN = {
+    "01_first_view": ["after the second epoch: [(9, Decimal('150.50'))]"],
+    "04_flow": ["by card: [('A', 2), ('B', 1)]"],
+    "02_aggregates": ["longest words: [('a', 'apricot'), ('b', 'banana')]"],
+    "03_sessions_and_late_rows": [
+        "a click between them joins them:\n  ann  12:00 – 13:20  clicks: 3\n",
+        "visitors: [('ann', 2, 1), ('bob', 2, 2)]",
+    ],
+    "05_loops": ["cut off: [(0, 0, None), (2, 1, 0)]"],
+}
+"""What each example prints, among other things."""
+
+
 @pytest.mark.spark
-def test_the_first_example_runs(spark: Any, capsys: Captured) -> None:
-    runpy.run_path(str(EXAMPLES / "01_first_view.py"), run_name="__main__")
-    assert "after the second epoch: [(9, Decimal('150.50'))]" in capsys.readouterr().out
-    runpy.run_path(str(EXAMPLES / "02_aggregates.py"), run_name="__main__")
-    assert "longest words: [('a', 'apricot'), ('b', 'banana')]" in capsys.readouterr().out
-    runpy.run_path(str(EXAMPLES / "04_flow.py"), run_name="__main__")
-    assert "by card: [('A', 2), ('B', 1)]" in capsys.readouterr().out
-    runpy.run_path(str(EXAMPLES / "03_sessions_and_late_rows.py"), run_name="__main__")
+@pytest.mark.parametrize("name", quickly(2, SHOWN))
+def test_the_examples_run(name: str, spark: Any, capsys: Captured) -> None:
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     shown = capsys.readouterr().out
-    assert "a click between them joins them:\n  ann  12:00 – 13:20  clicks: 3\n" in shown
-    assert "visitors: [('ann', 2, 1), ('bob', 2, 2)]" in shown
-    runpy.run_path(str(EXAMPLES / "05_loops.py"), run_name="__main__")
-    assert "cut off: [(0, 0, None), (2, 1, 0)]" in capsys.readouterr().out
+    assert all(text in shown for text in SHOWN[name]), shown
 
 
 def test_tables_are_aligned() -> None:

@@ -21,6 +21,7 @@ import pytest
 
 import viewlet
 from tests.crash_writer import Rows, changes
+from tests.marks import rounds
 from tests.test_crash import VIEWS, expected
 from viewlet import CorruptFile
 from viewlet.store import Limits, TableContents
@@ -151,7 +152,7 @@ def test_the_warehouse_has_files_of_every_kind(warehouse: Warehouse) -> None:
 
 
 def test_damage_is_harmless_or_named(warehouse: Warehouse, tmp_path: Path) -> None:
-    assert run_cases(warehouse, tmp_path, range(30)) > 12
+    assert run_cases(warehouse, tmp_path, range(rounds(12, 30))) > rounds(4, 12)
 
 
 @pytest.mark.slow

@@ -71,7 +71,8 @@ def as_bag(rows: Any) -> Counter[str]:
 
 def test_what_is_left_out_fails_nowhere(tmp_path: Path, spark: Any) -> None:
     plain, kept = spark.newSession(), {name: list[tuple[Any, ...]]() for name in TABLES}
-    with make(tmp_path / "w", spark, ANSWERED) as db:
+    queries = some(2, ANSWERED)
+    with make(tmp_path / "w", spark, queries) as db:
         for number, epoch in enumerate(EPOCHS):
             with db.epoch() as e:
                 for name, rows in epoch.items():
@@ -83,7 +84,7 @@ def test_what_is_left_out_fails_nowhere(tmp_path: Path, spark: Any) -> None:
                 path = str(tmp_path / f"{name}{number}")
                 plain.createDataFrame(kept[name], columns).coalesce(1).write.parquet(path)
                 plain.read.parquet(path).createOrReplaceTempView(name)
-            for i, query in enumerate(ANSWERED):
+            for i, query in enumerate(queries):
                 assert as_bag(db.table(f"v{i}").rows()) == as_bag(plain.sql(query).collect()), query
         assert db.check().num_rows == 0
         assert db.sql(ANSWERED[0]).num_rows == 1

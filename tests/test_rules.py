@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import viewlet
-from tests.marks import quickly
+from tests.marks import THOROUGH, quickly, some
 from viewlet.compile import FIRST_ORDER, Rules
 from viewlet.compile.cost import Costs
 from viewlet.views.view import sql_view
@@ -47,6 +47,7 @@ QUERIES = {
     "threshold": "SELECT sum(r.x) AS v FROM r WHERE r.x > 0.4 * (SELECT sum(q.x) FROM r q WHERE q.x > 0)",
     "doubles": "SELECT r.a, sum(s.w) AS v FROM r JOIN s ON r.b = s.b GROUP BY r.a",
 }
+QUERIES = dict(some(2, QUERIES.items()))
 
 
 @pytest.fixture
@@ -103,16 +104,16 @@ def create(db: viewlet.Database, suffix: str = "") -> None:
         db.create_view(name + suffix, query)
 
 
-@pytest.mark.parametrize(("some", "epochs"), quickly(1, [(["regrouped", "bare"], 1), (list(VARIANTS), 4)]))
-def test_switching_a_rule_off_changes_no_result(db: viewlet.Database, some: list[str], epochs: int) -> None:
+@pytest.mark.parametrize(("names", "epochs"), quickly(1, [(["bare"], 1), (list(VARIANTS), 4)]))
+def test_switching_a_rule_off_changes_no_result(db: viewlet.Database, names: list[str], epochs: int) -> None:
     chance = random.Random(1)
     for table in TABLES:
         db.insert(table, rows_of(chance, table, 12))
     create(db)
-    for variant in some:
+    for variant in names:
         db._warehouse.rules = VARIANTS[variant]
         create(db, f"_{variant}")
-    follow(db, some, seed=2, epochs=epochs)
+    follow(db, names, seed=2, epochs=epochs)
 
 
 @pytest.mark.slow
@@ -215,7 +216,8 @@ def test_a_map_of_sums_is_shared_whatever_its_sums_are_called(pairs: viewlet.Dat
     for i in range(3):
         for table in ("a", "b", "c"):
             pairs.insert(table, [(i, 1, i, 1, 1, 1.0), (i, 2, i, 1, 1, 1.0)])
-        assert pairs.check().num_rows == 0
+        if THOROUGH or i == 2:
+            assert pairs.check().num_rows == 0
 
 
 def test_a_new_view_never_takes_the_map_of_another(pairs: viewlet.Database) -> None:

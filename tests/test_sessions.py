@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import viewlet
 from tests.few_hashes import few_hashes
 from tests.local_epoch import LocalEpoch
-from tests.marks import rounds, some
+from tests.marks import THOROUGH, rounds, some
 from viewlet.columns.rows import Rows
 from viewlet.engine.terms import sessionize as gather
 from viewlet.plan.types import BIGINT, TIMESTAMP, Field
@@ -190,7 +190,8 @@ def play(db: Any, spark: Any, rng: random.Random, epochs: int) -> None:
             epoch.delete("t", gone)
             epoch.insert("t", new)
         there += new
-    assert db.check().num_rows == 0
+    if THOROUGH:
+        assert db.check().num_rows == 0
     compare(db, spark, there)
 
 

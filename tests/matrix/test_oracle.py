@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.marks import rounds
 from tests.matrix.recipes import INPUTS, RULES, Recipe, fitting, recipes
 from tests.matrix.streams import STEPS, first, step
 from viewlet import matrix
@@ -65,5 +66,5 @@ def test_every_operator_under_every_kind_of_change(rule: str, options: dict[str,
     recipe = Recipe((*recipe.steps, *steps))
     shapes = recipe.shapes()
     read = [("norm", (place,)) for place in range(len(shapes) - len(steps), len(shapes)) if shapes[place]]
-    for seed in range(2):
-        follow(Recipe((*recipe.steps, *read)), seed, options, STEPS * 2)
+    for seed in range(rounds(1, 2)):
+        follow(Recipe((*recipe.steps, *read)), seed, options, STEPS * rounds(1, 2))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import viewlet
+from tests.marks import rounds
 from tests.source.folders import in_order
 from viewlet.errors import ProjectError, RejectedEpoch
 from viewlet.project.definitions import Definitions
@@ -105,9 +106,10 @@ def deliver(root: Path, name: str, events: list[Event]) -> None:
 @pytest.mark.spark
 def test_events_that_come_out_of_order(tmp_path: Path, spark: Any) -> None:
     rng, root = random.Random(11), project(tmp_path / "people")
-    events = events_of(rng, 30)
+    portions = rounds(2, 3)
+    events = events_of(rng, 10 * portions)
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
-        for portion in range(3):
+        for portion in range(portions):
             deliver(root, str(portion), events[portion * 10 : portion * 10 + 10])
             db.run_project(root)
             seen = events[: portion * 10 + 10]
