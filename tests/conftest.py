@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-hypothesis_settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis_settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis_settings.register_profile("thorough", deadline=None, max_examples=300)
 hypothesis_settings.load_profile(os.environ.get("VIEWLET_TEST_PROFILE", "quick"))
 

@@ -58,7 +58,7 @@ def golden(name: str) -> str:
     return (GOLDEN / f"{name}.sql").read_text().split(MARK)[0]
 
 
-@pytest.mark.parametrize("path", quickly(25, PATHS[::2] + PATHS[1::2]), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", quickly(15, PATHS[::2] + PATHS[1::2]), ids=lambda p: p.stem)
 def test_golden_plan(spark: SparkSession, path: Path) -> None:
     """The plan is the one in the file, and its program survives being stored."""
     kept = read_golden(path, MARK, spark.version)

@@ -118,6 +118,7 @@ def _check_reopened(db: viewlet.Database, tmp_path: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_switch_that_fails_leaves_everything_as_it_was(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: Any) -> Any:
         raise StoreError("no room on the disk")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from tests.marks import THOROUGH, rounds, some
+from tests.marks import THOROUGH, quickly, rounds, some
 from viewlet.columns.kernels.sketches import Estimate
 from viewlet.views.view import sql_view
 
@@ -131,7 +131,7 @@ def row(chosen: random.Random) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("grows", quickly(1, [False, True]))
 @pytest.mark.parametrize("engine", ["inproc", pytest.param("spark", marks=pytest.mark.slow)])
 def test_views(spark: SparkSession, tmp_path: Path, engine: Any, grows: bool) -> None:
     chosen, there = random.Random(5), list[Any]()

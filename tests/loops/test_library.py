@@ -76,6 +76,7 @@ def test_graphs(db: viewlet.Database) -> None:
     check_graph(db, [])
 
 
+@pytest.mark.slow
 def test_scores_of_labels(db: viewlet.Database) -> None:
     edges, labels = [(1, 2, 0), (2, 3, 0), (3, 4, 0), (4, 1, 0), (5, 6, 0), (3, 2, 0)], {1: 1.0, 3: 0.5, 6: 2.0}
     db.create_table("edges", "src BIGINT, dst BIGINT, w BIGINT", rows=edges)

@@ -68,6 +68,7 @@ def _of(outcomes: list[Outcome], name: str) -> str:
     return "; ".join(o.what for o in outcomes if o.name == name)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_changed_definitions(tmp_path: Path, spark: Any) -> None:
     rng, shop = random.Random(4), Shop("python_shop", tmp_path)
