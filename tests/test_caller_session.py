@@ -185,6 +185,7 @@ with viewlet.connect(sys.argv[1]) as db:
 """
 
 
+@pytest.mark.slow
 def test_spark_of_our_own_starts_and_fails_without_a_word(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ALONE, str(tmp_path / "w")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)

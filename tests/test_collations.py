@@ -44,6 +44,7 @@ def expected(spark: Any, rows: list[Any], names: Sequence[str]) -> dict[str, Cou
     return {name: Counter(map(tuple, session.table(name).collect())) for name in names if name != "grouped"}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("engine", "names"),

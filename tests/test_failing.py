@@ -104,6 +104,7 @@ def test_where_spark_may_fail_or_answer_views_and_check_answer(tmp_path: Path, s
         assert db.check().num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_subquery_of_several_rows_fails_where_spark_asks_it_for_no_row(tmp_path: Path, spark: Any) -> None:
     plain, rows = spark.newSession(), [(1, 0), (1, 1), (9, 3)]
     for name, kept in {"t": [], "u": rows}.items():

@@ -146,6 +146,7 @@ FROM orders WINDOW w AS (PARTITION BY cust ORDER BY id)
 """
 
 
+@pytest.mark.slow
 def test_without_ties_the_answer_is_sparks(spark: SparkSession) -> None:
     assert analysed(spark, WITHOUT_TIES).is_stabilized
     assert run_whole(spark, WITHOUT_TIES) == expected(spark, WITHOUT_TIES)
@@ -224,6 +225,7 @@ def test_a_piece_from_the_middle(spark: SparkSession) -> None:
     assert bag(found) == Counter([repr(["x", Decimal("1.00"), 1]), repr(["x", Decimal("3.00"), 2])])
 
 
+@pytest.mark.slow
 def test_the_result_of_one_fragment_is_the_input_of_another(spark: SparkSession) -> None:
     """Their columns have the same ids in Spark, on both sides of a self-join too."""
     from viewlet.spark.fragments.fragments import make_whole, run

@@ -41,6 +41,7 @@ def made_up(rng: random.Random) -> tuple[Any, ...]:
     return pick([1, 2, None]), pick([None, *range(8)]), pick(doubles), pick([None, "", "a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("engine", "kinds"),

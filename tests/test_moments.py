@@ -85,6 +85,7 @@ def test_shapes(pairs: list[Pair]) -> None:
             assert value_of(pairs, function) + 3.0 == pytest.approx(n * float(high) / scale, rel=1e-13)
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_covariances_and_regressions(pairs: list[Pair]) -> None:
     (n, both), (_, x2), (_, y2) = (central(pairs, *p) for p in ((1, 1), (2, 0), (0, 2)))

@@ -119,6 +119,7 @@ def test_views(spark: SparkSession, tmp_path: Path, engine: Any) -> None:
         assert db.check().to_pylist() == []
 
 
+@pytest.mark.slow
 def test_intervals(spark: SparkSession, tmp_path: Path) -> None:
     with viewlet.connect(tmp_path / "warehouse", spark=spark, engine="inproc") as db:
         db.sql("CREATE TABLE t (g INT, d INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH)")

@@ -93,6 +93,7 @@ def test_a_view_that_others_read_gets_another_definition(options: str, tmp_path:
         shop.holds()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["", pytest.param(" TRUSTED", marks=pytest.mark.slow)])
 def test_a_table_loses_a_column_that_no_view_reads(options: str, tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark) as db:

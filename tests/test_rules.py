@@ -203,6 +203,7 @@ def test_carried_sums_do_not_overflow_where_scales_differ(pairs: viewlet.Databas
     assert pairs.table("v").rows() == [(Decimal("4294967296500.0000000"),)]
 
 
+@pytest.mark.slow
 def test_a_map_of_sums_is_shared_whatever_its_sums_are_called(pairs: viewlet.Database) -> None:
     joined = "FROM a JOIN b ON a.id = b.id GROUP BY a.k"
     pairs.create_view("one", f"SELECT a.k, count(*) AS n, sum(b.y) AS s {joined}")

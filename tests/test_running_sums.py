@@ -403,6 +403,7 @@ def test_a_sum_over_ranks_is_made_with_them(db: viewlet.Database) -> None:
     db.drop("ranked")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @settings(max_examples=rounds(2, 10), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(BAGS, BAGS, BAGS, st.integers(0, 12))

@@ -60,6 +60,7 @@ def says_something(db: Database, name: str) -> bool:
     return any(value not in (None, 0) for row in db.table(name).rows() for value in row)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("shard", quickly(1, range(SHARDS)))
 def test_views_stay_right(shard: int, spark: Any, tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ def test_states_survive(db: viewlet.Database, spark: SparkSession) -> None:
         assert again.check().to_pylist() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("db", ["inproc"], indirect=True)
 def test_many_epochs(db: viewlet.Database) -> None:
     """Against plain Python after each epoch, and against Spark after the last."""
@@ -280,6 +281,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.slow
 def test_beside_built_in_functions(db: viewlet.Database) -> None:
     for name in list(BESIDE)[:: rounds(2, 1)] if db.engine == "inproc" else ("counted",):
         for table in ("t", "grown"):

@@ -145,6 +145,7 @@ def test_closed_windows_leave_the_state(path: Path, spark: Any, engine: Any) -> 
         assert maps_of(db, "tumbling") == 1
 
 
+@pytest.mark.slow
 def test_a_session_stays_until_its_end_has_passed(path: Path, spark: Any) -> None:
     with viewlet.connect(path, spark=spark, engine="inproc") as db:
         db.sql(CLICKS)
@@ -202,6 +203,7 @@ def test_any_order_of_arrival(spark: Any, tmp_path_factory: Any, epochs: list[li
         assert db.check().num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed(path: Path, spark: Any) -> None:
     """Every committed epoch has its row, its late row and its clock; no other has any of them."""
     with viewlet.connect(path, spark=spark, engine="inproc") as db:

@@ -51,6 +51,7 @@ def values(store: LoopStore, view: str) -> dict[Any, Any]:
     return dict(rows.keys())
 
 
+@pytest.mark.slow
 def test_rounds_along_edges_are_those_of_the_step(spark: Any, tmp_path: Path) -> None:
     both = [compiled(spark, name, text) for name, text in TEXTS.items()]
     assert all(loop.gathered is not None for loop in both)

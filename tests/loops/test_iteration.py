@@ -88,6 +88,7 @@ def test_a_loop_goes_on_from_its_result_however_much_changes(db: viewlet.Databas
     assert db.table("h").rows() == [(0.0,)]
 
 
+@pytest.mark.slow
 def test_changes_that_are_held_back_add_up(db: viewlet.Database) -> None:
     db.insert("goals", [(1, 0.0)])
     db.create_view("h", HALVES.format(" HOLD CHANGES WHERE abs(new.x - old.x) < 0.01D"))

@@ -89,6 +89,7 @@ def two_steps(edges: list[Edge]) -> Counter[int]:
     return Counter(d for a, b, _ in edges if a == 0 for c, d, _ in edges if c == b)
 
 
+@pytest.mark.slow
 def test_every_loop_is_what_the_reference_gives(db: viewlet.Database, tmp_path: Path, spark: Any) -> None:
     chance = random.Random(3)
     edges = [(chance.randrange(9), chance.randrange(9), chance.randrange(5)) for _ in range(20)]

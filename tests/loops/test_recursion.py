@@ -89,6 +89,7 @@ def check_random_queries(spark: Any, path: Path, seeds: range) -> None:
         random_epochs(store, texts, seeds.start, 12)
 
 
+@pytest.mark.slow
 def test_random_monotone_queries(spark: Any, tmp_path: Path) -> None:
     check_random_queries(spark, tmp_path, range(rounds(2, 4)))
 

@@ -226,6 +226,7 @@ def check_killed(url: str, requests: list[int], tmp_path: Path, monkeypatch: pyt
             assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_loses_nothing(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed(url, some(2, [17, 34]), tmp_path, monkeypatch)
 
