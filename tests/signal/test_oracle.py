@@ -66,7 +66,8 @@ def follow_epochs(recipe: Recipe, seed: int, epochs: int, tolerance: float = 1e-
         changes = changes_of(before, readings, payload)
         if len(changes.groups):
             result = follow(result, online.update({payload.source: changes}))
-        compare(result, payload.wanted(recipe, readings), f"{recipe.steps}, seed {seed}, epoch {epoch}")
+        told = f"{recipe.steps}, seed {seed}, epoch {epoch}"
+        compare(result, payload.wanted(recipe, readings), told, tolerance)
 
 
 @pytest.mark.parametrize("step", sorted(STEPS))
