@@ -48,9 +48,8 @@ def naive_result(recipe: Recipe, readings: Readings) -> Result:
     return found
 
 
-def compare(found: Result, wanted: Result, told: str, tolerance: float = 1e-12) -> None:
-    """Equal to 1e-9 of the greatest number of the group; with a greater tolerance than usual, to so much more."""
-    within = 1e-9 * max(1.0, tolerance / 1e-12)
+def compare(found: Result, wanted: Result, told: str) -> None:
+    """Equal to 1e-9 of the greatest number of the group."""
     assert found.keys() == wanted.keys(), (
         f"{told}: more at {sorted(found.keys() - wanted.keys())[:5]}, less at {sorted(wanted.keys() - found.keys())[:5]}"
     )
@@ -59,4 +58,4 @@ def compare(found: Result, wanted: Result, told: str, tolerance: float = 1e-12) 
         scale = max(float(np.abs(wanted[at]).max()) for at in own)
         for at in own:
             error = float(np.abs(found[at] - wanted[at]).max())
-            assert error <= within * max(scale, 1e-3), f"{told}: {found[at]} at {at}, not {wanted[at]}"
+            assert error <= 1e-9 * max(scale, 1e-3), f"{told}: {found[at]} at {at}, not {wanted[at]}"

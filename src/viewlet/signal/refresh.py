@@ -16,7 +16,7 @@ import numpy as np
 from viewlet.signal.evaluate import Inputs, evaluate, widen
 from viewlet.signal.nodes import Node, Scan
 from viewlet.signal.pointwise import common
-from viewlet.signal.ragged import Ints, Mask, Ragged, Spans
+from viewlet.signal.ragged import Ints, Mask, Ragged, Spans, Values
 from viewlet.signal.reach import carry, distance, reach
 
 
@@ -76,14 +76,25 @@ def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
 def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
     """Which samples are the same before and after: at the same time, and equal within the tolerance.
 
-    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is.
+    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is; where that goes
+    or comes with the change, of the smaller one.
     """
     at, to = common(old, new)
-    axes = tuple(range(1, old.values.ndim))
-    scale = np.zeros(len(old))
-    np.maximum.at(scale, old.segments, np.abs(old.values).max(axis=axes, initial=0.0))
-    far = np.abs(old.values[at] - new.values[to]).max(axis=axes, initial=0.0)
+    scale = np.minimum(_greatest(old), _greatest(new))
+    far = _size(old.values[at] - new.values[to])
     equal = far <= tolerance * scale[old.segments[at]]
     same_old, same_new = np.zeros(len(old.times), dtype=np.bool_), np.zeros(len(new.times), dtype=np.bool_)
     same_old[at[equal]], same_new[to[equal]] = True, True
     return same_old, same_new
+
+
+def _greatest(samples: Ragged) -> Values:
+    """The size of the greatest sample of each segment."""
+    found = np.zeros(len(samples))
+    np.maximum.at(found, samples.segments, _size(samples.values))
+    return found
+
+
+def _size(values: Values) -> Values:
+    """The greatest entry of each sample, without its sign."""
+    return np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=0.0)
