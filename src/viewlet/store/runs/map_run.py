@@ -3,9 +3,10 @@
     _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | … | _fingerprint
 
 `_row_i` says which row each hash of index i belongs to; `_fingerprint`, that of the whole row, is there if the layout
-says so. Columns are taken by position, so that a user's column may have any name; those of a file are in their stored form (narrow.py). Of hashes a file has the first halves:
-the others are computed, from the columns of the few rows that these find. Whoever looks rows up gets all that share a
-hash, and compares the keys himself; who does so anyway need not know the second halves.
+says so. Columns are taken by position, so that a user's column may have any name; those of a file are in their stored
+form (narrow.py). Of hashes a file has the first halves: the others are computed, from the columns of the few rows that
+these find. Whoever looks rows up gets all that share a hash, and compares the keys himself; who does so anyway need not
+know the second halves.
 """
 
 from __future__ import annotations
