@@ -18,9 +18,9 @@ from scipy import signal as ss
 
 from benchmarks.measure import measured, say, timed
 from viewlet.signal import Signal
-from viewlet.signal.nodes import Source
-from viewlet.signal.online import evaluate_all
-from viewlet.signal.series import Series
+from viewlet.signal.change.online import evaluate_all
+from viewlet.signal.plan.nodes import Source
+from viewlet.signal.samples.series import Series
 
 RANDOM = np.random.default_rng(1)
 TEMPLATE = RANDOM.normal(size=32)

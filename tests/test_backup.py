@@ -17,9 +17,9 @@ from tests.test_store_files import flip
 from viewlet.cli.main import main
 from viewlet.errors import CorruptFile, StoreError, WarehouseBusy
 from viewlet.store import RunRef, Store, backup, backups, restore
-from viewlet.store.log.folder_log import FolderLog
+from viewlet.store.log.folder.folder_log import FolderLog
 from viewlet.store.storage.storage import Storage
-from viewlet.warehouse.earlier import with_names_of_epochs
+from viewlet.warehouse.read.earlier import with_names_of_epochs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

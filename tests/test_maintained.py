@@ -16,8 +16,8 @@ from viewlet.columns.rows import Rows
 from viewlet.plan.types import BIGINT, STRING, Field
 from viewlet.warehouse.fill import create
 from viewlet.warehouse.maintained import KINDS, Maintained
+from viewlet.warehouse.read.relation import Relation
 from viewlet.warehouse.refresh import Refresh
-from viewlet.warehouse.relation import Relation
 from viewlet.warehouse.warehouse import Warehouse
 
 

@@ -19,7 +19,7 @@ from viewlet.errors import CorruptFile, StoreError
 from viewlet.store import Layout, Limits, Store, TableContents, open_contents, write_runs
 from viewlet.store.files import checksum, read_checked
 from viewlet.store.log import frames
-from viewlet.store.log.mark import Mark, make_mark, read_mark
+from viewlet.store.log.folder.mark import Mark, make_mark, read_mark
 
 MAP = Layout(("k", "v"), ("k",), indexes=(("v",),))
 TABLE = Layout(("k", "v"), (), form="table")
@@ -387,7 +387,7 @@ def test_sweeping_spares_what_an_open_epoch_may_have_written(tmp_path: Path) -> 
 def test_a_segment_that_cannot_be_begun_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path, limits=TINY) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("viewlet.store.log.log_writer.sync", _no_space_once())
+            patch.setattr("viewlet.store.log.folder.log_writer.sync", _no_space_once())
             for i in range(30):
                 commit(store, "m", make(k=[i], v=["a" * 500]), MAP)
         before = bag(store.snapshot().contents("m").scan())

@@ -21,8 +21,8 @@ from tests.marks import rounds
 from viewlet.columns.rows import Rows
 from viewlet.errors import CorruptFile
 from viewlet.store import Layout, Limits, Snapshot, Store, open_contents
+from viewlet.store.log.folder.mark import read_mark
 from viewlet.store.log.frames import SEGMENT_HEAD, read_frame
-from viewlet.store.log.mark import read_mark
 
 LAYOUTS = {
     "map": Layout(("k", "v", "s"), ("k",), indexes=(("v",), ("k", "v")), feed=True),

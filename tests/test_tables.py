@@ -20,8 +20,8 @@ from viewlet.columns.hash import fingerprint_rows
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field, parse_type
 from viewlet.store import Layout, Limits, Store
-from viewlet.warehouse.table_changes import TableChanges
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.table_changes import TableChanges
 
 FIELDS = (
     Field("k", parse_type("int"), False),

@@ -14,7 +14,7 @@ import pytest
 
 import viewlet
 from viewlet import flow
-from viewlet.warehouse.users_code import from_text
+from viewlet.warehouse.declare.users_code import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,29 +14,29 @@ from viewlet import arguments
 from viewlet.aggregates import Aggregate, ColumnAggregate
 from viewlet.engine.choose import EngineName
 from viewlet.errors import SqlError, WrongArgument
-from viewlet.flow.methods import FlowMethods
+from viewlet.flow.define.methods import FlowMethods
 from viewlet.formatting import plural
 from viewlet.inspect.html import epoch_html
 from viewlet.inspect.methods import InspectMethods
 from viewlet.progress import Wanted
 from viewlet.project.methods import ProjectMethods
-from viewlet.signal.methods import SignalMethods
+from viewlet.signal.view.methods import SignalMethods
 from viewlet.sink.methods import SinkMethods
 from viewlet.source.methods import SourceMethods
 from viewlet.sql.schema import read_schema
 from viewlet.store import Recovery
 from viewlet.store.log.retention import SETTINGS, Retention, retention_of
 from viewlet.ui.methods import UiMethods
-from viewlet.warehouse.backup_methods import BackupMethods
-from viewlet.warehouse.ddl import drop, fill_table, make_table, with_asides
-from viewlet.warehouse.expectations import compiled, evaluator
+from viewlet.warehouse.declare.ddl import drop, fill_table, make_table, with_asides
+from viewlet.warehouse.declare.expectations import compiled, evaluator
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import read_watermark
+from viewlet.warehouse.epoch.open_epoch import Epoch, open_epoch
 from viewlet.warehouse.fill import create, rebuild
-from viewlet.warehouse.open_epoch import Epoch, open_epoch
-from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.subscriptions import Callback, Subscription
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.read.backup_methods import BackupMethods
+from viewlet.warehouse.read.relation import Relation
+from viewlet.warehouse.read.subscriptions import Callback, Subscription
 from viewlet.warehouse.warehouse import Durability, Warehouse
-from viewlet.warehouse.watermarks import read_watermark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -226,9 +226,9 @@ class Database(
 
         Views do not change. The table's change feed starts over.
         """
-        from viewlet.flow.create import follow_rewrite
+        from viewlet.flow.define.create import follow_rewrite
         from viewlet.sql.defaults import default_values
-        from viewlet.warehouse.alter import add_columns
+        from viewlet.warehouse.declare.alter import add_columns
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
@@ -246,7 +246,7 @@ class Database(
 
         The same commit recomputes views that read the table's other columns. The table's change feed starts over.
         """
-        from viewlet.warehouse.alter import column_named, drop_columns
+        from viewlet.warehouse.declare.alter import column_named, drop_columns
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
@@ -263,7 +263,7 @@ class Database(
 
     def rename_column(self, table: str, column: str, to: str) -> int:
         """Rename a column of a table that no view reads and return the epoch."""
-        from viewlet.warehouse.alter import column_named, rename_column
+        from viewlet.warehouse.declare.alter import column_named, rename_column
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.table(table)
@@ -277,7 +277,7 @@ class Database(
 
         Its change feed starts over.
         """
-        from viewlet.warehouse.alter import rename_table, rename_view
+        from viewlet.warehouse.declare.alter import rename_table, rename_view
 
         with self._warehouse.writing(), self._warehouse.store.begin() as transaction:
             found = self._warehouse.catalog.find(name)

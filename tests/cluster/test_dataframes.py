@@ -73,8 +73,8 @@ def test_views_are_filled_made_anew_and_read_by_tasks(
 ) -> None:
     """As if everything were large: nothing is kept, written or read at the driver because it is small."""
     monkeypatch.setattr(importlib.import_module("viewlet.compile.distribute.place"), "SMALL", -1)
-    monkeypatch.setattr("viewlet.warehouse.task_intake._INLINE", 0)
-    monkeypatch.setattr("viewlet.warehouse.spark_frames._SMALL", 0)
+    monkeypatch.setattr("viewlet.warehouse.epoch.task_intake._INLINE", 0)
+    monkeypatch.setattr("viewlet.warehouse.read.spark_frames._SMALL", 0)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
         db.sql(ORDERS)
         with nothing_here():
@@ -157,7 +157,7 @@ def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any
 @pytest.mark.slow
 def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DataFrames after rows, rows after DataFrames: each is checked against what those before it left."""
-    monkeypatch.setattr("viewlet.warehouse.task_intake._INLINE", 0)
+    monkeypatch.setattr("viewlet.warehouse.epoch.task_intake._INLINE", 0)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
         db.sql(ORDERS)
         db.create_view("spend", SPEND)
@@ -182,7 +182,7 @@ def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, mon
         db.upsert("orders", orders(spark, 990, 1010, "9.5"))
         told = [(name, sorted(map(str, db.table(name).changes().to_pylist()))) for name in ("orders", "spend")]
         with nothing_here(), monkeypatch.context() as patch:
-            patch.setattr("viewlet.warehouse.change_feed._SMALL", 0)
+            patch.setattr("viewlet.warehouse.read.change_feed._SMALL", 0)
             patch.setattr("viewlet.store.contents.Contents.consolidated", lambda _: pytest.fail("read at the driver"))
             frames = {name: db.table(name).spark_changes() for name, _ in told}
             found = [(name, sorted(str(row) for row in frames[name].toArrow().to_pylist())) for name, _ in told]

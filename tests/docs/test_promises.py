@@ -15,7 +15,7 @@ NUMBERS = {
     ("cluster.md", "Up to 256 KB of a map's delta"): ("engine.cluster.epoch_job:INLINE", 256 << 10),
     ("cluster.md", "one for each 64 MB of changes in files"): ("engine.cluster.runner:_SHARE", 64 << 20),
     ("cluster.md", "ranges of hashes of about 32 MB"): ("engine.cluster.slices:_SLICE", 32 << 20),
-    ("cluster.md", "shows up to three"): ("warehouse.task_intake:_SHOWN", 3),
+    ("cluster.md", "shows up to three"): ("warehouse.epoch.task_intake:_SHOWN", 3),
     ("folders.md", "An epoch ingests up to 64 MB of files"): ("source.files.listing:MOST_BYTES", 64 << 20),
     ("kafka.md", "20,000 messages an epoch"): ("source.events.read_kafka:MESSAGES", 20_000),
     ("loops.md", "after 10,000 rounds"): ("loops.syntax:MOST_ROUNDS", 10_000),
@@ -27,7 +27,7 @@ NUMBERS = {
     ("matrix.md", "A residual is checked every eighth refresh"): ("matrix.health:BLOCKS", 8),
     ("notebooks.md", "a line a second, at INFO"): ("progress:_LINE", 1.0),
     ("page.md", "the page keeps the last 10,000"): ("ui.watcher:MOST_EPOCHS", 10_000),
-    ("page.md", "The last 200 epochs that were rejected"): ("warehouse.failures:_MOST", 200),
+    ("page.md", "The last 200 epochs that were rejected"): ("warehouse.epoch.failures:_MOST", 200),
     ("postgres.md", "about 20,000 changes at a time"): ("source.postgres.replication:CHANGES", 20_000),
     ("warehouse.md", "More than 262,144 of them"): ("intake.pieces:PIECE", 262_144),
     ("warehouse.md", "By default the changes of the last 1,000 epochs"): (
@@ -38,7 +38,7 @@ NUMBERS = {
     ("warehouse.md", "1,000 records, or 64 MB, the log continues"): ("store.limits:Limits.segment_bytes", 64 << 20),
     ("warehouse.md", "Files stay for a minute"): ("store.limits:Limits.grace_seconds", 60.0),
     ("warehouse.md", "are kept for 1,000 epochs"): ("store.limits:Limits.history_epochs", 1_000),
-    ("warehouse.md", "another can take over after 30 seconds"): ("store.log.lease:SECONDS", 30.0),
+    ("warehouse.md", "another can take over after 30 seconds"): ("store.log.objects.lease:SECONDS", 30.0),
     ("warehouse.md", "its size (32 GB)"): ("store.storage.cache:_ROOM", 32 << 30),
     ("warehouse.md", "seven times in all"): ("store.storage.bucket:_ATTEMPTS", 7),
 }

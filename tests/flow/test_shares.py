@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from viewlet.flow.cluster import cut
+from viewlet.flow.execute.cluster import cut
 
 
 def test_a_heavy_group_has_a_share_of_its_own() -> None:

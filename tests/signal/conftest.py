@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from viewlet.signal import scans
+from viewlet.signal.operators import scans
 
 
 @pytest.fixture(scope="module")

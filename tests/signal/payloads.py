@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.signal.epochs import Readings, Result, naive_result
 from tests.signal.recipes import ANY, ARRAYS, DETECT, SOURCE, Recipe
-from viewlet.signal.nodes import Source
+from viewlet.signal.plan.nodes import Source
 
 PARTS: tuple[Callable[[float], float], ...] = (float, lambda x: float(np.cos(5 * x)), lambda x: x**3 - 0.5)
 """The numbers that a reading becomes."""

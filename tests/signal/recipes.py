@@ -13,7 +13,7 @@ from scipy import signal as ss
 from tests.signal.naive import Naive
 from viewlet.errors import UnsupportedQuery
 from viewlet.signal import Interpolation, Signal, wave
-from viewlet.signal.nodes import Source
+from viewlet.signal.plan.nodes import Source
 
 SOURCE = Source("readings", ("sensor",), "at", "number", ("v",), False, "error")
 READINGS = Signal(SOURCE)

@@ -13,11 +13,11 @@ from scipy import signal as ss
 import viewlet
 from tests.signal.recipes import Smoothed
 from viewlet.signal import Interpolation, Signal
-from viewlet.signal.nodes import OverlapAdd, Source
-from viewlet.signal.online import evaluate_all
-from viewlet.signal.overlap import overlap_add
-from viewlet.signal.ragged import Ragged
-from viewlet.signal.series import Series
+from viewlet.signal.change.online import evaluate_all
+from viewlet.signal.operators.overlap import overlap_add
+from viewlet.signal.plan.nodes import OverlapAdd, Source
+from viewlet.signal.samples.ragged import Ragged
+from viewlet.signal.samples.series import Series
 
 WIDTH = 4
 ARRAYS = Source("frames", ("sensor",), "at", "number", ("frame",), False, "error", width=WIDTH)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tests.signal.epochs import Readings, Result, compare, naive_result, next_readings, touched
 from tests.signal.payloads import PAYLOADS, Payload
 from tests.signal.recipes import READINGS, SAMPLE, SOURCE, STEPS, Recipe, recipes
-from viewlet.signal import Signal, scans
-from viewlet.signal.online import Changes, Online, evaluate_all
-from viewlet.signal.refresh import Difference
-from viewlet.signal.series import Series
+from viewlet.signal import Signal
+from viewlet.signal.change.online import Changes, Online, evaluate_all
+from viewlet.signal.change.refresh import Difference
+from viewlet.signal.operators import scans
+from viewlet.signal.samples.series import Series
 
 
 @pytest.fixture(autouse=True, scope="module")

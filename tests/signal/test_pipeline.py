@@ -14,11 +14,11 @@ from scipy import signal as ss
 from tests.signal.recipes import READINGS, SOURCE, STEPS, Smoothed
 from viewlet.errors import EvaluationError, RejectedEpoch, StoreError, UnsupportedQuery, UntrustedCode, WrongArgument
 from viewlet.signal import Interpolation, Signal, continuous, wave
-from viewlet.signal.codec import from_json, to_json
-from viewlet.signal.nodes import Source
-from viewlet.signal.online import Changes, Online, evaluate_all
-from viewlet.signal.scans import settling, spacing
-from viewlet.signal.series import Series
+from viewlet.signal.change.online import Changes, Online, evaluate_all
+from viewlet.signal.operators.scans import settling, spacing
+from viewlet.signal.plan.codec import from_json, to_json
+from viewlet.signal.plan.nodes import Source
+from viewlet.signal.samples.series import Series
 
 CHANNELS = Source("machines", ("id",), "at", "number", ("x", "y"), False, "error")
 COMPLEX = Source("radio", ("id",), "at", "number", ("i", "q"), True, "error")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import viewlet
-from viewlet.signal import plot
+from viewlet.signal.view import plot
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

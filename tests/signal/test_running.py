@@ -10,8 +10,8 @@ import pytest
 
 import viewlet
 from tests.signal.recipes import READINGS, SOURCE, SlidingSpectrum, Smoothed
-from viewlet.signal.online import evaluate_all
-from viewlet.signal.series import Series
+from viewlet.signal.change.online import evaluate_all
+from viewlet.signal.samples.series import Series
 
 CALLS: list[str] = []
 

@@ -13,9 +13,9 @@ from scipy import signal as ss
 from tests.signal.recipes import READINGS, SOURCE
 from viewlet.errors import WrongArgument
 from viewlet.signal import Signal
-from viewlet.signal.nodes import Source
-from viewlet.signal.online import evaluate_all
-from viewlet.signal.series import Series
+from viewlet.signal.change.online import evaluate_all
+from viewlet.signal.plan.nodes import Source
+from viewlet.signal.samples.series import Series
 
 STAMPED = Source("readings", ("sensor",), "at", "timestamp", ("v",), False, "error")
 UNIFORM = READINGS.sample(60, "none")

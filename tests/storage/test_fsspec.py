@@ -21,7 +21,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_epochs_are_committed_read_and_removed(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viewlet.store.log.lease._CLOCKS", -2.0)  # so that no file is too new to be removed
+    monkeypatch.setattr("viewlet.store.log.objects.lease._CLOCKS", -2.0)  # so that no file is too new to be removed
     with Store.open(url, limits=TINY) as store:
         for i in range(30):
             commit(store, "m", make(k=[i], v=["a"]), MAP)

@@ -108,7 +108,7 @@ def test_any_epochs_merges_and_openings_keep_what_was_committed(
 
 
 def test_what_is_superseded_is_removed(url: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viewlet.store.log.lease._CLOCKS", -2.0)  # so that no file is too new to be removed
+    monkeypatch.setattr("viewlet.store.log.objects.lease._CLOCKS", -2.0)  # so that no file is too new to be removed
     with Store.open(url, limits=TINY) as store:
         for i in range(25):
             commit(store, "m", make(k=[i], v=["a"]), MAP)

@@ -21,7 +21,7 @@ from tests.storage.server import Answer, Bucket, Environ
 from tests.storage.test_s3 import LONG, TINY
 from viewlet.errors import StoreError, WarehouseBusy
 from viewlet.store import Store
-from viewlet.store.log.object_log import ObjectLog
+from viewlet.store.log.objects.object_log import ObjectLog
 from viewlet.store.storage.open_storage import open_storage
 
 SHORT = replace(LONG, lease_seconds=2.0)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewlet.flow.report import status_text, summary_text, trace_plot, trace_text
+from viewlet.flow.execute.report import status_text, summary_text, trace_plot, trace_text
 from viewlet.formatting import plural
 
 if TYPE_CHECKING:

@@ -17,10 +17,19 @@ db.table("counts_count").rows()
 The model is that of D. Logothetis, C. Olston, B. Reed, K. Webb and K. Yocum, *Programming Bulk-Incremental Dataflows*.
 """
 
-from viewlet.flow.definition import Flow, Grouping, Input, Output, State
-from viewlet.flow.framing import Framing, by_column, by_count, by_day, by_punctuation
-from viewlet.flow.routing import ALL, DISCARD
-from viewlet.flow.runnable import Decision, Runnable, Waiting, all_inputs, any_input, look_up, prefer, temporal_join
+from viewlet.flow.define.definition import Flow, Grouping, Input, Output, State
+from viewlet.flow.increments.framing import Framing, by_column, by_count, by_day, by_punctuation
+from viewlet.flow.increments.routing import ALL, DISCARD
+from viewlet.flow.increments.runnable import (
+    Decision,
+    Runnable,
+    Waiting,
+    all_inputs,
+    any_input,
+    look_up,
+    prefer,
+    temporal_join,
+)
 
 __all__ = [
     "ALL",

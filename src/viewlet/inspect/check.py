@@ -10,7 +10,7 @@ import pyarrow as pa
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
 from viewlet.progress import report
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

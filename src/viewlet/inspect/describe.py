@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.errors import UnknownName
 from viewlet.inspect.graph import graph
 from viewlet.program.program import operators
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.maintained import Maintained

@@ -10,7 +10,7 @@ from viewlet.inspect.status import table_size, view_size
 from viewlet.program.program import costliest_tier
 from viewlet.sink.declared import receiver_of, sinks_status
 from viewlet.sink.deliver import positions
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.maintained import Maintained

@@ -74,6 +74,6 @@ class InspectMethods:
 
     def failures(self) -> list[dict[str, Any]]:
         """Return the last epochs that were rejected or failed, newest last, with the reason and, if known, the row."""
-        from viewlet.warehouse.failures import read_failures
+        from viewlet.warehouse.epoch.failures import read_failures
 
         return read_failures(self._warehouse.path)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.sink.declared import sinks_status
 from viewlet.store import Snapshot
-from viewlet.warehouse.clocks import mark_of
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import shown_time
+from viewlet.warehouse.epoch.clocks import mark_of
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import shown_time
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

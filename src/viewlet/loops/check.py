@@ -26,8 +26,8 @@ from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
 from viewlet.store import Snapshot
+from viewlet.warehouse.declare.users_code import from_text
 from viewlet.warehouse.refresh import visible
-from viewlet.warehouse.users_code import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -43,7 +43,7 @@ from viewlet.program.program import Program
 from viewlet.program.terms import SparkRowwise
 from viewlet.spark.fragments.spark_operators import spark_terms
 from viewlet.views.define import ABILITIES, facts_of
-from viewlet.warehouse.users_code import to_text
+from viewlet.warehouse.declare.users_code import to_text
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -36,8 +36,8 @@ from viewlet.program.program import Note, meanings
 from viewlet.store import Layout
 from viewlet.views.explain_distributed import facts_with_maps
 from viewlet.views.refresh import refuse_other_spark
+from viewlet.warehouse.declare.users_code import refuse_untrusted
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.users_code import refuse_untrusted
 
 if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh

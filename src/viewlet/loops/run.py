@@ -17,7 +17,7 @@ from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
 from viewlet.loops.task_rounds import TaskRounds
 from viewlet.loops.working import WorkingMaps
 from viewlet.store import Layout, Transaction
-from viewlet.warehouse.users_code import from_text
+from viewlet.warehouse.declare.users_code import from_text
 
 
 def run_loop(

@@ -16,9 +16,9 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.project import open_windows
 from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import shown_time
 from viewlet.warehouse.source import Bag, Source
-from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import shown_time
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

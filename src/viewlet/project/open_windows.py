@@ -24,7 +24,7 @@ from viewlet.errors import ProjectError
 from viewlet.project.definitions import Query
 from viewlet.sql.queries import collect, fields_of
 from viewlet.store import Layout, Snapshot, Transaction
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

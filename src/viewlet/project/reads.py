@@ -23,7 +23,7 @@ from viewlet.project.queries import FORMATS, Names, rewrite
 from viewlet.source.bad_records import OnBad
 from viewlet.source.files.folder import folder
 from viewlet.sql.reader import unquoted
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa

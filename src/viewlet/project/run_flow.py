@@ -16,9 +16,9 @@ from viewlet.project.open_windows import Windows, close_windows, open_windows
 from viewlet.project.reads import ProjectReads
 from viewlet.sql.queries import collect, fields_of
 from viewlet.store import Transaction
-from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes, take_in
-from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes, take_in
+from viewlet.warehouse.epoch.blame import blaming_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,7 +16,7 @@ from viewlet.plan.words import split
 from viewlet.sql.execute import create_table, source_of
 from viewlet.sql.parse import parse
 from viewlet.sql.statements import CreateSink, CreateTable
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -13,20 +13,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from viewlet.signal.pipeline import Signal
-    from viewlet.signal.policies import Interpolation
-    from viewlet.signal.waves import continuous, wave
-    from viewlet.signal.windowed import Windowed, WindowOperator
+    from viewlet.signal.build.pipeline import Signal
+    from viewlet.signal.build.policies import Interpolation
+    from viewlet.signal.build.waves import continuous, wave
+    from viewlet.signal.build.windowed import Windowed, WindowOperator
 
 __all__ = ["Interpolation", "Signal", "WindowOperator", "Windowed", "continuous", "wave"]
 
 _WHERE = {
-    "Interpolation": "policies",
-    "Signal": "pipeline",
-    "WindowOperator": "windowed",
-    "Windowed": "windowed",
-    "continuous": "waves",
-    "wave": "waves",
+    "Interpolation": "build.policies",
+    "Signal": "build.pipeline",
+    "WindowOperator": "build.windowed",
+    "Windowed": "build.windowed",
+    "continuous": "build.waves",
+    "wave": "build.waves",
 }
 
 

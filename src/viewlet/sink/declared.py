@@ -16,8 +16,8 @@ from viewlet.errors import NameTaken, SqlError, UnknownName
 from viewlet.sink.deliver import deliver, note_position, position_of
 from viewlet.sink.sink import Sender, Sink, send
 from viewlet.store import Snapshot
-from viewlet.warehouse.catalog import Catalog
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.declare.catalog import Catalog
+from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.sink.kafka_topic import KafkaTopic

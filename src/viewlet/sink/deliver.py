@@ -16,7 +16,7 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.errors import StoreError
 from viewlet.store import Layout, Snapshot
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

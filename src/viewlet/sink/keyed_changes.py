@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.errors import StoreError
-from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.read.relation import Relation
 
 GONE = ["delete", "update_preimage"]
 COME = ["insert", "update_postimage"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.sink.declared import Destination

@@ -19,7 +19,7 @@ from viewlet.extras import needed
 from viewlet.plan.types import Field, Type
 from viewlet.sink.keyed_changes import find_key, gone_and_come
 from viewlet.sink.sink import Opened, Sender, Sink
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 POSITIONS = "viewlet_sinks"
 _TYPES = {

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 import pyarrow as pa
 
 from viewlet.errors import StoreError
-from viewlet.warehouse.relation import Relation
+from viewlet.warehouse.read.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch, SqlError
 from viewlet.plan.types import BIGINT, STRING, Field
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 OnBad = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE", "READ NULLS"]
 """What becomes of a bad record; the last is Spark's own way with files: a row with NULL for what cannot be read."""

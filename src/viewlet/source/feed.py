@@ -23,11 +23,11 @@ from viewlet.source.bad_records import OnBad, Placed, bad_rows, bad_table, refus
 from viewlet.source.replace_rows import exchange_rows
 from viewlet.source.row_versions import Key, Versions, all_rows, known_versions, note_versions, versions_bags
 from viewlet.store import Layout, Snapshot, Transaction
-from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
-from viewlet.warehouse.blame import blaming_changes
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes
+from viewlet.warehouse.epoch.blame import blaming_changes
+from viewlet.warehouse.epoch.table_changes import TableChanges
 from viewlet.warehouse.source import Bag, Source
-from viewlet.warehouse.table_changes import TableChanges
-from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

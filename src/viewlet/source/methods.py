@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from viewlet import arguments
 from viewlet.errors import UnknownName
 from viewlet.progress import Wanted, reporting
-from viewlet.warehouse.open_epoch import open_epoch
+from viewlet.warehouse.epoch.open_epoch import open_epoch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from viewlet.warehouse.declare.tables import Table
     from viewlet.warehouse.source import Source
-    from viewlet.warehouse.tables import Table
     from viewlet.warehouse.warehouse import Warehouse
 
 

@@ -23,7 +23,7 @@ from viewlet.plan.types import Field
 from viewlet.source.bad_records import BadRecord, Placed
 from viewlet.source.feed import Batch, Position
 from viewlet.source.row_versions import Key, all_rows
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 Values = Sequence[Any]
 """A row's values in the order of the table's columns."""

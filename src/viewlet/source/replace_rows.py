@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewlet.columns.rows import Rows
-from viewlet.warehouse.table_changes import TableChanges
+from viewlet.warehouse.epoch.table_changes import TableChanges
 
 
 def exchange_rows(changes: TableChanges, gone: Rows, come: Rows) -> tuple[Rows, Rows]:

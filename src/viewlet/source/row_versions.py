@@ -15,8 +15,8 @@ import pyarrow as pa
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Snapshot, Transaction
+from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.source import Bag
-from viewlet.warehouse.tables import Table
 
 Key = tuple[Any, ...]
 Versions = Mapping[Key, int]

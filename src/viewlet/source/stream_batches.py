@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Snapshot, Transaction
-from viewlet.warehouse.open_epoch import open_epoch
+from viewlet.warehouse.epoch.open_epoch import open_epoch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from viewlet.plan.types import Field, ddl
 from viewlet.plan.words import read_words
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.queries import collect, run_query
-from viewlet.warehouse.schema import Schema
+from viewlet.warehouse.declare.schema import Schema
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -44,7 +44,7 @@ from viewlet.sql.statements import (
     Statement,
     Update,
 )
-from viewlet.warehouse.backup_methods import restore_elsewhere
+from viewlet.warehouse.read.backup_methods import restore_elsewhere
 from viewlet.warehouse.source import Source
 
 if TYPE_CHECKING:

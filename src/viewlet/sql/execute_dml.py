@@ -12,7 +12,7 @@ from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import DeleteFrom, InsertInto, Update
 from viewlet.sql.values import complete_values, written
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,7 +21,7 @@ from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import Merge, MergeClause
 from viewlet.sql.values import written
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -13,8 +13,8 @@ from viewlet.errors import SqlError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.sql.statements import Describe, Show, ShowCreate
+from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.database import Database

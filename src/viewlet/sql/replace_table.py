@@ -10,9 +10,9 @@ from viewlet.sql.execute_dml import overwrite
 from viewlet.sql.execute_show import of_kind
 from viewlet.sql.schema import read_schema
 from viewlet.sql.statements import CreateTable
-from viewlet.warehouse.expectations import Constraint
-from viewlet.warehouse.tables import Table
-from viewlet.warehouse.watermarks import read_watermark
+from viewlet.warehouse.declare.expectations import Constraint
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import read_watermark
 
 if TYPE_CHECKING:
     from viewlet.database import Database

@@ -11,8 +11,8 @@ from viewlet import arguments
 from viewlet.columns.arrow_types import spark_type
 from viewlet.errors import SqlError
 from viewlet.plan.types import Field, parse_type
-from viewlet.warehouse.expectations import read_constraints
-from viewlet.warehouse.schema import Schema, checked_schema
+from viewlet.warehouse.declare.expectations import read_constraints
+from viewlet.warehouse.declare.schema import Schema, checked_schema
 
 
 def read_schema(

@@ -7,7 +7,7 @@ import re
 from viewlet.plan.types import Field
 from viewlet.sql.literals import refuse_count
 from viewlet.sql.reader import Reader
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 
 def complete_values(query: str, given: tuple[Field, ...], table: Table) -> tuple[str, tuple[Field, ...]]:

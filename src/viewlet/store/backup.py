@@ -16,10 +16,10 @@ from viewlet.errors import CorruptFile, StoreError
 from viewlet.formatting import plural, size
 from viewlet.store.files import DATA
 from viewlet.store.limits import Limits
+from viewlet.store.log.folder.rolling import carry, inline_runs
 from viewlet.store.log.frames import SEGMENT_HEAD, Frame, encode_frame, head_damage, read_frame, segment_head
 from viewlet.store.log.open_log import log_of
 from viewlet.store.log.record_json import decode_state, encode_state
-from viewlet.store.log.rolling import carry, inline_runs
 from viewlet.store.log.state import State, relocate
 from viewlet.store.runs.runs import Handles, RunRef
 from viewlet.store.storage.open_storage import Address, open_storage

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from viewlet.errors import CorruptFile
 from viewlet.store.files import DATA, LOG
-from viewlet.store.log.segments import segment_number
+from viewlet.store.log.folder.segments import segment_number
 from viewlet.store.log.state import State
 from viewlet.store.runs.runs import Handles
 from viewlet.store.storage.storage import Entry, Storage

@@ -22,10 +22,10 @@ from viewlet.store.contents import Contents
 from viewlet.store.files import LOG, GoneFile
 from viewlet.store.garbage import bad_files, idle_files
 from viewlet.store.limits import Limits
+from viewlet.store.log.folder.segments import Tail
 from viewlet.store.log.open_log import log_of
 from viewlet.store.log.record_json import replay
 from viewlet.store.log.recovery import Recovery, error_of
-from viewlet.store.log.segments import Tail
 from viewlet.store.log.state import State
 from viewlet.store.log.writer import Writer
 from viewlet.store.open_contents import make_contents

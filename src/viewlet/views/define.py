@@ -19,7 +19,7 @@ from viewlet.program.program import Program, Step, operators
 from viewlet.program.terms import SparkRowwise
 from viewlet.views.follow_data import Weighed
 from viewlet.views.view import View
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
 
 if TYPE_CHECKING:
     from viewlet.spark.analyse import Analysis

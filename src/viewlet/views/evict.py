@@ -12,7 +12,7 @@ from viewlet.program.distributed import Anywhere
 from viewlet.program.program import Eviction
 from viewlet.store import Transaction
 from viewlet.store.runs.write_runs import make_map_run
-from viewlet.warehouse.watermarks import closed_rows
+from viewlet.warehouse.declare.watermarks import closed_rows
 
 _LARGE = 64 << 20
 """Bytes of a map from which tasks look through it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from viewlet.errors import InUse, SqlError, ViewletError
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
 
 if TYPE_CHECKING:
     from viewlet.views.view import View

@@ -26,11 +26,11 @@ from viewlet.views.follow_data import Weighed, follow_data
 from viewlet.views.redefine import over_narrower, under_another_name, with_plan
 from viewlet.views.refresh import fill_program, refresh_program
 from viewlet.views.refresh_together import refresh_views
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
+from viewlet.warehouse.declare.users_code import refuse_untrusted
 from viewlet.warehouse.maintained import Begin, Maintained, Placement
-from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.spark_frames import is_for_tasks
-from viewlet.warehouse.users_code import refuse_untrusted
+from viewlet.warehouse.read.relation import Relation
+from viewlet.warehouse.read.spark_frames import is_for_tasks
 
 if TYPE_CHECKING:
     from viewlet.warehouse.refresh import Refresh

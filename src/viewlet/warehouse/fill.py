@@ -17,11 +17,11 @@ from viewlet.engine.choose import EngineName
 from viewlet.engine.epoch import EpochDeltas, counts
 from viewlet.errors import InUse, UnsupportedQuery
 from viewlet.store import Transaction
-from viewlet.warehouse.blame import blaming_contents
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.blame import blaming_contents
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import Refresh, visible
-from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -21,9 +21,9 @@ from viewlet.store import Layout, Transaction
 
 if TYPE_CHECKING:
     from viewlet.engine.engine import Cluster
-    from viewlet.warehouse.catalog import Catalog
+    from viewlet.warehouse.declare.catalog import Catalog
+    from viewlet.warehouse.read.relation import Relation
     from viewlet.warehouse.refresh import Refresh
-    from viewlet.warehouse.relation import Relation
     from viewlet.warehouse.warehouse import Warehouse
 
 Placement = Mapping[str, str | Sequence[str]]
@@ -36,7 +36,7 @@ Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
 KINDS: dict[str, str | Reader] = {
     "view": "viewlet.views.view:read",
     "loop": "viewlet.loops.maintained:read",
-    "signal": "viewlet.signal.maintained:read",
+    "signal": "viewlet.signal.view.maintained:read",
     "matrix": "viewlet.matrix.tables.view:read",
 }
 """How the documents of each kind are read: a function, or where one is found when the first is needed."""

@@ -11,8 +11,8 @@ from viewlet.engine.engine import Engine
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.whole_bag import Source
 from viewlet.store import Contents, Layout, Transaction
+from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -17,7 +17,7 @@ from viewlet.errors import StoreError
 from viewlet.store import Layout, Snapshot
 
 if TYPE_CHECKING:
-    from viewlet.warehouse.tables import Table
+    from viewlet.warehouse.declare.tables import Table
     from viewlet.warehouse.warehouse import Warehouse
 
 Bag = tuple[str, Layout, dict[str, pa.DataType]]

@@ -23,11 +23,11 @@ from viewlet.store import Layout, Store, Transaction
 from viewlet.store.location import split_url
 from viewlet.store.runs.merge_runs import Merge
 from viewlet.store.runs.runs import Types
-from viewlet.warehouse.catalog import Catalog
-from viewlet.warehouse.failures import CAUSED_BY_ROWS, note_failure
-from viewlet.warehouse.relation import Relation
-from viewlet.warehouse.spark_frames import Reading
-from viewlet.warehouse.subscriptions import Subscriptions
+from viewlet.warehouse.declare.catalog import Catalog
+from viewlet.warehouse.epoch.failures import CAUSED_BY_ROWS, note_failure
+from viewlet.warehouse.read.relation import Relation
+from viewlet.warehouse.read.spark_frames import Reading
+from viewlet.warehouse.read.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from viewlet.loops.progress import report_round
 from viewlet.loops.rounds import endless
 from viewlet.loops.working import WorkingMaps
 from viewlet.plan.types import BINARY, STRING, Field
-from viewlet.warehouse.users_code import from_text
+from viewlet.warehouse.declare.users_code import from_text
 
 ENTRIES = (Field("part", STRING), Field("key", BINARY), Field("value", BINARY))
 """What the handlers keep, as it is stored."""

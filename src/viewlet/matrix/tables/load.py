@@ -23,8 +23,8 @@ from viewlet.matrix.tables.axes import Label
 from viewlet.matrix.tables.entries import difference
 from viewlet.matrix.tables.inputs import Input
 from viewlet.store import Contents, Layout, RunRef, open_contents
+from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.maintained import Maintained
-from viewlet.warehouse.tables import Table
 
 
 @dataclass(frozen=True)

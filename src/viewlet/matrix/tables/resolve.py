@@ -14,7 +14,7 @@ from viewlet.matrix.factors import Array
 from viewlet.matrix.input_changes import checked
 from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.plan.types import INTEGRAL, Field
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
 
 if TYPE_CHECKING:
     from viewlet.matrix.tables.view import MatrixView

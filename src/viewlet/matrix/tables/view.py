@@ -28,7 +28,7 @@ from viewlet.matrix.tables.shelf import blocks_of, follow_store, keep_blocks, sc
 from viewlet.matrix.tables.waiting import is_waiting, lacks_rows, waiting, write_nothing
 from viewlet.plan.types import Field
 from viewlet.store import Snapshot
-from viewlet.warehouse.catalog import Catalog
+from viewlet.warehouse.declare.catalog import Catalog
 from viewlet.warehouse.maintained import Maintained
 from viewlet.warehouse.refresh import visible
 

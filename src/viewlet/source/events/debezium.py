@@ -16,7 +16,7 @@ from typing import Any
 from viewlet.plan.types import Type
 from viewlet.source.events.json_values import Times, days, from_json, moment
 from viewlet.source.net_changes import UNCHANGED, NetChanges, Place
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a long value that an update left alone."""

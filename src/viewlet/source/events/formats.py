@@ -9,7 +9,7 @@ from viewlet.errors import SqlError
 from viewlet.source.events.debezium import BadEvent, Events
 from viewlet.source.events.json_values import Times, from_json, parse_json
 from viewlet.source.net_changes import NetChanges, Place
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 EventFormat = Literal["json", "debezium"]
 Take = Callable[[NetChanges, "str | bytes | None", "str | bytes | None", Place], None]

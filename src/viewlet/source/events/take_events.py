@@ -22,10 +22,10 @@ from viewlet.source.files.take_files import known_files, position_rows, reading_
 from viewlet.source.net_changes import NetChanges, Place
 from viewlet.source.row_versions import note_versions
 from viewlet.store import Transaction
-from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
-from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.table_changes import TableChanges
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes
+from viewlet.warehouse.epoch.blame import blaming_changes
+from viewlet.warehouse.epoch.table_changes import TableChanges
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -23,8 +23,8 @@ from viewlet.source.events.formats import read_format
 from viewlet.source.files.xml_records import row_tag
 from viewlet.source.row_versions import versions_bags
 from viewlet.store import Layout, Snapshot
+from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.source import Bag, Source
-from viewlet.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

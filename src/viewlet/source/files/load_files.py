@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.source.files.folder import Format
-from viewlet.warehouse.open_epoch import Epoch
+from viewlet.warehouse.epoch.open_epoch import Epoch
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -24,7 +24,7 @@ from viewlet.source.files.folder import Folder
 from viewlet.source.files.listing import FileChange, FileState, state_of
 from viewlet.source.files.records import BadHeader, Record, reason, records_of
 from viewlet.source.files.xml_records import Unclosed
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.spark.sessions import Sessions

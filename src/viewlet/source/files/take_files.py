@@ -28,10 +28,10 @@ from viewlet.source.files.listing import FileChange, FileState, batches, find_ch
 from viewlet.source.files.read_files import FileRows, file_rows, read_files
 from viewlet.source.replace_rows import exchange_rows
 from viewlet.store import Snapshot, Transaction
-from viewlet.warehouse.apply import commit_epoch, deltas_of, table_changes
-from viewlet.warehouse.blame import blaming_changes
-from viewlet.warehouse.table_changes import TableChanges
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes
+from viewlet.warehouse.epoch.blame import blaming_changes
+from viewlet.warehouse.epoch.table_changes import TableChanges
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

@@ -11,7 +11,7 @@ from viewlet.intake.to_columns import to_arrow
 from viewlet.source.bad_records import Placed
 from viewlet.source.feed import Batch, Position
 from viewlet.source.net_changes import Place, readable
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 
 def arrow_batch(

@@ -18,7 +18,7 @@ from viewlet.source.bad_records import OnBad, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of
 from viewlet.source.lake.arrow_batches import arrow_batch, pick_columns, without_views
 from viewlet.source.net_changes import Place
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 _FEED = "delta.enableChangeDataFeed"
 _GONE = ("delete", "update_preimage")

@@ -23,7 +23,7 @@ from viewlet.source.bad_records import OnBad, Placed, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of
 from viewlet.source.lake.arrow_batches import readable_rows
 from viewlet.source.net_changes import Place
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 _SECRET = ("password", "secret", "token", "credential")
 

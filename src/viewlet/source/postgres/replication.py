@@ -36,7 +36,7 @@ from viewlet.source.postgres.pgoutput import (
 )
 from viewlet.source.postgres.source import Postgres
 from viewlet.source.postgres.values import SETTINGS, can_hold, reader, wanted
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 log = logging.getLogger("viewlet")
 

@@ -18,7 +18,7 @@ from viewlet.extras import needed
 from viewlet.plan.words import options_text, quoted_text
 from viewlet.source.bad_records import OnBad, read_on_bad
 from viewlet.source.feed import Batch, Feed, Target, fields_of, take_portions
-from viewlet.warehouse.tables import Table
+from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse

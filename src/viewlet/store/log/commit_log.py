@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from viewlet.store.limits import Limits
+from viewlet.store.log.folder.segments import Reading, Tail
 from viewlet.store.log.recovery import Known, Recovery
-from viewlet.store.log.segments import Reading, Tail
 from viewlet.store.runs.runs import Handles
 
 

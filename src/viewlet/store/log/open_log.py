@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from viewlet.store.limits import Limits
 from viewlet.store.log.commit_log import CommitLog
-from viewlet.store.log.folder_log import FolderLog
-from viewlet.store.log.object_log import ObjectLog
+from viewlet.store.log.folder.folder_log import FolderLog
+from viewlet.store.log.objects.object_log import ObjectLog
 from viewlet.store.storage.objects import Objects
 from viewlet.store.storage.storage import Storage
 

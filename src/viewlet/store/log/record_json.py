@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from viewlet.store.limits import Limits
-from viewlet.store.log.segments import Reading
+from viewlet.store.log.folder.segments import Reading
 from viewlet.store.log.state import Bag, Change, Entry, Feed, Record, State, apply, place_ref
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.runs import Handles, Run, RunRef, Types

@@ -17,9 +17,9 @@ from viewlet.errors import CorruptFile
 from viewlet.store.files import DATA, LOST, MARK, sync, write_file
 from viewlet.store.garbage import idle_files
 from viewlet.store.limits import Limits
-from viewlet.store.log.mark import Mark, make_mark, read_mark
+from viewlet.store.log.folder.mark import Mark, make_mark, read_mark
+from viewlet.store.log.folder.segments import Reading, read_log, segment_name, segment_numbers
 from viewlet.store.log.record_json import replay
-from viewlet.store.log.segments import Reading, read_log, segment_name, segment_numbers
 from viewlet.store.log.state import State
 from viewlet.store.runs.runs import Handles
 from viewlet.store.storage.folder import Folder

@@ -19,9 +19,9 @@ from viewlet.store.garbage import Sweeper, idle_files
 from viewlet.store.limits import WRITERS, Limits
 from viewlet.store.log.background import Flusher, Worker
 from viewlet.store.log.commit_log import Lock, LogAppender
+from viewlet.store.log.folder.rolling import roll
 from viewlet.store.log.landing import Draft, place
 from viewlet.store.log.record_json import encode_change
-from viewlet.store.log.rolling import roll
 from viewlet.store.log.state import Bag, Change, State, apply, place_ref
 from viewlet.store.runs.merge_runs import Elsewhere, Merge, Runs, choose_large, choose_small
 from viewlet.store.runs.runs import Handles, Run, RunRef

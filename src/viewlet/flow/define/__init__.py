@@ -1,0 +1,1 @@
+"""What users write: stages and flows, checked, and stored in the catalog."""

@@ -1,0 +1,1 @@
+"""Runs of stages: scheduled, translated, committed, reported."""

@@ -1,0 +1,1 @@
+"""Which rows a stage reads: connectors, framing, routing, groups, runnability."""

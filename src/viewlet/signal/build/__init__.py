@@ -1,0 +1,1 @@
+"""What users write: chained calls that build a pipeline."""

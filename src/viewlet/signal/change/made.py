@@ -1,0 +1,74 @@
+"""What becomes of a signal's rows: filled from all readings, or rerun around changes; of all groups, or of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewlet.columns.rows import Rows
+from viewlet.signal.change.evaluate import evaluate, unseen
+from viewlet.signal.change.online import Online
+from viewlet.signal.change.refresh import refresh
+from viewlet.signal.plan.nodes import Node
+from viewlet.signal.samples.ragged import Ragged, Spans
+from viewlet.signal.samples.series import Series
+from viewlet.signal.stored.intake import Keyed, merged
+from viewlet.signal.stored.kept import Bags, Schema, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How the rows of a result and of its checkpoints change, of how many groups, by how many readings."""
+
+    result: Rows
+    checkpoints: Rows | None
+    groups: int
+    read: int
+
+    @staticmethod
+    def together(parts: Sequence[Made]) -> Made:
+        """What parts of the groups come to."""
+        checkpoints = [part.checkpoints for part in parts if part.checkpoints is not None]
+        return Made(
+            Rows.concat([part.result for part in parts]),
+            Rows.concat(checkpoints) if checkpoints else None,
+            sum(part.groups for part in parts),
+            sum(part.read for part in parts),
+        )
+
+
+def fill(
+    schema: Schema, tolerance: float, taken: Sequence[Rows], done: Callable[[Node, Ragged], None] = unseen
+) -> Made:
+    """All samples, from the readings of each source."""
+    keyed = Keyed.of(schema.result, taken)
+    online, at = Online(schema.node, tolerance), 0
+    for (source, columns), rows in zip(schema.readings.items(), taken, strict=True):
+        groups, at = keyed.groups[at : at + len(rows)], at + len(rows)
+        online.readings[source] = merged(source, keyed.keys, columns, rows, groups)
+    everything = Spans.everything(np.arange(len(keyed.keys)))
+    samples = evaluate(schema.node, everything, online, done)
+    checkpoints = schema.checkpoint_rows(keyed.keys, online.checkpoints, 1) if schema.scans else None
+    return Made(rows_of(schema, keyed.keys, everything, samples, 1), checkpoints, len(keyed.keys), at)
+
+
+def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows]) -> Made:
+    """The difference that changed readings make: rows of their keys and times."""
+    keyed = Keyed.of(schema.result, changed)
+    times = np.concatenate([schema.result.times(rows) for rows in changed])
+    stored = Stored(schema, tolerance, keyed.keys, bags)
+    difference = refresh(schema.node, keyed.groups, times, stored, tolerance)
+    parts = [
+        rows_of(schema, keyed.keys, difference.spans, samples, weight)
+        for samples, weight in ((difference.gone, -1), (difference.come, 1))
+    ]
+    checkpoints = stored.changed_checkpoints() if schema.scans else None
+    return Made(Rows.concat(parts), checkpoints, len(keyed.keys), stored.samples_read)
+
+
+def rows_of(schema: Schema, keys: Rows, spans: Spans, samples: Ragged, weight: int) -> Rows:
+    """Samples of the groups of spans as rows of the result."""
+    series = Series(spans.groups[samples.segments], samples.times, samples.values)
+    return schema.result.rows(keys, series, np.full(len(series.times), weight, dtype=np.int64))

@@ -1,0 +1,100 @@
+"""What a change of readings means for a pipeline's result: the true difference, and nothing else.
+
+New, late, corrected and deleted readings are one case: times of a group at which something changed. These times are
+carried up the pipeline to those of the result that they can reach; there the result is evaluated anew and compared with
+what is kept. Checkpoints that a change reaches are forgotten first, so filters run again from the last one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from viewlet.signal.change.evaluate import Inputs, evaluate, widen
+from viewlet.signal.change.reach import carry, distance, reach
+from viewlet.signal.operators.pointwise import common
+from viewlet.signal.plan.nodes import Node, Scan
+from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Spans, Values
+
+
+class Kept(Inputs, Protocol):
+    """Inputs as they are after a change, and what is kept of the result before it."""
+
+    def forget(self, node: Scan, spans: Spans) -> None:
+        """Drops checkpoints whose states hold readings within spans."""
+        ...
+
+    def result(self, spans: Spans) -> Ragged:
+        """The result as it was, within spans."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Samples that go and samples that come, of the groups of spans."""
+
+    spans: Spans
+    gone: Ragged
+    come: Ragged
+
+
+def refresh(node: Node, groups: Ints, times: Ints, kept: Kept, tolerance: float) -> Difference:
+    """How the result changes after readings of some groups changed at some times."""
+    changed = together(groups, times, distance(node, tolerance))
+    reached = _reach(node, changed, kept, tolerance)
+    new, old = evaluate(node, reached, kept), kept.result(reached)
+    same_old, same_new = unchanged(old, new, tolerance)
+    return Difference(reached, old.filter(~same_old), new.filter(~same_new))
+
+
+def together(groups: Ints, times: Ints, distance: int) -> Spans:
+    """Times of changes as spans: those of a group that are near each other are one."""
+    order = np.lexsort((times, groups))
+    groups, times = groups[order], times[order]
+    new = np.ones(len(times), dtype=np.bool_)
+    new[1:] = (np.diff(groups) != 0) | (np.diff(times) > distance)
+    begin = np.flatnonzero(new)
+    ends = np.append(begin[1:], len(times))[: len(begin)] - 1
+    return Spans(groups[begin], times[begin], times[ends] + 1)
+
+
+def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
+    """The times of the result that changes reach; checkpoints on the way are forgotten."""
+
+    def step(at: Node, spans: Spans) -> Spans:
+        reached = reach(at, spans, partial(widen, kept), tolerance)
+        if isinstance(at, Scan):
+            kept.forget(at, reached)
+        return reached
+
+    return carry(node, changed, step)[node]
+
+
+def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
+    """Which samples are the same before and after: at the same time, and equal within the tolerance.
+
+    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is; where that goes
+    or comes with the change, of the smaller one.
+    """
+    at, to = common(old, new)
+    scale = np.minimum(_greatest(old), _greatest(new))
+    far = _size(old.values[at] - new.values[to])
+    equal = far <= tolerance * scale[old.segments[at]]
+    same_old, same_new = np.zeros(len(old.times), dtype=np.bool_), np.zeros(len(new.times), dtype=np.bool_)
+    same_old[at[equal]], same_new[to[equal]] = True, True
+    return same_old, same_new
+
+
+def _greatest(samples: Ragged) -> Values:
+    """The size of the greatest sample of each segment."""
+    found = np.zeros(len(samples))
+    np.maximum.at(found, samples.segments, _size(samples.values))
+    return found
+
+
+def _size(values: Values) -> Values:
+    """The greatest entry of each sample, without its sign."""
+    return np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=0.0)

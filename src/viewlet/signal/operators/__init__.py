@@ -1,0 +1,1 @@
+"""What operators compute, for all groups at once."""

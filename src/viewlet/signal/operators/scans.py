@@ -1,0 +1,229 @@
+"""Filters that remember everything before: each run is filtered piece by piece, and a state follows each piece.
+
+A state is the filter's memory after a sample: the `zi` of SciPy's sections, or the last inputs and outputs. States at
+indexes that the spacing divides, and at the end, are checkpoints: a run that goes on, or is run again because of a
+late reading, starts from the last one before. SciPy filters sample by sample, so the result is the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from scipy import signal as scipy_signal
+
+from viewlet.signal.plan.kinds import Grid, grid_of, kind_of
+from viewlet.signal.plan.nodes import Feedback, Iir, Running, Scan
+from viewlet.signal.samples.dense import Dense, Runs, dense, indexes, runs_of
+from viewlet.signal.samples.ragged import FOREVER, LATEST, Ints, Mask, Ragged, Values
+
+Filter: TypeAlias = Iir | Feedback
+
+NEGLIGIBLE = 1e-15
+"""A filter whose answer to an impulse has faded to this is at rest: it need not be run through a longer gap."""
+CLOSEST, SHARE = 4096, 64
+"""Checkpoints are that many samples apart at least, and as many as they have numbers that many times."""
+LONGEST = 1 << 20
+"""A filter that has not faded after so many samples counts as one that never does."""
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """For each segment a state, and the time of the last sample that went into it; −FOREVER where there is none."""
+
+    at: Ints
+    states: Values
+
+    @staticmethod
+    def none(node: Scan, count: int) -> States:
+        return States(np.full(count, -FOREVER), np.zeros((count, state_size(node))))
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """States that were passed on the way: of which segment, after which time."""
+
+    segments: Ints
+    at: Ints
+    states: Values
+
+
+def state_size(node: Scan) -> int:
+    """How many doubles a state has."""
+    kind = kind_of(node)
+    numbers = len(kind.channels) * (kind.width or 1) * (2 if kind.is_complex else 1)
+    match node:
+        case Iir(sections=sections):
+            return 2 * len(sections) * numbers
+        case Feedback(forward=forward, backward=backward):
+            return (forward + backward) * numbers
+        case Running(of, state=state):
+            each = (state.width or 1) * (2 if state.is_complex else 1)
+            return len(kind.channels) * (kind_of(of).width or 1) * each
+
+
+def spacing(node: Filter) -> int:
+    """The samples from one checkpoint to the next: so many that checkpoints take a small part of what readings take."""
+    return max(CLOSEST, SHARE * state_size(node))
+
+
+def is_due(node: Scan, times: Ints) -> Mask:
+    """Whether a checkpoint at a time stays when there are later ones; running windows are renewed instead."""
+    if isinstance(node, Running):
+        return np.zeros(len(times), dtype=np.bool_)
+    return (indexes(times, grid_of(node)) + 1) % spacing(node) == 0
+
+
+@lru_cache(maxsize=256)
+def settling(sections: tuple[tuple[float, ...], ...], tolerance: float) -> int | None:
+    """After how many samples the answer to an impulse stays below a part of its peak; None if that is never seen."""
+    if tolerance <= 0:
+        return None
+    length = 256
+    while length <= LONGEST:
+        impulse = np.zeros(length)
+        impulse[0] = 1.0
+        answer = np.abs(scipy_signal.sosfilt(np.array(sections), impulse))
+        heard = np.flatnonzero(answer > tolerance * answer.max())
+        if heard[-1] < length // 2:
+            return int(heard[-1]) + 2 * len(sections) + 1
+        length *= 4
+    return None
+
+
+def scan(node: Filter, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
+    """The filtered signal, from states before it, and the states at its checkpoints.
+
+    Those are at the spacing, and one that is about `lookback` samples before the end: what comes next starts there.
+    """
+    grid = grid_of(node.of)
+    runs, states = _continue(node, signal, grid, resume)
+    laid = dense(signal, runs, 0)
+    filtered = np.zeros(laid.values.shape, dtype=laid.values.dtype)
+    last = before_end(runs.first + runs.spans, lookback)
+    passed = list(_pieces(node, laid, runs, states, filtered, last))
+    return signal.with_values(laid.of_samples(filtered)), _at_checkpoints(node, grid, runs, laid, passed, last)
+
+
+def before_end(ends: Ints, lookback: int) -> Ints:
+    """The index before which the last checkpoint of what has some ends is: not a new one for all that comes."""
+    step = max(1, lookback // 4)
+    return (ends - lookback) // step * step
+
+
+def _continue(node: Filter, signal: Ragged, grid: Grid, resume: States) -> tuple[Runs, Values]:
+    """The runs, and the state in which each begins; one that continues begins right after its checkpoint."""
+    reach = _longest_gap(node)
+    runs = runs_of(signal, grid, reach)
+    known = indexes(resume.at, grid)[runs.segments]
+    leads = np.ones(len(runs), dtype=np.bool_)
+    leads[1:] = np.diff(runs.segments) != 0
+    goes_on = leads & (resume.at[runs.segments] > -LATEST) & (runs.first - known <= reach)
+    lead = np.where(goes_on, runs.first - known - 1, 0)
+    states = np.where(goes_on[:, None], resume.states[runs.segments], 0.0)
+    return replace(runs, first=runs.first - lead, spans=runs.spans + lead), states
+
+
+def _longest_gap(node: Filter) -> int:
+    """The distance of two samples of one run."""
+    if isinstance(node, Feedback):
+        return node.through + 1
+    if node.missing == "restart":
+        return 1
+    settled = settling(node.sections, NEGLIGIBLE)
+    assert settled is not None, "the builder refuses such a filter"
+    return settled
+
+
+def _pieces(
+    node: Filter, laid: Dense, runs: Runs, states: Values, filtered: Values, last: Ints
+) -> Iterator[tuple[Ints, Ints, Values]]:
+    """Filters piece after piece of all runs together; which runs, up to which index, and the states after it."""
+    at, end, step = runs.first.copy(), runs.first + runs.spans, spacing(node)
+    while len(which := np.flatnonzero(at < end)):
+        stop = np.minimum(end[which], (at[which] // step + 1) * step)
+        stop = np.where(at[which] < last[which], np.minimum(stop, last[which]), stop)
+        starts = laid.starts[which] + at[which] - runs.first[which]
+        states[which] = _filter(node, laid.values, filtered, starts, stop - at[which], states[which])
+        at[which] = stop
+        yield which, stop, states[which]
+
+
+def _at_checkpoints(
+    node: Filter, grid: Grid, runs: Runs, laid: Dense, passed: list[tuple[Ints, Ints, Values]], last: Ints
+) -> Recorded:
+    """The states at the spacing, and the last ones of segments."""
+    if not passed:
+        return Recorded(*(np.zeros(0, dtype=np.int64),) * 2, np.zeros((0, state_size(node))))
+    which, end, states = (np.concatenate(parts) for parts in zip(*passed, strict=True))
+    ends_segment = np.ones(len(runs), dtype=np.bool_)
+    ends_segment[:-1] = np.diff(runs.segments) != 0
+    is_kept = (end % spacing(node) == 0) | ((end == last[which]) & ends_segment[which])
+    if isinstance(node, Feedback):  # it counts missing samples from its last one, which a checkpoint must not hide
+        is_kept &= laid.has_sample(laid.starts[which] + end - 1 - runs.first[which])
+    kept = np.flatnonzero(is_kept)
+    at = grid.offset + (end[kept] - 1) * grid.period
+    return Recorded(runs.segments[which[kept]], at, states[kept])
+
+
+def _filter(node: Filter, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values) -> Values:
+    """Filters pieces of different lengths; the states after them."""
+    match node:
+        case Iir(sections=sections):
+            return _by_binary_lengths(np.array(sections), values, filtered, starts, lengths, states)
+        case Feedback():
+            return _sample_by_sample(node, values, filtered, starts, lengths, states)
+
+
+def _by_binary_lengths(
+    sections: Values, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values
+) -> Values:
+    """A piece of 13 samples as pieces of 8, 4 and 1: those of equal length, of all groups, are one call of SciPy."""
+    at, states = starts.copy(), states.copy()
+    for bit in reversed(range(int(lengths.max(initial=0)).bit_length())):
+        which = np.flatnonzero(lengths >> bit & 1)
+        if len(which):
+            places = at[which, None] + np.arange(1 << bit)
+            zi = _as_zi(states[which], len(sections), values)
+            filtered[places], zi = scipy_signal.sosfilt(sections, values[places], axis=1, zi=zi)
+            states[which] = _from_zi(zi)
+            at[which] += 1 << bit
+    return states
+
+
+def _as_zi(states: Values, sections: int, values: Values) -> Values:
+    """States as SciPy has them: (sections, pieces, 2, channels)."""
+    channels = values.shape[1]
+    return np.ascontiguousarray(states).view(values.dtype).reshape(-1, sections, 2, channels).transpose(1, 0, 2, 3)
+
+
+def _from_zi(zi: Values) -> Values:
+    pieces = zi.shape[1]
+    return np.ascontiguousarray(zi.transpose(1, 0, 2, 3)).reshape(pieces, -1).view(np.float64)
+
+
+def _sample_by_sample(
+    node: Feedback, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values
+) -> Values:
+    """All pieces move on by a sample at a time; a row for each channel of each piece."""
+    channels = values.shape[1]
+    memory = np.ascontiguousarray(states).view(values.dtype).reshape(len(starts), channels, -1)
+    forward, backward = memory[:, :, : node.forward].copy(), memory[:, :, node.forward :].copy()
+    for step in range(int(lengths.max(initial=0))):
+        live = np.flatnonzero(lengths > step)
+        newest = values[starts[live] + step]
+        forward[live] = np.concatenate([forward[live, :, 1:], newest[:, :, None]], axis=2)
+        rows = node.function(_rows(forward[live]), _rows(backward[live]))
+        result = np.asarray(rows, dtype=values.dtype).reshape(len(live), channels)
+        filtered[starts[live] + step] = result
+        if node.backward:
+            backward[live] = np.concatenate([backward[live, :, 1:], result[:, :, None]], axis=2)
+    return np.ascontiguousarray(np.concatenate([forward, backward], axis=2)).reshape(len(starts), -1).view(np.float64)
+
+
+def _rows(memory: Values) -> Values:
+    pieces, channels, length = memory.shape  # the length may be 0
+    return memory.reshape(pieces * channels, length)

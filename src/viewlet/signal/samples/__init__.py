@@ -1,0 +1,1 @@
+"""How samples of all groups are laid out in arrays."""

@@ -1,0 +1,1 @@
+"""Signals as things that a warehouse keeps fresh."""

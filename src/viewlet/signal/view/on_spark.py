@@ -1,0 +1,96 @@
+"""Signals on Spark: groups are cut into partitions, and each task does what is done in process with its own.
+
+Readings that change are moved to tasks, state never: a task opens the bags where they lie. What it makes comes back to
+the driver, which appends it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.exchange import pack, partition_of, unpack
+from viewlet.engine.cluster.runner import SparkEngine, each_partition, partitions_for, piece_table, tasks_errors
+from viewlet.engine.cluster.task import Lookups
+from viewlet.signal.change.made import Made
+from viewlet.signal.stored.kept import Bags, Schema
+from viewlet.store import Contents, open_contents
+
+Work = Callable[[Sequence[Rows]], Made]
+"""From some rows, which have the groups' keys, to what they make of their groups."""
+
+
+def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple[str, ...]) -> Made:
+    """The work, done by tasks on the rows of their groups."""
+    from viewlet.spark.session.children import active
+
+    with active(engine.session()) as spark:
+        parts = partitions_for(spark.sparkContext.defaultParallelism)
+        frame = spark.createDataFrame(piece_table(_pieces(given, keys, parts)), "part int, data binary")
+        with tasks_errors():
+            done = each_partition(frame, parts, _Task(work), "data binary").toArrow()
+    return Made.together([_unpacked(data) for data in done["data"].to_pylist()])
+
+
+def _pieces(given: Sequence[Rows], keys: tuple[str, ...], parts: int) -> list[tuple[int, bytes]]:
+    """The rows of each partition; the first gets a piece even if there are no rows, so that something is made."""
+    numbers = [partition_of(rows.hashes(keys), parts) for rows in given]
+    there = np.unique(np.concatenate([*numbers, np.zeros(1, dtype=np.int64)]))
+    return [
+        (int(part), pickle.dumps([pack(rows.filter(own == part)) for rows, own in zip(given, numbers, strict=True)]))
+        for part in there
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A function for `mapInArrow`."""
+
+    work: Work
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column("data").to_pylist():
+                made = self.work([unpack(packed) for packed in pickle.loads(data)])
+                yield pa.RecordBatch.from_pydict({"data": pa.array([_packed(made)], pa.binary())})
+
+
+def _packed(made: Made) -> bytes:
+    checkpoints = None if made.checkpoints is None else pack(made.checkpoints)
+    return pickle.dumps((pack(made.result), checkpoints, made.groups, made.read))
+
+
+def _unpacked(data: bytes) -> Made:
+    result, checkpoints, groups, read = pickle.loads(data)
+    return Made(unpack(result), None if checkpoints is None else unpack(checkpoints), groups, read)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBags:
+    """The bags of an epoch, as a task finds them."""
+
+    address: str
+    lookups: dict[tuple[str, str], Lookups]
+
+    @staticmethod
+    def of(address: str, schema: Schema, bags: Bags) -> TaskBags:
+        """What a rerun reads: readings after the epoch's change, results and checkpoints before it."""
+        read = [bag for s in schema.readings for bag in (schema.readings_of(s), schema.reading_blocks_of(s))]
+        kept = [schema.name, schema.blocks, *([schema.checkpoints] if schema.scans else [])]
+        found = {(bag, "after"): bags.after(bag) for bag in read} | {(bag, "before"): bags.before(bag) for bag in kept}
+        return TaskBags(address, {key: Lookups(c.refs(), c.layout, dict(c.types)) for key, c in found.items()})
+
+    def before(self, bag: str) -> Contents:
+        return self._open(bag, "before")
+
+    def after(self, bag: str) -> Contents:
+        return self._open(bag, "after")
+
+    def _open(self, bag: str, version: str) -> Contents:
+        found = self.lookups[bag, version]
+        return open_contents(self.address, found.refs, found.layout, found.types)

@@ -1,0 +1,203 @@
+"""The catalog: tables and views by name, as documents of the store.
+
+A document holds everything that keeping a table or view needs, so a warehouse opens in a new process without
+analysing, compiling or recomputing anything. A view is whatever the warehouse keeps fresh, of any kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from viewlet import arguments
+from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
+from viewlet.plan.types import Field
+from viewlet.program.codec import from_json, to_json
+from viewlet.warehouse.declare.expectations import Constraint
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import Watermark
+from viewlet.warehouse.maintained import Maintained, read_maintained
+from viewlet.warehouse.source import read_source, source_document
+
+_OURS = re.compile(
+    r"\.(index|clock|dropped|files|file_rows|positions|versions|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$",
+    re.IGNORECASE,
+)
+"""What ends the names of bags beside those of tables and views."""
+
+
+def table_document(table: Table) -> dict[str, Any]:
+    return {
+        "fields": to_json(table.fields),
+        "primary_key": list(table.primary_key),
+        "append_only": table.append_only,
+        "trusted": table.trusted,
+        "static": table.static,
+        "watermark": table.watermark and [table.watermark.column, table.watermark.delay],
+        "aside_of": table.aside_of,
+        "defaults": [list(pair) for pair in table.defaults],
+        "constraints": [[c.name, c.text, c.action, to_json(c.expr), list(c.settings)] for c in table.constraints],
+        "clustered": list(table.clustered),
+        "flow": table.flow,
+        "source": source_document(table.source),
+    }
+
+
+def read_table(name: str, document: Mapping[str, Any]) -> Table:
+    return Table(
+        name,
+        from_json(document["fields"]),
+        tuple(document["primary_key"]),
+        document["append_only"],
+        document["trusted"],
+        document.get("static", False),
+        Watermark(*document["watermark"]) if document.get("watermark") else None,
+        document.get("aside_of", ""),
+        tuple((column, text) for column, text in document.get("defaults", ())),
+        tuple(
+            Constraint(name, text, action, from_json(expr), tuple((k, v) for k, v in settings))
+            for name, text, action, expr, settings in document.get("constraints", ())
+        ),
+        tuple(document.get("clustered", ())),
+        document.get("flow", ""),
+        read_source(document.get("source")),
+    )
+
+
+class Catalog:
+    """The tables and views of a warehouse, decoded once."""
+
+    def __init__(self, documents: Mapping[str, Any], *, trust: bool = True) -> None:
+        self.tables: dict[str, Table] = {}
+        self.views: dict[str, Maintained] = {}
+        """All that is kept fresh, each after what it reads."""
+        self.flows: dict[str, Mapping[str, Any]] = {}
+        """The documents of flows: they are run, not kept fresh, and read when they are."""
+        self.projects: dict[str, Mapping[str, Any]] = {}
+        """What projects have defined, as they were last run."""
+        self.sinks: dict[str, Mapping[str, Any]] = {}
+        """The documents of sinks: where tables and views go on to."""
+        for key, document in documents.items():
+            kind, _, name = key.partition("/")
+            if kind == "table":
+                self.tables[name] = read_table(name, document)
+            elif kind == "flow":
+                self.flows[name] = document
+            elif kind == "project":
+                self.projects[name] = document
+            elif kind == "sink":
+                self.sinks[name] = document
+            elif name:
+                self.views[name] = read_maintained(key, document, trusted=trust)
+        self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
+
+    def with_tables(self, tables: Iterable[Table]) -> Catalog:
+        """The same views over other tables of some names."""
+        other = Catalog({})
+        other.tables, other.views = {**self.tables, **{t.name: t for t in tables}}, self.views
+        other.flows = self.flows
+        return other
+
+    def names(self) -> tuple[str, ...]:
+        return (*self.tables, *self.views)
+
+    def known(self, name: str) -> str | None:
+        """A table's or view's own spelling of its name, if there is one of that name."""
+        wanted = arguments.text("the name of a table or view", name).lower()
+        return next((known for known in self.names() if known.lower() == wanted), None)
+
+    def find(self, name: str) -> Table | Maintained:
+        """The table or view of a name; names are compared as Spark does, without regard to case."""
+        known = self.known(name)
+        if known is None:
+            there = ", ".join(self.names()) or "none yet"
+            raise UnknownName(f"there is no table or view named {name}", hint=f"there are: {there}")
+        return self.tables[known] if known in self.tables else self.views[known]
+
+    def table(self, name: str) -> Table:
+        found = self.find(name)
+        if isinstance(found, Maintained):
+            raise UnknownName(f"{name} is a view: only tables can be changed", hint="change the tables that it reads")
+        return found
+
+    def view(self, name: str) -> Maintained:
+        found = self.find(name)
+        if isinstance(found, Table):
+            raise UnknownName(f"{name} is a table, not a view")
+        return found
+
+    def refuse_taken(self, name: str) -> None:
+        """A new name must be free."""
+        if not arguments.text("the name of a table or view", name).strip():
+            raise SqlError("a table or view needs a name")
+        if _OURS.search(name):
+            raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
+        if (known := self.known(name)) is not None:
+            kind = "table" if known in self.tables else self.views[known].kind
+            hint = "drop it, or replace it" if kind == "view" else "drop it first"
+            raise NameTaken(f"there is a {kind} named {known} already", hint=hint)
+        if name.lower() in map(str.lower, self.flows):
+            raise NameTaken(f"there is a flow named {name} already", hint="drop it, or replace it")
+
+    def flows_reading(self, name: str) -> list[str]:
+        """The flows that read a table or view."""
+        read = {flow: document["sources"].values() for flow, document in self.flows.items()}
+        return [flow for flow, tables in read.items() if name.lower() in (str(t).lower() for t in tables if t)]
+
+    def sinks_of(self, name: str) -> list[str]:
+        """The sinks that a table or view goes on to."""
+        return [sink for sink, document in self.sinks.items() if document["of"] == name]
+
+    def refuse_followed(self, names: Iterable[str]) -> None:
+        """What flows read keeps its change feed."""
+        for name in names:
+            if flows := self.flows_reading(name):
+                raise InUse(f"{', '.join(flows)} read {name}, whose change feed would start over", hint="drop the flow")
+
+    def refuse_written(self, table: Table) -> None:
+        """What a flow writes comes, goes and changes its columns with it."""
+        if table.flow in self.flows:
+            raise InUse(
+                f"flow {table.flow} writes {table.name}", hint="drop the flow, or create it again with replace=True"
+            )
+
+    def refuse_altered(self, table: Table) -> None:
+        """What is fed by something else has the columns and the name that it was made with."""
+        self.refuse_written(table)
+        if table.source is not None:
+            raise InUse(f"table {table.name} is fed by a {table.source.kind}", hint="drop it, and create it again")
+
+    def schemas(self) -> dict[str, tuple[Field, ...]]:
+        """What each table and view looks like to a definition."""
+        return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
+
+    def bags(self, *, without: Collection[str] = ()) -> frozenset[str]:
+        """The bags of all views but some."""
+        return frozenset(bag for v in self.views.values() if v.name not in without for bag in v.bags)
+
+    def own_bags(self, *views: Maintained) -> list[str]:
+        """The bags of some views that no other view shares; the views themselves are among them."""
+        others = self.bags(without={v.name for v in views})
+        return list(dict.fromkeys(bag for v in views for bag in v.bags if bag not in others))
+
+    def static(self) -> frozenset[str]:
+        """The tables that never change once a view reads them, and the views over nothing else."""
+        found = {t.name for t in self.tables.values() if t.static}
+        for view in self.views.values():
+            if set(view.reads) <= found:
+                found.add(view.name)
+        return frozenset(found)
+
+    def growing(self) -> frozenset[str]:
+        """The tables and views that rows are only added to."""
+        tables = {t.name for t in self.tables.values() if t.append_only or t.static}
+        return frozenset(tables | {v.name for v in self.views.values() if v.grows})
+
+    def readers(self, name: str) -> list[str]:
+        """The views that read a table or view, directly or through others, in their order."""
+        found = {name}
+        for view in self.views.values():
+            if found & set(view.reads):
+                found.add(view.name)
+        return [v for v in self.views if v in found and v != name]

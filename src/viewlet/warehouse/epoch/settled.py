@@ -1,0 +1,99 @@
+"""What an epoch has changed of a table so far, as runs of its transaction: tasks wrote them, or they are written here.
+
+Changes that follow are checked against the table with these. Together they need not be net: what one put in another may
+have taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from viewlet.columns.rows import Rows
+from viewlet.engine.cluster.written import Written
+from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs, counts
+from viewlet.store import Transaction, make_contents
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.declare.watermarks import latest_in
+from viewlet.warehouse.epoch.load import Loading
+from viewlet.warehouse.epoch.table_changes import TableChanges
+
+
+class Settled(Loading):
+    """The changes of a table that are in runs, with those of the tables of what it does not take in."""
+
+    def __init__(self, changes: TableChanges, transaction: Transaction) -> None:
+        super().__init__(changes, transaction)
+        self.asides: dict[str, TableChanges] = {}
+        self._inserted = self._deleted = self._times = 0
+
+    @staticmethod
+    def of(changes: TableChanges, transaction: Transaction) -> Settled:
+        """What was changed so far, none of it in memory."""
+        before, settled = changes.load, changes.load
+        if not isinstance(settled, Settled):
+            settled = changes.load = Settled(changes, transaction)
+        if before is not None and before is not settled:  # what was written as it came is in the transaction
+            settled._count(before.counts["inserted"], before.counts["deleted"])
+        changes.before = 0
+        settled.settle()
+        return settled
+
+    def settle(self) -> None:
+        """Make runs of what is in memory."""
+        changes, table = self._changes, self._changes.table
+        delta = changes.delta()
+        changes.pending, changes.taken = [], 0
+        if len(delta):
+            self.transaction.append(table.name, delta, table.layout)
+            if table.index is not None:
+                self.transaction.append(table.index, table.index_rows(delta), table.index_layout)
+            self._count(**counts(delta), latest=latest_in(table.watermark, table.fields, delta))
+        for aside, rows in changes.take_asides():
+            own = self._aside(aside)
+            own.put(rows)
+            Settled.of(own, self.transaction)
+        if table.index is not None:
+            changes.index = self.transaction.contents(table.index)
+
+    def adopt(self, written: Sequence[Written], latest: int | None) -> None:
+        """Take over what tasks wrote: runs of the table, of its index, of the tables of what it does not take in."""
+        table = self._changes.table
+        for bag in (table.name, table.index):
+            if bag is not None:
+                adopt_runs(self.transaction, bag, [w.ref for w in written if w.bag == bag], 0, 0)
+        own = [w for w in written if w.bag == table.name]
+        self._count(sum(w.inserted for w in own), sum(w.deleted for w in own), latest)
+        for aside in table.asides:
+            if theirs := [w for w in written if w.bag == aside.name]:
+                Settled.of(self._aside(aside), self.transaction).adopt(theirs, None)
+        if table.index is not None:
+            self._changes.index = self.transaction.contents(table.index)
+
+    def _aside(self, table: Table) -> TableChanges:
+        return self.asides.setdefault(table.name, TableChanges(table, None))
+
+    def _count(self, inserted: int, deleted: int, latest: int | None = None) -> None:
+        self._inserted, self._deleted = self._inserted + inserted, self._deleted + deleted
+        self._times += 1
+        self.latest = max((time for time in (self.latest, latest) if time is not None), default=None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was changed."""
+        return not self._times and not self.asides
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"inserted": self._inserted, "deleted": self._deleted}
+
+    def delta(self, *, is_read: bool) -> Rows:
+        return self._changes.table.empty()
+
+    def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
+        name, before = self._changes.table.name, self.transaction.before(self._changes.table.name)
+        runs = self.transaction.contents(name).runs[len(before.runs) :]
+        if runs:
+            contents = make_contents(before.layout, runs, before.types)
+            deltas.changes.written[name] = WrittenChange(
+                contents, self._inserted, self._deleted, is_net=self._times == 1
+            )

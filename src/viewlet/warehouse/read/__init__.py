@@ -1,0 +1,1 @@
+"""Contents, changes and earlier states, for readers."""

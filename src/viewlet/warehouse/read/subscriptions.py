@@ -1,0 +1,104 @@
+"""Subscriptions: callbacks that receive the changes of each epoch to a table or view.
+
+The law: every epoch that changes the relation is delivered once, whole, in epoch order, after it is
+committed. One thread of the warehouse makes all calls, one at a time, so that no epoch waits for them.
+A callback that raises ends its own subscription, since continuing would skip an epoch; the error is logged and kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from viewlet.warehouse.read.relation import Relation
+
+log = logging.getLogger("viewlet")
+Callback = Callable[[pa.Table], object]
+
+
+class Subscription:
+    """A subscription, as returned by `db.subscribe`: its position, and how to end it."""
+
+    def __init__(self, name: str, callback: Callback, since: int, hub: Subscriptions) -> None:
+        self.name = name
+        self.epoch = since
+        """The last epoch that was delivered, or that precedes the subscription."""
+        self.error: BaseException | None = None
+        """What the callback raised, or what prevented its call."""
+        self.is_active = True
+        self._callback, self._hub = callback, hub
+
+    def __repr__(self) -> str:
+        state = "active" if self.is_active else f"ended by {self.error!r}" if self.error else "cancelled"
+        return f"<subscription to {self.name}, {state}, at epoch {self.epoch}>"
+
+    def cancel(self) -> None:
+        """End the subscription; a call in progress still finishes."""
+        self.is_active = False
+        self._hub.forget(self)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until everything committed has been delivered; the callback itself must not call this."""
+        self._hub.call(lambda: None).result(timeout)
+
+    def tell(self, relation: Relation) -> None:
+        """Deliver what is new, epoch by epoch; a subscription that has ended keeps its position."""
+        for epoch, changes in relation.changes_by_epoch(self.epoch) if self.is_active else ():
+            if self.is_active:
+                self._callback(changes)
+                self.epoch = epoch
+        if self.is_active:
+            self.epoch = max(self.epoch, relation.epoch)
+
+    def end(self, told: Future[None]) -> None:
+        """Look at how a call went: an error ends the subscription."""
+        if (error := told.exception()) is not None:
+            self.error = error
+            self.cancel()
+            log.error("the subscription to %s ends at epoch %d", self.name, self.epoch, exc_info=error)
+
+
+class Subscriptions:
+    """All subscriptions to a warehouse, and the thread that serves them."""
+
+    def __init__(self, read: Callable[[str], Relation]) -> None:
+        self._read = read
+        self._all: list[Subscription] = []
+        self._thread: ThreadPoolExecutor | None = None
+        self._is_closed = False
+
+    def add(self, name: str, callback: Callback, since: int) -> Subscription:
+        """Add a subscription, which first receives the epochs after a given one."""
+        self._all = [*self._all, made := Subscription(name, callback, since, self)]
+        self._tell(made)
+        return made
+
+    def forget(self, subscription: Subscription) -> None:
+        self._all = [s for s in self._all if s is not subscription]
+
+    def notify(self) -> None:
+        """Something was committed."""
+        for subscription in self._all:
+            self._tell(subscription)
+
+    def _tell(self, subscription: Subscription) -> None:
+        if not self._is_closed:
+            told = self.call(lambda: subscription.tell(self._read(subscription.name)))
+            told.add_done_callback(subscription.end)
+
+    def call(self, action: Callable[[], None]) -> Future[None]:
+        """Have the thread do something, after what it has to do already."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "viewlet-subscriptions")
+        return self._thread.submit(action)
+
+    def close(self) -> None:
+        """Make the pending calls, and no more."""
+        self._is_closed = True
+        if self._thread is not None:
+            self._thread.shutdown()
