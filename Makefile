@@ -69,8 +69,8 @@ test-wheel: ## the wheel in empty environments, with the lowest and the newest s
 	  .venv-wheel/bin/python -I tests/installed.py; \
 	done; done
 
-test-dbt: .venv-dbt/.ready ## dbt-viewlet: types, and dbt's own tests for adapters beside ours, in an environment of its own
-	cd dbt-viewlet && ../.venv-dbt/bin/mypy
+test-dbt: $(READY) .venv-dbt/.ready ## dbt-viewlet: types, and dbt's own tests for adapters beside ours, in an environment of its own
+	cd dbt-viewlet && ../$(BIN)/mypy --python-executable ../.venv-dbt/bin/python # dbt needs an older pathspec than mypy does
 	.venv-dbt/bin/pytest -c dbt-viewlet/pyproject.toml dbt-viewlet/tests
 
 .venv-dbt/.ready: $(LOCKS) dbt-viewlet/requirements.lock dbt-viewlet/pyproject.toml

@@ -30,7 +30,8 @@ class Project:
     @property
     def epoch(self) -> int:
         with self.opened() as db:
-            return db.last_epoch
+            epoch: int = db.last_epoch
+        return epoch
 
     def opened(self) -> Any:
         return warehouses.opened(self.project.adapter.config.credentials)

@@ -74,7 +74,7 @@ class TestConfigured:
         run_dbt(["run"])
         with database(project) as db:
             table = db.table(f"{project.test_schema}.numbers")
-            assert table.definition.primary_key == ("a",)  # type: ignore[union-attr]
+            assert table.definition.primary_key == ("a",)
             assert [str(f.type) for f in table.fields] == ["int", "string"]
         self.policies(project)
         self.increments(project)

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dbt.cli.main import dbtRunner
@@ -30,7 +31,8 @@ def outcomes(command: str) -> Iterator[str]:
     _, *arguments = shlex.split(command)
     done = dbtRunner().invoke([*arguments, "--quiet"])
     assert done.success, command
-    for result in done.result:
+    results: Any = done.result
+    for result in results:
         if arguments[0] == "show":
             yield from (" ".join(map(str, row)) for row in result.agate_table.rows)
         elif arguments[0] != "test":

@@ -9,6 +9,7 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.sql import SQLConnectionManager
 from dbt.adapters.viewlet import warehouses
+from dbt.adapters.viewlet.credentials import ViewletCredentials
 from dbt.adapters.viewlet.cursor import Cursor, Handle
 from dbt_common.exceptions import DbtDatabaseError
 
@@ -35,6 +36,7 @@ class ViewletConnectionManager(SQLConnectionManager):
 
     def cleanup_all(self) -> None:
         super().cleanup_all()
+        assert isinstance(self.profile.credentials, ViewletCredentials)
         warehouses.close(self.profile.credentials)
 
     def cancel(self, connection: Connection) -> None:

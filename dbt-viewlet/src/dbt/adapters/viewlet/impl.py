@@ -10,6 +10,7 @@ from dbt.adapters.base import available
 from dbt.adapters.base.impl import ConstraintSupport
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.sql import SQLAdapter
 from dbt.adapters.viewlet import warehouses
 from dbt.adapters.viewlet.catalog import catalog_table, last_modified
@@ -113,7 +114,7 @@ class ViewletAdapter(SQLAdapter):
     def _relation(self, name: str, kind: str) -> ViewletRelation:
         schema, identifier = split_name(name)
         found: ViewletRelation = self.Relation.create(
-            database=self._database, schema=schema, identifier=identifier, type=kind
+            database=self._database, schema=schema, identifier=identifier, type=RelationType(kind)
         )
         return found
 
@@ -150,6 +151,7 @@ class ViewletAdapter(SQLAdapter):
     @available.parse(lambda *a, **k: AdapterResponse(""))
     def replace(self, relation: ViewletRelation, statement: str, remade: Iterable[str] = ()) -> AdapterResponse:
         """Run CREATE OR REPLACE. Where readers prevent it, those that this run makes again are dropped first."""
+        response: AdapterResponse
         with self._opened() as db:
             self._make_way(db, relation, statement, remade)
             try:
@@ -192,7 +194,8 @@ class ViewletAdapter(SQLAdapter):
         }
         with self._opened() as db, seed_query(db, rows, types) as query:
             statement = f"CREATE OR REPLACE TABLE {relation}{key_clause(primary_key)} AS {query}"
-            return self.replace(relation, statement, remade)
+            response: AdapterResponse = self.replace(relation, statement, remade)
+        return response
 
     @available.parse(lambda *a, **k: "")
     def key_clause(self, primary_key: Iterable[str] | str | None) -> str:
