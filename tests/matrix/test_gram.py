@@ -14,8 +14,8 @@ import viewlet
 from viewlet import matrix
 from viewlet.errors import InUse, NameTaken, RejectedEpoch, UnsupportedQuery
 from viewlet.matrix import MatrixProgram, ShapeError, Wide, models
-from viewlet.matrix.gram import over_moments
-from viewlet.matrix.ops import Declared
+from viewlet.matrix.algebra.ops import Declared
+from viewlet.matrix.compile.gram import over_moments
 
 RANDOM = np.random.default_rng(4)
 P, SIZES = 3, {"p": 3}

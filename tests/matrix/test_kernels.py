@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from viewlet.matrix import kernels
-from viewlet.matrix.changes import Factored
-from viewlet.matrix.compress import compress
-from viewlet.matrix.factors import Factor
+from viewlet.matrix.arrays import kernels
+from viewlet.matrix.delta.changes import Factored
+from viewlet.matrix.delta.compress import compress
+from viewlet.matrix.delta.factors import Factor
 
 RANDOM = np.random.default_rng(5)
 

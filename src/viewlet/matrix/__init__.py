@@ -9,16 +9,16 @@ state.update(X=RowChange(changed={3: row}))
 state["ols"]
 """
 
-from viewlet.matrix.changes import Dense, Factored
-from viewlet.matrix.compiled import Expected
+from viewlet.matrix.algebra.numpy_functions import diagonal, leading
+from viewlet.matrix.algebra.trace import iterate
+from viewlet.matrix.compile.compiled import Expected
+from viewlet.matrix.compile.machine import Machine
+from viewlet.matrix.delta.changes import Dense, Factored
 from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
-from viewlet.matrix.machine import Machine
-from viewlet.matrix.numpy_functions import diagonal, leading
 from viewlet.matrix.program import MatrixProgram, program
-from viewlet.matrix.sources import Long, Wide
-from viewlet.matrix.state import Maintained, Record
-from viewlet.matrix.trace import iterate
-from viewlet.matrix.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange
+from viewlet.matrix.refresh.state import Maintained, Record
+from viewlet.matrix.refresh.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange
+from viewlet.matrix.tables.sources import Long, Wide
 
 __all__ = [
     "Border",

@@ -7,8 +7,10 @@ import json
 import math
 from typing import Any, TypeVar
 
-from viewlet.matrix import compiled, machine, ops, saved, sizes
+from viewlet.matrix.algebra import ops, sizes
+from viewlet.matrix.compile import compiled, machine
 from viewlet.matrix.errors import UnsupportedQuery
+from viewlet.matrix.refresh import saved
 
 VERSION = 1
 """Of the stored form; a program of another version is refused, not misread."""

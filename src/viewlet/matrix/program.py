@@ -7,22 +7,22 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from viewlet.matrix.algebra.ops import Program, shapes_in
+from viewlet.matrix.algebra.show import show
+from viewlet.matrix.algebra.sizes import Size, symbols_of
+from viewlet.matrix.algebra.trace import trace
 from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.codec import dumps, loads
-from viewlet.matrix.compiled import Compiled, Expected, compile_program
+from viewlet.matrix.compile.compiled import Compiled, Expected, compile_program
+from viewlet.matrix.compile.explain import explain
+from viewlet.matrix.compile.machine import Machine, this_machine
+from viewlet.matrix.compile.strategy import Strategy
+from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import UnknownName
-from viewlet.matrix.explain import explain
-from viewlet.matrix.factors import Array
-from viewlet.matrix.from_scratch import evaluate_all, evaluate_source
-from viewlet.matrix.health import Health
-from viewlet.matrix.intake import TOLERANCE, intake
-from viewlet.matrix.machine import Machine, this_machine
-from viewlet.matrix.ops import Program, shapes_in
-from viewlet.matrix.show import show
-from viewlet.matrix.sizes import Size, symbols_of
-from viewlet.matrix.state import Maintained
-from viewlet.matrix.strategy import Strategy
-from viewlet.matrix.trace import trace
+from viewlet.matrix.refresh.from_scratch import evaluate_all, evaluate_source
+from viewlet.matrix.refresh.health import Health
+from viewlet.matrix.refresh.intake import TOLERANCE, intake
+from viewlet.matrix.refresh.state import Maintained
 
 MEASURED = 1 << 16
 """Entries of all inputs from which on it pays to know this machine before a strategy is chosen."""

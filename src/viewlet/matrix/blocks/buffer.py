@@ -13,10 +13,10 @@ import numpy as np
 
 from viewlet.matrix.blocks.large import Large, is_large
 from viewlet.matrix.blocks.nodes import Extent, Moved, Node, Replaced, Shifted, Stored
-from viewlet.matrix.buffers import Buffer
-from viewlet.matrix.changes import Change, Dense, Factored
-from viewlet.matrix.factors import Array, Indices
-from viewlet.matrix.resize import Resize
+from viewlet.matrix.delta.changes import Change, Dense, Factored
+from viewlet.matrix.delta.factors import Array, Indices
+from viewlet.matrix.delta.resize import Resize
+from viewlet.matrix.refresh.buffers import Buffer
 
 
 @dataclass(frozen=True)

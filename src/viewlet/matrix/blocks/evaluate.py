@@ -11,6 +11,10 @@ from uuid import uuid4
 
 import numpy as np
 
+from viewlet.matrix.algebra.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve, Steps, SumOfProducts
+from viewlet.matrix.algebra.sizes import Shape, measure, measured
+from viewlet.matrix.arrays.evaluate import evaluate as evaluate_here
+from viewlet.matrix.arrays.evaluate import is_view, singular
 from viewlet.matrix.blocks.large import Large, is_large, node_of
 from viewlet.matrix.blocks.nodes import (
     Extent,
@@ -28,12 +32,8 @@ from viewlet.matrix.blocks.nodes import (
     read,
 )
 from viewlet.matrix.blocks.times import Run, product, total
+from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import EvaluationError, UnsupportedQuery
-from viewlet.matrix.evaluate import evaluate as evaluate_here
-from viewlet.matrix.evaluate import is_view, singular
-from viewlet.matrix.factors import Array
-from viewlet.matrix.ops import Broadcast, Full, Identity, Inverse, Op, Product, Solve, Steps, SumOfProducts
-from viewlet.matrix.sizes import Shape, measure, measured
 
 RESIDENT = 1 << 24
 """Entries up to which a matrix is in memory: 128 megabytes of float64."""

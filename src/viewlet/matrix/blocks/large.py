@@ -29,7 +29,7 @@ from viewlet.matrix.blocks.nodes import (
     read,
 )
 from viewlet.matrix.blocks.times import Run, both_times, diagonal, inner, times
-from viewlet.matrix.factors import Array, Indices
+from viewlet.matrix.delta.factors import Array, Indices
 
 
 class Large(NDArrayOperatorsMixin):

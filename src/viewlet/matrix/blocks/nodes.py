@@ -12,8 +12,8 @@ from typing import Any, Protocol, assert_never
 
 import numpy as np
 
-from viewlet.matrix.evaluate import apply_function
-from viewlet.matrix.factors import Array, Indices
+from viewlet.matrix.arrays.evaluate import apply_function
+from viewlet.matrix.delta.factors import Array, Indices
 
 Extent = tuple[int, int]
 Piece = tuple[int, int]

@@ -28,7 +28,7 @@ from viewlet.matrix.blocks.nodes import (
     read,
     scattered,
 )
-from viewlet.matrix.factors import Array
+from viewlet.matrix.delta.factors import Array
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Does a piece of work for each of some items, in tasks or one after the other; the results are in their order."""

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from viewlet.matrix.algebra.numpy_functions import diagonal, leading
+from viewlet.matrix.arrays.subspace import follow, guarded, upright
+from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import ShapeError
-from viewlet.matrix.factors import Array
-from viewlet.matrix.numpy_functions import diagonal, leading
 from viewlet.matrix.program import program
-from viewlet.matrix.state import Record
-from viewlet.matrix.subspace import follow, guarded, upright
-from viewlet.matrix.updates import RowChange
+from viewlet.matrix.refresh.state import Record
+from viewlet.matrix.refresh.updates import RowChange
 
 
 def covariance(X: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from viewlet.matrix.trace import iterate
+from viewlet.matrix.algebra.trace import iterate
 
 
 def power(k: int) -> Callable[..., Any]:

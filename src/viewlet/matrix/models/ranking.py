@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import RejectedEpoch
-from viewlet.matrix.factors import Array
 from viewlet.matrix.models.iterations import pagerank
 from viewlet.matrix.program import program
-from viewlet.matrix.state import Record
-from viewlet.matrix.updates import ColumnChange
+from viewlet.matrix.refresh.state import Record
+from viewlet.matrix.refresh.updates import ColumnChange
 
 Edge = tuple[int, int]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from viewlet.matrix.numpy_functions import diagonal
+from viewlet.matrix.algebra.numpy_functions import diagonal
 
 Model = Callable[..., dict[str, Any]]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from viewlet.matrix.resize import Resize
+from viewlet.matrix.delta.resize import Resize
 from viewlet.plan.types import Type
 
 Label = Any

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from viewlet.errors import UnsupportedQuery, shortened
+from viewlet.matrix.algebra.ops import Program, Slice, shapes_in
+from viewlet.matrix.algebra.sizes import Dim, Shape, show_shape, symbol_of
 from viewlet.matrix.errors import ShapeError
-from viewlet.matrix.ops import Program, Slice, shapes_in
-from viewlet.matrix.sizes import Dim, Shape, show_shape, symbol_of
-from viewlet.matrix.sources import Fixed, Long, Moments, Wide
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.inputs import Input
 from viewlet.matrix.tables.resolve import Schemas, is_array, label_column
+from viewlet.matrix.tables.sources import Fixed, Long, Moments, Wide
 from viewlet.plan.types import BIGINT, INTEGRAL, STRING, Type
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from viewlet import arguments
 from viewlet.errors import UnknownName
+from viewlet.matrix.algebra.ops import Program, shapes_in
+from viewlet.matrix.algebra.sizes import Shape, show_shape
 from viewlet.matrix.errors import ShapeError
-from viewlet.matrix.ops import Program, shapes_in
 from viewlet.matrix.program import MatrixProgram
-from viewlet.matrix.sizes import Shape, show_shape
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.bind import axes_of, axis_kinds, axis_of, refuse_slices
 from viewlet.matrix.tables.inputs import Input

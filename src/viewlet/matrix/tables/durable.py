@@ -18,19 +18,19 @@ import pyarrow as pa
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
+from viewlet.matrix.algebra.ops import shapes_in
+from viewlet.matrix.algebra.sizes import measured
+from viewlet.matrix.arrays.evaluate import is_view
 from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.blocks.large import Large
 from viewlet.matrix.blocks.nodes import Node, Stored
-from viewlet.matrix.changes import Factored
 from viewlet.matrix.codec import loads
-from viewlet.matrix.evaluate import is_view
-from viewlet.matrix.factors import Array, Factor, Indices
-from viewlet.matrix.journal import Entry
-from viewlet.matrix.ops import shapes_in
-from viewlet.matrix.resize import Resize
-from viewlet.matrix.saved import Saved
-from viewlet.matrix.sizes import measured
-from viewlet.matrix.state import Maintained
+from viewlet.matrix.delta.changes import Factored
+from viewlet.matrix.delta.factors import Array, Factor, Indices
+from viewlet.matrix.delta.resize import Resize
+from viewlet.matrix.refresh.journal import Entry
+from viewlet.matrix.refresh.saved import Saved
+from viewlet.matrix.refresh.state import Maintained
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label
 from viewlet.matrix.tables.shelf import BLOCKS, StoreShelf, block_rows
 from viewlet.store import Contents, Layout

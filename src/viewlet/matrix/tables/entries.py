@@ -14,8 +14,8 @@ from viewlet.columns.arrays import valid_mask, values_of
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch, shortened
 from viewlet.formatting import plural
-from viewlet.matrix.factors import Array
-from viewlet.matrix.sources import Long, Wide
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.tables.sources import Long, Wide
 
 Key = Hashable
 """The label of a row of a wide matrix, or the labels of an entry of a long one."""

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from viewlet.formatting import duration, plural, size
-from viewlet.matrix.explain import explain as explain_program
-from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.matrix.compile.explain import explain as explain_program
 from viewlet.matrix.tables.durable import read_saved
+from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.matrix.tables.waiting import is_waiting
 
 if TYPE_CHECKING:

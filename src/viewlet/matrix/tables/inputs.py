@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from viewlet.errors import RejectedEpoch
-from viewlet.matrix.buffers import Buffer
-from viewlet.matrix.factors import Array
-from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.refresh.buffers import Buffer
+from viewlet.matrix.refresh.updates import Entries
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
 from viewlet.matrix.tables.entries import Difference, missing, place_of, twice
-from viewlet.matrix.updates import Entries
+from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
 
 
 @dataclass(frozen=True)

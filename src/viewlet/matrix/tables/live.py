@@ -12,10 +12,10 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import UnsupportedQuery
 from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.blocks.large import Large
-from viewlet.matrix.factors import Array
-from viewlet.matrix.journal import Entry
-from viewlet.matrix.sources import Fixed, Long, Moments, Wide
-from viewlet.matrix.state import Maintained, Record
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.refresh.journal import Entry
+from viewlet.matrix.refresh.state import Maintained, Record
+from viewlet.matrix.refresh.updates import Replace, Update
 from viewlet.matrix.tables.axes import Axis, Label
 from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_large, read_state
 from viewlet.matrix.tables.entries import Difference, difference
@@ -23,7 +23,7 @@ from viewlet.matrix.tables.inputs import Input, Inputs, InputStep
 from viewlet.matrix.tables.load import Loaded, Tables, load
 from viewlet.matrix.tables.moments import moments_of
 from viewlet.matrix.tables.results import Showing
-from viewlet.matrix.updates import Replace, Update
+from viewlet.matrix.tables.sources import Fixed, Long, Moments, Wide
 
 if TYPE_CHECKING:
     from viewlet.matrix.tables.view import MatrixView

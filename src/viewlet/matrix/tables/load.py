@@ -17,11 +17,11 @@ from viewlet.columns.rows import Rows
 from viewlet.matrix.blocks.evaluate import Blocks, Shelf
 from viewlet.matrix.blocks.large import Large
 from viewlet.matrix.blocks.nodes import BLOCK, Moved, Stored
-from viewlet.matrix.factors import Indices
-from viewlet.matrix.sources import Wide
+from viewlet.matrix.delta.factors import Indices
 from viewlet.matrix.tables.axes import Label
 from viewlet.matrix.tables.entries import difference
 from viewlet.matrix.tables.inputs import Input
+from viewlet.matrix.tables.sources import Wide
 from viewlet.store import Contents, Layout, RunRef, open_contents
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.maintained import Maintained

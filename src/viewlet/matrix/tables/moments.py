@@ -1,8 +1,8 @@
 """Sums of products of columns: a SQL view of one row, and the matrix that it holds.
 
 With Z = [1, x, y, …], the columns of a table with ones before them, ZᵀZ is all that a program needs which reads rows
-through sums over all of them alone (`gram.py`). It is a view like any other, m_i_j = sum(z_i · z_j), kept by the ring:
-of the table, or of the join that a query describes, no row is stored for it.
+through sums over all of them alone (`compile/gram.py`). It is a view like any other, m_i_j = sum(z_i · z_j), kept by
+the ring: of the table, or of the join that a query describes, no row is stored for it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from viewlet.columns.rows import Rows
 from viewlet.errors import RejectedEpoch
 from viewlet.formatting import plural
-from viewlet.matrix.factors import Array
-from viewlet.matrix.sources import Moments
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.tables.sources import Moments
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 

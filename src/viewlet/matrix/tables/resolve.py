@@ -10,9 +10,9 @@ import numpy as np
 
 from viewlet import arguments
 from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
-from viewlet.matrix.factors import Array
-from viewlet.matrix.input_changes import checked
-from viewlet.matrix.sources import Fixed, Long, Moments, Source, Wide
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.refresh.input_changes import checked
+from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.plan.types import INTEGRAL, Field
 from viewlet.warehouse.declare.catalog import Catalog
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from viewlet.columns.arrays import from_numpy, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.matrix.factors import Array, Indices
+from viewlet.matrix.delta.factors import Array, Indices
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
 from viewlet.plan.types import DOUBLE, Field
 

@@ -11,9 +11,9 @@ import numpy as np
 from viewlet.engine.choose import EngineName
 from viewlet.errors import WrongArgument
 from viewlet.matrix.blocks.evaluate import RESIDENT
-from viewlet.matrix.compiled import Expected
-from viewlet.matrix.intake import TOLERANCE
-from viewlet.matrix.machine import Machine
+from viewlet.matrix.compile.compiled import Expected
+from viewlet.matrix.compile.machine import Machine
+from viewlet.matrix.refresh.intake import TOLERANCE
 
 OPTIONS = ("model", "strategy", "expected", "machine")
 

@@ -18,7 +18,7 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.runner import SparkEngine, partitions_for, tasks_errors
 from viewlet.engine.engine import Engine
 from viewlet.matrix.blocks.evaluate import Blocks
-from viewlet.matrix.factors import Array
+from viewlet.matrix.delta.factors import Array
 from viewlet.store import Contents, Layout, RunRef, Transaction, open_contents, write_runs
 from viewlet.store.storage.open_storage import storage_at
 

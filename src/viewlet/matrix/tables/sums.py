@@ -8,12 +8,12 @@ from typing import Any
 
 from viewlet import arguments
 from viewlet.errors import UnsupportedQuery
+from viewlet.matrix.algebra.ops import Declared, Program
+from viewlet.matrix.compile.gram import over_moments
 from viewlet.matrix.errors import ShapeError
-from viewlet.matrix.gram import over_moments
-from viewlet.matrix.ops import Declared, Program
-from viewlet.matrix.sources import Moments, Wide
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.bind import axes_of
+from viewlet.matrix.tables.sources import Moments, Wide
 from viewlet.plan.types import STRING
 
 

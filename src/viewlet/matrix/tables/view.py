@@ -12,7 +12,6 @@ from viewlet.columns.differences import differences as by_rows
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
 from viewlet.matrix.program import MatrixProgram
-from viewlet.matrix.sources import Fixed
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.check import differences
 from viewlet.matrix.tables.document import from_document, to_document
@@ -25,6 +24,7 @@ from viewlet.matrix.tables.resolve import reads_only_what_is_there
 from viewlet.matrix.tables.results import Results
 from viewlet.matrix.tables.settings import Settings
 from viewlet.matrix.tables.shelf import blocks_of, follow_store, keep_blocks, scratch
+from viewlet.matrix.tables.sources import Fixed
 from viewlet.matrix.tables.waiting import is_waiting, lacks_rows, waiting, write_nothing
 from viewlet.plan.types import Field
 from viewlet.store import Snapshot

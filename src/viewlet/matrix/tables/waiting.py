@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import EvaluationError
-from viewlet.matrix.sources import Long, Moments, Wide
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.durable import MATRICES, SINCE, Bags, Contained, Keep, no_entries, write_labels
 from viewlet.matrix.tables.load import Tables
 from viewlet.matrix.tables.shelf import BLOCKS, block_rows
+from viewlet.matrix.tables.sources import Long, Moments, Wide
 
 if TYPE_CHECKING:
     from viewlet.matrix.tables.view import MatrixView

@@ -1,0 +1,1 @@
+"""What the operators mean on arrays."""

@@ -1,0 +1,159 @@
+"""What each operator means: its result on whole matrices, with NumPy. Numbers are 1 × 1 arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import Any, assert_never
+
+import numpy as np
+
+from viewlet.matrix.algebra.ops import (
+    Add,
+    Broadcast,
+    Constant,
+    Diagonal,
+    Elementwise,
+    Full,
+    Identity,
+    Inner,
+    Inverse,
+    Leading,
+    Op,
+    Product,
+    Scale,
+    SizeOf,
+    Slice,
+    Solve,
+    Stack,
+    Steps,
+    Subtract,
+    Sum,
+    SumOfProducts,
+    Trace,
+    Transpose,
+)
+from viewlet.matrix.algebra.sizes import measure, measured
+from viewlet.matrix.arrays.subspace import leading
+from viewlet.matrix.delta.factors import Array
+from viewlet.matrix.errors import EvaluationError, SingularMatrix
+
+
+def evaluate(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str, int], dtype: Any) -> Array:
+    """The result of a statement, or the reason why it has none."""
+    with np.errstate(all="ignore"):
+        result = _result(name, op, value, sizes, dtype)
+    if isinstance(result, np.ndarray) and not is_view(op) and not np.isfinite(result).all():
+        row, column = np.argwhere(~np.isfinite(result))[0]
+        raise EvaluationError(
+            f"{name} is {result[row, column]} in row {row}, column {column}",
+            hint="a division by zero, a logarithm of zero, or an overflow in the statement that makes it",
+        )
+    return result
+
+
+def is_view(op: Op) -> bool:
+    """Whether a result is another way to look at what is there, so that nothing of it is kept."""
+    return isinstance(op, Transpose | Slice | Broadcast | Identity | Full | Constant | SizeOf)
+
+
+def _result(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str, int], dtype: Any) -> Array:
+    match op:
+        case Add(a, b):
+            return value(a) + value(b)
+        case Subtract(a, b):
+            return value(a) - value(b)
+        case Scale(factor, a):
+            return value(a) * (value(factor)[0, 0] if isinstance(factor, str) else dtype.type(factor))
+        case Product(a, b):
+            return value(a) @ value(b)
+        case SumOfProducts(products, addends):
+            return reduce(add, chain((value(a) @ value(b) for a, b in products), map(value, addends)))
+        case Steps(a, start, added, times):
+            return steps(value(a), value(start), None if added is None else value(added), times)
+        case Transpose(a):
+            return value(a).T
+        case Inverse(a):
+            return inverse(name, value(a))
+        case Solve(a, b):
+            return solve(name, value(a), value(b))
+        case Elementwise(function, parts):
+            return apply_function(function, [value(p) if isinstance(p, str) else p for p in parts], dtype)
+        case Slice(a, rows, columns):
+            return value(a)[slice(*rows), slice(*columns)]
+        case Stack(parts, axis):
+            return np.concatenate([value(p) for p in parts], axis=axis)
+        case Broadcast(a, shape):
+            return np.broadcast_to(value(a), measured(shape, sizes))
+        case Sum(a, None):
+            return value(a).sum().reshape(1, 1)
+        case Sum(a, axis):
+            return value(a).sum(axis=axis, keepdims=True)
+        case Trace(a):
+            return np.trace(value(a)).reshape(1, 1)
+        case Leading(a, count):
+            return leading(value(a), count)
+        case Diagonal(a):
+            return np.diagonal(value(a))[:, None].copy()
+        case Inner(a, b):
+            return np.einsum("ij,ij->", value(a), value(b)).reshape(1, 1)
+        case Identity(size):
+            return np.eye(measure(size, sizes), dtype=dtype)
+        case Full(shape, number):
+            return np.broadcast_to(np.full((1, 1), number, dtype=dtype), measured(shape, sizes))
+        case Constant(rows):
+            return np.asarray(rows, dtype=dtype).reshape(len(rows), -1)
+        case SizeOf(size):
+            return np.full((1, 1), measure(size, sizes), dtype=dtype)
+        case _:
+            assert_never(op)
+
+
+def apply_function(function: str, inputs: Sequence[Array | float], dtype: Any = None) -> Array:
+    """A NumPy function of entries."""
+    with np.errstate(all="ignore"):
+        result: Array = np.atleast_2d(getattr(np, function)(*inputs))
+    return result if dtype is None else result.astype(dtype, copy=False)
+
+
+def steps(matrix: Array, start: Array, added: Array | None, times: int) -> Array:
+    """T after so many steps of T ← matrix · T + added."""
+    for _ in range(times):
+        start = matrix @ start
+        if added is not None:
+            start = start + added
+    return start
+
+
+def inverse(name: str, matrix: Array) -> Array:
+    """The inverse, unless the matrix is singular to the precision at hand: ‖A‖·‖A⁻¹‖ beyond 1 / (n·ε)."""
+    try:
+        found = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise singular(name, len(matrix)) from None
+    condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1) if len(matrix) else 1.0
+    if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
+        raise singular(name, len(matrix))
+    return found
+
+
+def solve(name: str, matrix: Array, right: Array) -> Array:
+    """The solution, unless the matrix is singular; one further right side of signs shows how large its inverse is."""
+    signs = np.where(np.arange(len(matrix)) % 3, 1, -1).astype(matrix.dtype)[:, None]
+    try:
+        found = np.linalg.solve(matrix, np.hstack([right, signs]))
+    except np.linalg.LinAlgError:
+        raise singular(name, len(matrix)) from None
+    condition = np.linalg.norm(matrix, np.inf) * np.abs(found[:, -1]).max(initial=0) if len(matrix) else 1.0
+    if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
+        raise singular(name, len(matrix))
+    return found[:, :-1]
+
+
+def singular(name: str, size: int) -> SingularMatrix:
+    return SingularMatrix(
+        f"Singular matrix: what {name} inverts ({size} × {size}) has no inverse",
+        hint="rows or columns that depend on each other, or fewer rows than columns; a ridge (A + λI) always has one",
+    )

@@ -1,0 +1,1 @@
+"""How the result of each operator changes with its operands, in factors."""

@@ -1,0 +1,72 @@
+"""Inverses under low-rank changes: Sherman–Morrison–Woodbury, also where rows and columns come and go.
+
+In the common frame a matrix is zero where it is not yet, or no longer, there, and so has no inverse. With ones on
+that part of the diagonal it has: W + E·Eᵀ before for what comes, W' + G·Gᵀ afterwards for what goes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from viewlet.matrix.delta.changes import Change, Dense, Factored, total
+from viewlet.matrix.delta.compress import compress
+from viewlet.matrix.delta.factors import Array, Factor, inner, multiply, plus, unit
+from viewlet.matrix.delta.protocol import Delta, NoRule
+from viewlet.matrix.delta.resize import Resize
+
+WORST = 1e8
+"""The condition of the small matrix beyond which the update would lose too many digits."""
+
+
+def woodbury(inverse: Array, change: Change | None, resize: Resize | None) -> Delta:
+    """ΔW for W = A⁻¹ and ΔA = U·Vᵀ: −W U (I + Vᵀ W U)⁻¹ Vᵀ W, and only k × k is solved."""
+    if change is None and resize is None:
+        return None
+    if isinstance(change, Dense):
+        return NoRule("its operand changed as a whole, not in few ranks")
+    bordered = _bordered(change, resize, inverse.dtype)
+    if bordered.rank == 0:
+        return compress(_unbordered(bordered, resize, inverse.dtype))
+    left, right = _meet(inverse, bordered.left, resize), _meet(inverse.T, bordered.right, resize)
+    small = np.eye(bordered.rank, dtype=inverse.dtype) + inner(bordered.right, left)
+    if not np.isfinite(small).all() or np.linalg.cond(small) > WORST:
+        return NoRule("the change is close to one that has no inverse")
+    middle = np.linalg.solve(small, np.eye(len(small), dtype=small.dtype))
+    update = Factored(left.times(-middle), right)
+    return update if resize is None else compress(_unbordered(update, resize, inverse.dtype))
+
+
+def _bordered(change: Factored | None, resize: Resize | None, dtype: Any) -> Factored:
+    """ΔA + G·Gᵀ − E·Eᵀ: the change between the two matrices that have inverses."""
+    parts: list[Change] = [] if change is None else [change]
+    if resize is not None:
+        signs = np.where(resize.moving < resize.old, 1.0, -1.0)
+        parts.append(_diagonal(resize, signs, dtype))
+    summed = total(parts)
+    assert isinstance(summed, Factored)
+    return compress(summed) if resize is not None else summed
+
+
+def _unbordered(update: Factored, resize: Resize | None, dtype: Any) -> Factored:
+    """ΔW from the change of the bordered inverses: + E·Eᵀ − G·Gᵀ."""
+    if resize is None:
+        return update
+    signs = np.where(resize.moving < resize.old, -1.0, 1.0)
+    summed = total([update, _diagonal(resize, signs, dtype)])
+    assert isinstance(summed, Factored)
+    return summed
+
+
+def _diagonal(resize: Resize, signs: Array, dtype: Any) -> Factored:
+    left = Factor(resize.common, np.diag(signs).astype(dtype), resize.moving)
+    return Factored(left, unit(resize.common, resize.moving, dtype))
+
+
+def _meet(inverse: Array, factor: Factor, resize: Resize | None) -> Factor:
+    """(W + E·Eᵀ) · factor."""
+    met = multiply(inverse, factor)
+    if resize is None or not resize.added:
+        return met
+    return plus(met, Factor(factor.size, factor.rows(resize.coming), resize.coming))

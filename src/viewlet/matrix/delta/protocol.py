@@ -1,0 +1,42 @@
+"""What a delta rule reads, and what it may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from viewlet.matrix.algebra.sizes import Shape
+from viewlet.matrix.delta.changes import Change
+from viewlet.matrix.delta.factors import Array, Factor
+from viewlet.matrix.delta.resize import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class NoRule:
+    """No delta for what changed, and why."""
+
+    reason: str
+
+
+class Epoch(Protocol):
+    """What the rules read: matrices as they were, and how they change, in the common frame."""
+
+    frame: Frame
+    dtype: np.dtype[np.floating[Any]]
+
+    def shape(self, name: str) -> Shape: ...
+
+    def old(self, name: str) -> Array: ...
+
+    def change(self, name: str) -> Change | None: ...
+
+    def times(self, name: str, vectors: Array) -> Array:
+        """The new matrix · vectors."""
+
+    def meet(self, name: str, factor: Factor) -> Factor:
+        """The new matrixᵀ · factor."""
+
+
+Delta = Change | NoRule | None
