@@ -20,7 +20,7 @@ from viewlet.loops.graph.edges import Edges
 from viewlet.loops.relax.labels import Offers
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.working import WorkingMaps
 
 Inputs = dict[str, Rows]
 

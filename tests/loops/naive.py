@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.loops.harness import SCHEMAS
-from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.language.syntax import LoopText, State
 
 Row = tuple[Any, ...]
 MOST = 200

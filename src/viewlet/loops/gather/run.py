@@ -14,14 +14,14 @@ import numpy as np
 from viewlet.columns.arrays import Positions
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.loops.checkpoints import Checkpoints, Done
-from viewlet.loops.compiled import CompiledUntil, GatheredState
+from viewlet.loops.definition.compiled import CompiledUntil, GatheredState
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.gather.until import PairsUntil
 from viewlet.loops.graph.deltas import Read, delta_of
-from viewlet.loops.progress import report_round
-from viewlet.loops.rounds import endless
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.checkpoints import Checkpoints, Done
+from viewlet.loops.rounds.progress import report_round
+from viewlet.loops.rounds.rounds import endless
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.store import Layout
 
 

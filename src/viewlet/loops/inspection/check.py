@@ -16,12 +16,12 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
-from viewlet.loops.frame_queries import StoredQuery, show_stored
-from viewlet.loops.merged import merged
-from viewlet.loops.queries import cast_query, pairs_query
-from viewlet.loops.rounds import endless
-from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.definition.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
+from viewlet.loops.definition.frame_queries import StoredQuery, show_stored
+from viewlet.loops.definition.queries import cast_query, pairs_query
+from viewlet.loops.language.syntax import LoopText, State
+from viewlet.loops.rounds.merged import merged
+from viewlet.loops.rounds.rounds import endless
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
