@@ -131,7 +131,7 @@ bench-matrix: $(READY) ## matrix programs beside NumPy from scratch: a changed r
 	$(BIN)/python -m benchmarks.matrix --sizes 1000 2000 4000 --largest 8000 --tall 1000000 --rows 1000000 --size 2000 --blocks 6000 --out docs/matrix-figures.md
 
 bench-loops: $(READY) ## loops over graphs and points that change, beside SciPy, DuckDB and DataFrames from scratch; PART=small …
-	for part in $(or $(PART),small million large points); do \
+	for part in $(or $(PART),small million web large points); do \
 		$(BIN)/python -m benchmarks.loops $$part --out docs/loops-figures.md --images docs/images || exit 1; done
 
 bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL running its query, at scale 1 (ten minutes)

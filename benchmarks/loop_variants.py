@@ -20,7 +20,7 @@ from viewlet.loops.graph.edges import Edges
 from viewlet.loops.relax.labels import Offers
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.working import WorkingMaps
 
 Inputs = dict[str, Rows]
 
@@ -74,16 +74,21 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
 
     def rounds() -> Iterator[Any]:
         nonlocal sums
-        reached = everyone
+        made = sums.add_up(everyone)
         while True:
+            moving = _moving(sums, made, tolerance)
+            yield moving
+            if not len(moving) and not len(sums.rounded):
+                return
             if not invariant:
                 sums = _with_views_anew(state, sums, inputs)
-            sums.add_up(reached)
-            moving = _moving(sums, everyone if not deltas else reached, tolerance)
-            yield moving
-            if not len(moving):
-                return
-            reached = sums.hand_on(moving) if deltas else _all_handed_on(sums, everyone)
+            if not deltas:
+                sums.hand_on(everyone)
+                made = sums.add_up(everyone)
+            elif len(moving):
+                made = sums.spread(moving, by_difference=True)
+            else:
+                made = sums.add_up(sums.rounded)
 
     return run(rounds(), sums.edges, deltas=deltas)
 
@@ -91,11 +96,6 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
 def _moving(sums: Sums, vertices: Any, tolerance: float) -> Any:
     shown, read = (store.values[vertices].view(np.float64) for store in (sums.shown, sums.read))
     return vertices[np.abs(shown - read) >= tolerance]
-
-
-def _all_handed_on(sums: Sums, everyone: Any) -> Any:
-    sums.hand_on(everyone)
-    return everyone
 
 
 def _begun(state: PreparedGathering, inputs: Inputs) -> Sums:

@@ -3,7 +3,7 @@
 Graphs are R-MAT ones (a = 0.30, b = 0.25, c = 0.25, d = 0.20) with weights from 1 to 99. Each loop is the only view of its
 warehouse, and every epoch is durable. SciPy, DuckDB and Spark start from the current edges, which are in memory.
 
-    python -m benchmarks.loops small million by_hand large points [--share 0.01] [--out docs/loops-figures.md] [--images docs/images]
+    python -m benchmarks.loops small million web by_hand large points [--share 0.01] [--out docs/loops-figures.md] [--images docs/images]
 
 Each part takes a few minutes, and takes its own place on the page. `--share` makes all graphs smaller, to try them.
 """
@@ -36,6 +36,8 @@ from viewlet import loops
 from viewlet.spark.session.session import start_spark
 
 SHARES = (0.30, 0.25, 0.25, 0.20)
+WEB = (2.1, 2.7)
+"""Exponents of the web's degrees, inward and outward (Broder et al., Graph structure in the web, 2000)."""
 RUNS = 11
 TOLERANCE = 0.01
 """One per cent of a vertex's first rank, as in the papers."""
@@ -45,6 +47,9 @@ _DEEP = 3
 class Graph:
     """The edges of an R-MAT graph, each once, without loops."""
 
+    note = ""
+    """What a heading says of a graph of another kind."""
+
     def __init__(self, nodes: int, edges: int) -> None:
         self.bits = max(1, (nodes - 1).bit_length())
         self.rng = np.random.default_rng(7)
@@ -52,9 +57,24 @@ class Graph:
         for _ in range(self.bits):
             quadrant = self.rng.choice(4, size=edges, p=SHARES)
             src, dst = 2 * src + quadrant // 2, 2 * dst + quadrant % 2
+        self._take(src, dst)
+
+    def _take(self, src: Any, dst: Any) -> None:
         pairs = np.unique((src << self.bits | dst)[src != dst])
         weights = self.rng.integers(1, 100, len(pairs))
         self.edges = pa.table({"src": pairs >> self.bits, "dst": pairs & ((1 << self.bits) - 1), "w": weights})
+
+    @classmethod
+    def web(cls, nodes: int, edges: int) -> Graph:
+        """A graph whose degrees follow power laws as those of the web do: 2.1 for edges in, 2.7 for edges out."""
+        graph = cls(2, 1)
+        graph.note = ", degrees as those of the web"
+        graph.bits = max(1, (nodes - 1).bit_length())
+        inward, outward = (np.arange(1, nodes + 1) ** (-1 / (exponent - 1)) for exponent in WEB)
+        dst = graph.rng.permutation(nodes)[graph.rng.choice(nodes, edges, p=inward / inward.sum())]
+        src = graph.rng.choice(nodes, edges, p=outward / outward.sum())
+        graph._take(src, dst)
+        return graph
 
     def some(self, count: int) -> pa.Table:
         """Some of its edges."""
@@ -226,6 +246,8 @@ class Part:
     has_duckdb: bool = True
     has_rounds: bool = True
     """Whether rounds are timed one by one, without deltas and without invariant views, too."""
+    is_web: bool = False
+    """Whether degrees follow the power laws of the web, as in the papers' own graphs, rather than R-MAT."""
     again: int = 2
     """How often the view is made once more."""
 
@@ -296,7 +318,7 @@ def text_of(nodes: int, graph: Graph, report: Report, batches: Sequence[int], im
         "millions of edges read, of all in all rounds",
     ]
     parts = [
-        f"## {nodes:,} vertices, {len(graph.edges):,} edges",
+        f"## {nodes:,} vertices, {len(graph.edges):,} edges{graph.note}",
         f"From scratch:\n\n{grid(scratch, report.scratch)}",
         *([f"Durable epochs, median of edges out and in again:\n\n{grid(changes, report.changes)}"] if batches else []),
         *([f"The rounds alone, from scratch:\n\n{grid(rounds, report.rounds)}"] if report.rounds else []),
@@ -311,13 +333,14 @@ HEAD = """# Loops: figures
 
 The time that Viewlet takes from scratch includes reading the table, building the graph in memory, and writing the result durably; SciPy builds its matrix from arrays in memory.
 
-Without deltas, a round scans all edges in memory, about five milliseconds for a million, so in a run from scratch deltas save little until few vertices change. PageRank to one per cent is the clearest case: most vertices change in most rounds. The last column bounds what deltas can save: the edges that leave changed vertices, of all edges in all rounds. Deltas pay in epochs, which resume from the last result."""
+Without deltas, a round scans all edges in memory, some milliseconds for a million. The last column bounds what deltas can save: the edges that leave changed vertices, of all edges in all rounds. On R-MAT graphs with these parameters degrees hardly differ, so ranks settle everywhere at once: PageRank to one per cent takes eight rounds, and most vertices change in the first four of them. Whether the one per cent is taken of the first rank or of each vertex's own makes no difference to that. Where degrees follow the power laws of the web, as in the graphs of the papers, a few vertices take many rounds after most have settled, and deltas pay from scratch, too. Otherwise they pay in epochs, which resume from the last result."""
 
 
 _ALONG = [name for name, loop in LOOPS.items() if loop.is_along_edges]
 PARTS = {
     "small": Part(5_000, 50_000, list(LOOPS), [1, 10, 100, 1_000, 10_000], has_spark=True),
     "million": Part(100_000, 1_000_000, _ALONG, [1, 10, 100, 1_000, 10_000, 100_000]),
+    "web": Part(70_000, 1_000_000, ["ranks"], [1, 100, 10_000], is_web=True),
     "by_hand": Part(
         100_000, 1_000_000, ["distances", "ranks"], [], has_spark=True, has_duckdb=False, has_rounds=False, again=0
     ),
@@ -342,7 +365,7 @@ def run_part(name: str, share: float, spark: Any, images: Path | None) -> str:
         return text + picture
     part = PARTS[name]
     nodes = int(part.nodes * share)
-    graph = Graph(nodes, int(part.edges * share))
+    graph = (Graph.web if part.is_web else Graph)(nodes, int(part.edges * share))
     drawn = images if name == "million" else None
     report = measure(graph, part, spark, drawn)
     return text_of(nodes, graph, report, part.batches, drawn)

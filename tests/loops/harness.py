@@ -14,12 +14,12 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.compile import Facts
-from viewlet.loops.define import LoopCompiler
-from viewlet.loops.prepared_loop import Graph, PreparedLoop
-from viewlet.loops.queries import LoopQueries
-from viewlet.loops.run import run_loop
-from viewlet.loops.task_rounds import TaskRounds
-from viewlet.loops.text import read_loop
+from viewlet.loops.definition.define import LoopCompiler
+from viewlet.loops.definition.queries import LoopQueries
+from viewlet.loops.language.read_loop import read_loop
+from viewlet.loops.rounds.task_rounds import TaskRounds
+from viewlet.loops.run.prepared_loop import Graph, PreparedLoop
+from viewlet.loops.run.run_loop import run_loop
 from viewlet.plan.types import Field, parse_type
 from viewlet.spark.sessions import Sessions
 from viewlet.store import Store

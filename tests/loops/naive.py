@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.loops.harness import SCHEMAS
-from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.language.syntax import LoopText, State
 
 Row = tuple[Any, ...]
 MOST = 200
@@ -77,11 +77,16 @@ class Naive:
         return {state.name: rows}
 
     def fixpoint(self) -> dict[str, set[Row]]:
-        """The least states that hold their first rows and what the steps make of them."""
+        """The least states that hold their first rows and what the steps make of them.
+
+        A step reads what any round has brought, rows that a better one of their key has replaced since among them.
+        """
         found: dict[str, set[Row]] = {s.name: set() for s in self.loop.states}
+        brought: dict[str, set[Row]] = {s.name: set() for s in self.loop.states}
         for _ in range(MOST):
             for name, rows in found.items():
-                self.put(name, self.columns[name], rows)
+                brought[name] |= rows
+                self.put(name, self.columns[name], brought[name])
             wider = {
                 s.name: self.merged(s, [*found[s.name], *self.query(s.initial), *self.query(s.step)])
                 for s in self.loop.states

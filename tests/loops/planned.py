@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from viewlet.compile import Facts
-from viewlet.loops.define import LoopCompiler
-from viewlet.loops.prepared_loop import PreparedLoop
-from viewlet.loops.syntax import LoopText
-from viewlet.loops.text import read_loop
+from viewlet.loops.definition.define import LoopCompiler
+from viewlet.loops.language.read_loop import read_loop
+from viewlet.loops.language.syntax import LoopText
+from viewlet.loops.run.prepared_loop import PreparedLoop
 from viewlet.plan.expr import Call, Column, Named
 from viewlet.plan.nodes import Join, Plan, Project, Scan
 from viewlet.plan.types import BIGINT, BOOLEAN, Field

@@ -15,7 +15,7 @@ import viewlet
 from tests.loops import references
 from tests.marks import quickly
 from viewlet import loops
-from viewlet.loops import checkpoints
+from viewlet.loops.rounds import checkpoints
 from viewlet.progress import Progress
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,7 @@ CHAIN = 60
 KILLED = """
 import os, signal, sys
 import viewlet
-from viewlet.loops import checkpoints
+from viewlet.loops.rounds import checkpoints
 
 checkpoints.AFTER = 0.0
 

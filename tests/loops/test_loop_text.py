@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from viewlet.errors import SqlError
-from viewlet.loops.recursion_text import mentioned
-from viewlet.loops.syntax import Limit, State, Until
-from viewlet.loops.text import read_loop
+from viewlet.loops.language.read_loop import read_loop
+from viewlet.loops.language.recursion_text import mentioned
+from viewlet.loops.language.syntax import Limit, State, Until
 from viewlet.sql import parse, split
 from viewlet.sql.statements import CreateView
 

@@ -13,8 +13,8 @@ from tests.loops import references
 from tests.loops.harness import stored
 from tests.loops.planned import STEPS, closure
 from viewlet.compile import Facts
-from viewlet.loops.prepared_loop import PreparedLoop
-from viewlet.loops.task_rounds import TaskRounds, why_in_process
+from viewlet.loops.rounds.task_rounds import TaskRounds, why_in_process
+from viewlet.loops.run.prepared_loop import PreparedLoop
 
 PLACE = importlib.import_module("viewlet.compile.distribute.place")
 

@@ -15,8 +15,8 @@ from tests.loops.harness import SCHEMAS, LoopStore, Row, compiled, stored
 from tests.loops.naive import Naive
 from tests.loops.queries import QUERIES, random_query
 from tests.marks import rounds, some
-from viewlet.loops.prepared_loop import PreparedLoop
-from viewlet.loops.text import read_loop
+from viewlet.loops.language.read_loop import read_loop
+from viewlet.loops.run.prepared_loop import PreparedLoop
 
 pytestmark = pytest.mark.spark
 

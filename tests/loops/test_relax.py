@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewlet.columns.rows import Rows
-from viewlet.loops.progress import rounds_left
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.offering import Offering
+from viewlet.loops.rounds.progress import rounds_left
 from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import BIGINT, STRING, Field
 

@@ -14,9 +14,9 @@ from tests.loops.test_partitioned_rounds import Partitioned, no_map_is_small
 from tests.loops.test_recursion import random_epochs
 from tests.marks import rounds
 from viewlet.engine.choose import EngineCosts
-from viewlet.loops.library import transitive_closure
-from viewlet.loops.prepared_loop import PreparedLoop
-from viewlet.loops.task_rounds import why_in_process
+from viewlet.loops.language.library import transitive_closure
+from viewlet.loops.rounds.task_rounds import why_in_process
+from viewlet.loops.run.prepared_loop import PreparedLoop
 
 pytestmark = pytest.mark.spark
 __all__ = ["no_map_is_small"]

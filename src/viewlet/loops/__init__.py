@@ -2,8 +2,9 @@
 
 from viewlet.loops.handlers.deltas import Adjust, Delete, Insert, Replace, over_row
 from viewlet.loops.handlers.handlers import AggregateHandler, JoinHandler, StateHandler
-from viewlet.loops.history import history
-from viewlet.loops.library import (
+from viewlet.loops.inspection.history import history
+from viewlet.loops.inspection.plot import plot
+from viewlet.loops.language.library import (
     adsorption,
     bill_of_materials,
     connected_components,
@@ -16,8 +17,7 @@ from viewlet.loops.library import (
     shortest_paths,
     transitive_closure,
 )
-from viewlet.loops.plot import plot
-from viewlet.loops.python_form import (
+from viewlet.loops.language.python_form import (
     Iterated,
     PythonLoop,
     Recursive,

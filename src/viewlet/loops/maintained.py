@@ -14,21 +14,21 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.engine import Cluster
 from viewlet.engine.prepared import layout_of
 from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
-from viewlet.loops import syntax
-from viewlet.loops.check import recompute
-from viewlet.loops.checkpoints import Checkpoints, fingerprint
-from viewlet.loops.compiled import CompiledLoop, from_document, to_document
-from viewlet.loops.define import define_loop
-from viewlet.loops.explain import explain, outline
-from viewlet.loops.frame_queries import StoredQuery
-from viewlet.loops.prepared_loop import Outcome, PreparedLoop
-from viewlet.loops.preview import run_rounds
-from viewlet.loops.python_form import PythonLoop
+from viewlet.loops.definition.compiled import CompiledLoop, from_document, to_document
+from viewlet.loops.definition.define import define_loop
+from viewlet.loops.definition.frame_queries import StoredQuery
+from viewlet.loops.inspection.check import recompute
+from viewlet.loops.inspection.explain import explain, outline
+from viewlet.loops.inspection.preview import run_rounds
+from viewlet.loops.language import syntax
+from viewlet.loops.language.python_form import PythonLoop
+from viewlet.loops.language.read_loop import read_loop
+from viewlet.loops.language.syntax import LoopText
 from viewlet.loops.relax.network import Network
-from viewlet.loops.run import TooMuch, run_loop
-from viewlet.loops.syntax import LoopText
-from viewlet.loops.task_rounds import TaskRounds, why_in_process
-from viewlet.loops.text import read_loop
+from viewlet.loops.rounds.checkpoints import Checkpoints, fingerprint
+from viewlet.loops.rounds.task_rounds import TaskRounds, why_in_process
+from viewlet.loops.run.prepared_loop import Outcome, PreparedLoop
+from viewlet.loops.run.run_loop import TooMuch, run_loop
 from viewlet.plan.types import Field
 from viewlet.plan.words import identifier
 from viewlet.program.codec import VERSION

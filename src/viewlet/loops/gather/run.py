@@ -14,14 +14,14 @@ import numpy as np
 from viewlet.columns.arrays import Positions
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.loops.checkpoints import Checkpoints, Done
-from viewlet.loops.compiled import CompiledUntil, GatheredState
+from viewlet.loops.definition.compiled import CompiledUntil, GatheredState
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.gather.until import PairsUntil
 from viewlet.loops.graph.deltas import Read, delta_of
-from viewlet.loops.progress import report_round
-from viewlet.loops.rounds import endless
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.checkpoints import Checkpoints, Done
+from viewlet.loops.rounds.progress import report_round
+from viewlet.loops.rounds.rounds import endless
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.store import Layout
 
 
@@ -131,17 +131,26 @@ class Gatherer:
         return [*found, delta_of(first, maps.aside(), changes, initial=True) if first and is_first else None]
 
     def _settle(self, sums: Sums, made: Positions) -> None:
-        """Rounds on what shows something else, until the condition holds."""
+        """Rounds on what shows something else, until the condition holds, also for sums that are not rounded twice."""
+        self._rounds(sums, made)
+        while len(rounded := sums.rounded):
+            self._rounds(sums, sums.add_up(rounded))
+
+    def _rounds(self, sums: Sums, made: Positions) -> None:
         while True:
             moving = self._moving(sums, made)
             if not len(moving) or self._ends(sums, moving):
                 return
             writes = self.checkpoints is not None and self.checkpoints.is_due
             before = sums.read_rows(moving) if writes and self._is_written else None
-            reached = sums.hand_on(moving)
+            made = sums.spread(moving, by_difference=self._may_round)
             if writes:
                 self._write_down(sums, moving, before)
-            made = sums.add_up(reached)
+
+    @property
+    def _may_round(self) -> bool:
+        """Whether sums may be rounded during rounds: where such changes are held back, and rounds go on as needed."""
+        return self.state.until.holds_back and self.is_error
 
     def _write_down(self, sums: Sums, moving: Positions, before: Rows | None) -> None:
         """What neighbours have read: at first all of it, then what a round has changed of it."""

@@ -1,8 +1,9 @@
 """The values of vertices that are sums along edges, as they settle.
 
 Each vertex has two values: the one that it shows, which its last sum gave, and the one that its neighbours have read.
-A round lets neighbours read what some vertices show, and adds up again what arrives where these lead. Sums are made anew
-each time, of all that arrives: nothing is ever subtracted, so no error adds up.
+A round lets neighbours read what some vertices show, and adds up again what arrives where these lead: all of it, or,
+where few vertices have changed, the differences alone (the δ of REX, section 3.3). A sum that differences were added to
+is rounded more than once; those are known, and made anew before rounds end, so no error is kept.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from viewlet.plan.types import Field
 
 _BITS = "i8"
 """Doubles are kept by their bits, by which they are compared."""
+
+_SOME = 4
+"""Where no more than one in so many vertices has changed, adding differences takes less time than adding up all edges."""
 
 
 class VertexColumns:
@@ -74,6 +78,10 @@ class Sums:
         self._offer, self._apply = compile_expr(gathering.offer), compile_expr(gathering.apply)
         self._offered, self._is_offered = Growing(np.float64), Growing(np.bool_)
         """What each vertex offers, where that is the same along all its edges."""
+        self._totals, self._is_number, self._arrives = Growing(np.float64), Growing(np.bool_), Growing(np.bool_)
+        """What arrives at each vertex, added up; whether that is a number, or NULL; and whether anything arrives."""
+        self._offered_more, self._is_rounded = Growing(np.float64), Growing(np.bool_)
+        """What some vertices offer more than before; and to which sums such differences were added."""
 
     # ——— what is given
 
@@ -132,12 +140,21 @@ class Sums:
             store.grow(length)
         for part in (self._offered, self._is_offered, self._is_pending, self._places):
             part.fill_up(length, 0)
+        for part in (self._totals, self._is_number, self._arrives, self._offered_more, self._is_rounded):
+            part.fill_up(length, 0)
 
     # ——— rounds
 
     def add_up(self, vertices: Positions) -> Positions:
         """Make the sums of some vertices anew; those that show something else than before."""
-        sums, arrives = self._sums(vertices)
+        self._totals.now[vertices], self._is_number.now[vertices], self._arrives.now[vertices] = self._sums(vertices)
+        self._is_rounded.now[vertices] = False
+        return self._show(vertices)
+
+    def _show(self, vertices: Positions) -> Positions:
+        """Let vertices show what their sums give; those that show something else than before."""
+        arrives = self._arrives.now[vertices]
+        sums = from_numpy(self._totals.now[vertices], pa.float64(), self._is_number.now[vertices])
         there = arrives if self.gathering.own is None else self.own.present[vertices]
         if not self.gathering.keeps_all:
             there = there & arrives
@@ -150,8 +167,8 @@ class Sums:
         self.shown.put(new.where(differs))
         return vertices[differs]
 
-    def _sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
-        """What arrives at vertices, added up; and at which of them anything does."""
+    def _sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
+        """What arrives at vertices, added up; at which of them that is a number; and at which anything arrives."""
         count = len(vertices)
         if DENSE * count > len(self.vertices) and self._is_plain:
             return self._all_sums(vertices)
@@ -171,9 +188,9 @@ class Sums:
         at = places[self.edges.targets[edges]]
         arrives = np.bincount(at, minlength=count)[:count] > 0
         if valid.all():
-            return from_numpy(np.bincount(at, values, count)[:count], pa.float64(), arrives), arrives
+            return np.bincount(at, values, count)[:count], arrives, arrives
         known = np.bincount(at[valid], minlength=count)[:count] > 0
-        return from_numpy(np.bincount(at[valid], values[valid], count)[:count], pa.float64(), known), arrives
+        return np.bincount(at[valid], values[valid], count)[:count], known, arrives
 
     @property
     def _is_plain(self) -> bool:
@@ -185,7 +202,7 @@ class Sums:
             offers &= self.sources.present
         return bool((offers | ~self.edges.has_edge("source", len(self.vertices))).all())
 
-    def _all_sums(self, vertices: Positions) -> tuple[pa.Array, Mask]:
+    def _all_sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
         """The same by adding up what arrives anywhere."""
         sums: Values
         length, arrivals = len(self.vertices), self.edges.arrivals()
@@ -197,7 +214,7 @@ class Sums:
         arrives = self.edges.has_edge("target", length)
         if len(vertices) < length:
             sums, arrives = sums[vertices], arrives[vertices]
-        return from_numpy(sums, pa.float64(), arrives), arrives
+        return sums, arrives, arrives
 
     def _along(self, edges: Positions, starts: Positions) -> tuple[Values, Mask]:
         """What edges offer, as often as they are there."""
@@ -226,10 +243,52 @@ class Sums:
 
     def hand_on(self, vertices: Positions) -> Positions:
         """Let neighbours read what vertices show; those whose sums this reaches."""
+        self._let_read(vertices)
+        return self._reached(vertices)
+
+    def _let_read(self, vertices: Positions) -> None:
         self.read.put(self.shown.known(vertices))
         self.keep_pending(vertices, pending=False)
         self.offer_anew(vertices)
-        return self._reached(vertices)
+
+    def spread(self, vertices: Positions, *, by_difference: bool) -> Positions:
+        """The same as handing on and adding up; `by_difference`, sums may be left rounded where that takes less time."""
+        by_difference &= not self.gathering.edges and _SOME * len(vertices) <= len(self.vertices)
+        before = self._offers(vertices) if by_difference else None
+        self._let_read(vertices)
+        change = None if before is None else self._difference(before, self._offers(vertices))
+        if change is None:
+            return self.add_up(self._reached(vertices))
+        return self._show(self._add_along(vertices, change))
+
+    def _offers(self, vertices: Positions) -> tuple[Values, Mask]:
+        """What vertices offer along all their edges, and which of them do."""
+        is_offered = self.read.present[vertices] & self._is_offered.now[vertices]
+        if self.gathering.sources is not None:
+            is_offered &= self.sources.present[vertices]
+        return np.where(is_offered, self._offered.now[vertices], 0.0), is_offered
+
+    @staticmethod
+    def _difference(before: tuple[Values, Mask], after: tuple[Values, Mask]) -> Values | None:
+        """What is offered more, where the same vertices offer numbers."""
+        change: Values = after[0] - before[0]
+        return change if np.array_equal(before[1], after[1]) and np.isfinite(change).all() else None
+
+    def _add_along(self, vertices: Positions, change: Values) -> Positions:
+        """Add what vertices offer more to the sums where their edges lead; the vertices there."""
+        edges = self.edges.leaving(vertices)
+        targets = self.edges.targets[edges]
+        self._offered_more.now[vertices] = change
+        more = self._offered_more.now[self.edges.sources[edges]]
+        np.add.at(self._totals.now, targets, more if self.edges.are_single else more * self.edges.counts[edges])
+        reached = different(targets, len(self.vertices))
+        self._is_rounded.now[reached] = True
+        return reached
+
+    @property
+    def rounded(self) -> Positions:
+        """The vertices to whose sums differences were added since these were made."""
+        return np.flatnonzero(self._is_rounded.now)
 
     def differs(self, vertices: Positions) -> Mask:
         """Which vertices show something else than their neighbours have read."""

@@ -8,7 +8,7 @@ from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.evaluate import compile_condition
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
-from viewlet.loops.compiled import CompiledUntil
+from viewlet.loops.definition.compiled import CompiledUntil
 from viewlet.plan.expr import Call, Column, Expr, Named, conjuncts
 from viewlet.plan.nodes import Filter, Input, Join, Plan, Project, children, column, map_children
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
-from viewlet.loops.rounds import Round
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.rounds import Round
+from viewlet.loops.rounds.working import WorkingMaps
 
 Read = Callable[[str], Rows]
 """The rows of a table or view, by name."""

@@ -14,14 +14,14 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import values_of_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.loops.compiled import HandledState
+from viewlet.loops.definition.compiled import HandledState
 from viewlet.loops.graph.deltas import delta_of
 from viewlet.loops.handlers.dataflow import Dataflow, Places, deltas_of
 from viewlet.loops.handlers.deltas import Delta, Row
 from viewlet.loops.handlers.handlers import Handlers
-from viewlet.loops.progress import report_round
-from viewlet.loops.rounds import endless
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.progress import report_round
+from viewlet.loops.rounds.rounds import endless
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.plan.types import BINARY, STRING, Field
 from viewlet.warehouse.declare.users_code import from_text
 

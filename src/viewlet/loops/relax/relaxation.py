@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from viewlet.columns.fresh_names import free_name
-from viewlet.loops.merging import Choice
+from viewlet.loops.definition.merging import Choice
 from viewlet.plan.expr import Call, Column, Expr, Named, columns_of, conjunction, conjuncts, substitute
 from viewlet.plan.nodes import Filter, Join, Plan, Project, Scan, column, leaves
 from viewlet.plan.types import BOOLEAN, INTEGRAL, Field

@@ -16,13 +16,13 @@ from viewlet.columns.arrays import Positions
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
 from viewlet.errors import EvaluationError
-from viewlet.loops.checkpoints import Checkpoints, Done
-from viewlet.loops.compiled import RelaxedState
+from viewlet.loops.definition.compiled import RelaxedState
 from viewlet.loops.graph.deltas import Read, delta_of
-from viewlet.loops.progress import report_round
 from viewlet.loops.relax.network import Network
-from viewlet.loops.rounds import endless
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.checkpoints import Checkpoints, Done
+from viewlet.loops.rounds.progress import report_round
+from viewlet.loops.rounds.rounds import endless
+from viewlet.loops.rounds.working import WorkingMaps
 
 _HINT = "each time around some cycle of edges the value gets better: take such edges away, or out of the step"
 

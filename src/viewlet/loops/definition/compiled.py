@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from viewlet.loops.definition.merging import Choice
 from viewlet.loops.gather.gathering import Gathering
-from viewlet.loops.merging import Choice
 from viewlet.loops.relax.offering import Offering
 from viewlet.plan.nodes import Plan
 from viewlet.plan.types import Field

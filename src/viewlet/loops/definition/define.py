@@ -14,7 +14,7 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.compile import Facts, compile_view
 from viewlet.engine import groups
 from viewlet.errors import UnsupportedQuery
-from viewlet.loops.compiled import (
+from viewlet.loops.definition.compiled import (
     AnyState,
     CompiledLoop,
     CompiledState,
@@ -23,16 +23,24 @@ from viewlet.loops.compiled import (
     HandledState,
     RelaxedState,
 )
-from viewlet.loops.frame_queries import FrameQueries, StoredQuery
+from viewlet.loops.definition.frame_queries import FrameQueries, StoredQuery
+from viewlet.loops.definition.histories import ROUND, Histories, History, all_names, initially
+from viewlet.loops.definition.merging import (
+    Choice,
+    best_by_key,
+    choice_of,
+    current_by_key,
+    first_rounds,
+    of_round,
+    sums_by_key,
+)
+from viewlet.loops.definition.queries import Fields, LoopQueries, cast_query, pairs_query
 from viewlet.loops.gather.gathering import GatherPlans, gathering_of, is_unique
 from viewlet.loops.gather.until import over_pairs
-from viewlet.loops.histories import ROUND, Histories, History, all_names, initially
-from viewlet.loops.merging import Choice, best_by_key, choice_of, current_by_key, first_rounds, of_round, sums_by_key
-from viewlet.loops.python_form import PythonLoop
-from viewlet.loops.queries import Fields, LoopQueries, cast_query, pairs_query
+from viewlet.loops.language.python_form import PythonLoop
+from viewlet.loops.language.syntax import LoopText, State, Until
 from viewlet.loops.relax.offering import Offering
 from viewlet.loops.relax.relaxation import Relaxation, relaxation_of
-from viewlet.loops.syntax import LoopText, State, Until
 from viewlet.plan.expr import Call, Literal, Named
 from viewlet.plan.nodes import Filter, Input, Plan, Project, Scan, Union, column, map_children
 from viewlet.plan.show import show_node

@@ -17,7 +17,7 @@ from viewlet import arguments
 from viewlet.errors import UnsupportedQuery
 from viewlet.loops.handlers.deltas import Row
 from viewlet.loops.handlers.handlers import AggregateHandler, Handlers, JoinHandler, StateHandler
-from viewlet.loops.syntax import Limit, LoopText, Merge, State, Until
+from viewlet.loops.language.syntax import Limit, LoopText, Merge, State, Until
 from viewlet.plan.words import quoted
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ import pyarrow as pa
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import Row, values_of_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
-from viewlet.loops.frame_queries import StoredQuery, show_stored
-from viewlet.loops.merged import merged
-from viewlet.loops.queries import cast_query, pairs_query
-from viewlet.loops.rounds import endless
-from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.definition.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
+from viewlet.loops.definition.frame_queries import StoredQuery, show_stored
+from viewlet.loops.definition.queries import cast_query, pairs_query
+from viewlet.loops.language.syntax import LoopText, State
+from viewlet.loops.rounds.merged import merged
+from viewlet.loops.rounds.rounds import endless
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.spark.session.arrow_frames import from_arrow, to_arrow
@@ -80,6 +80,13 @@ class CollectedState:
     rows: dict[str, Row] = field(default_factory=dict)
     changed: list[Row] = field(default_factory=list)
     """Those that the last round brought."""
+    improved: list[Row] = field(default_factory=list)
+    """Those that min or max has replaced by better ones."""
+
+    @property
+    def so_far(self) -> list[Row]:
+        """What its name stands for in a step that reads the rows of all rounds."""
+        return [*self.rows.values(), *self.improved]
 
     @property
     def fields(self) -> Fields:
@@ -103,6 +110,7 @@ class CollectedState:
                 return self._add(rows)
             case "key":
                 new = {key: row for key, row in self._best(rows).items() if self._is_news(key, row)}
+                self.improved += [self.rows[key] for key in new if key in self.rows and self.compiled.choice]
             case "merged":
                 return self._merge_by_code(rows)
             case "last" | "replace" | "handled":
@@ -254,7 +262,7 @@ class Rerun:
 
     def _step(self, state: CollectedState) -> list[Row]:
         for other in self.states:
-            self._show(other, other.rows.values() if state.compiled.reads_all else other.changed)
+            self._show(other, other.so_far if state.compiled.reads_all else other.changed)
         return self._rows(state, state.text.step)
 
     def _rows(self, state: CollectedState, query: str) -> list[Row]:

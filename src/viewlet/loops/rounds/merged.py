@@ -16,7 +16,7 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.differences import values_of_rows
 from viewlet.columns.rows import Rows
 from viewlet.errors import UnsupportedQuery, shortened
-from viewlet.loops.rounds import Rounds, round_of
+from viewlet.loops.rounds.rounds import Rounds, round_of
 
 Row = tuple[Any, ...]
 Function = Callable[[Row, Row], Row]

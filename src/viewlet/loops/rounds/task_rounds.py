@@ -20,8 +20,8 @@ from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.cluster.epoch_job import PreparedEpoch
 from viewlet.engine.engine import Cluster
 from viewlet.engine.epoch import Deltas
-from viewlet.loops.compiled import CompiledLoop
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.definition.compiled import CompiledLoop
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from viewlet.columns.rows import Rows
-from viewlet.loops.checkpoints import Checkpoints
 from viewlet.loops.gather.run import Gatherer, PreparedGathering
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.graph.deltas import Read
 from viewlet.loops.handlers.dataflow import Dataflow
 from viewlet.loops.handlers.run import ENTRIES, Handling, PreparedHandlers, as_rows
-from viewlet.loops.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
-from viewlet.loops.rounds import Round
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.checkpoints import Checkpoints
+from viewlet.loops.rounds.rounds import Round
+from viewlet.loops.rounds.working import WorkingMaps
+from viewlet.loops.run.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.store import Layout
 
 Kept = dict[str, Rows]

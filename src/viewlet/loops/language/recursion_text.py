@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from viewlet.errors import SqlError
-from viewlet.loops.syntax import Limit, LoopText, Merge, State
+from viewlet.loops.language.syntax import Limit, LoopText, Merge, State
 from viewlet.plan.words import Word, quoted, read_words
 from viewlet.sql.reader import Reader, unquoted
 

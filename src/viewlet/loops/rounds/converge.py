@@ -20,8 +20,8 @@ import numpy as np
 from viewlet.columns.arrays import Mask, truth_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
-from viewlet.loops.compiled import CompiledUntil
-from viewlet.loops.rounds import Round, Steps, added, endless, negated
+from viewlet.loops.definition.compiled import CompiledUntil
+from viewlet.loops.rounds.rounds import Round, Steps, added, endless, negated
 
 Waiting = dict[str, Rows]
 """Changes of states that no round has read."""

@@ -8,16 +8,16 @@ from functools import cached_property
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, prepare
-from viewlet.loops.compiled import CompiledLoop
-from viewlet.loops.converge import PreparedUntil
+from viewlet.loops.definition.compiled import CompiledLoop
 from viewlet.loops.gather.run import PreparedGathering
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.handlers.dataflow import Dataflow
 from viewlet.loops.handlers.run import PreparedHandlers
+from viewlet.loops.language.syntax import LoopText
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation
-from viewlet.loops.rounds import PreparedState
-from viewlet.loops.syntax import LoopText
+from viewlet.loops.rounds.converge import PreparedUntil
+from viewlet.loops.rounds.rounds import PreparedState
 
 Graph = Network | Sums | Dataflow
 

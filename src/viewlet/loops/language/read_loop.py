@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from viewlet.loops.iteration_text import read_iteration
-from viewlet.loops.recursion_text import read_recursion
-from viewlet.loops.syntax import LoopText
+from viewlet.loops.language.iteration_text import read_iteration
+from viewlet.loops.language.recursion_text import read_recursion
+from viewlet.loops.language.syntax import LoopText
 
 
 def read_loop(text: str) -> LoopText | None:

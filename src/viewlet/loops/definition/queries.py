@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from viewlet.errors import UnsupportedQuery
-from viewlet.loops.frame_queries import FrameQueries, StoredQuery
-from viewlet.loops.syntax import LoopText, State
+from viewlet.loops.definition.frame_queries import FrameQueries, StoredQuery
+from viewlet.loops.language.syntax import LoopText, State
 from viewlet.plan.types import Field, ddl
 from viewlet.plan.words import quoted
 from viewlet.spark.session.leaves import mentions

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from viewlet.loops.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
+from viewlet.loops.definition.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
-from viewlet.loops.syntax import State
-from viewlet.loops.task_rounds import why_in_process
+from viewlet.loops.language.syntax import State
+from viewlet.loops.rounds.task_rounds import why_in_process
 from viewlet.plan.show import show_expr
 from viewlet.program.chain import changes_read
 from viewlet.program.program import Program

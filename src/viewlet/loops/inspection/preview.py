@@ -8,17 +8,17 @@ from itertools import islice
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
-from viewlet.loops.converge import Convergence
 from viewlet.loops.gather.run import PreparedGathering
 from viewlet.loops.graph.deltas import delta_of
-from viewlet.loops.graph_run import gatherer
 from viewlet.loops.handlers.run import Handling, PreparedHandlers, as_rows
-from viewlet.loops.prepared_loop import PreparedLoop
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
-from viewlet.loops.rounds import PreparedState, Round, round_of
-from viewlet.loops.run import opened, rounds_of
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.converge import Convergence
+from viewlet.loops.rounds.rounds import PreparedState, Round, round_of
+from viewlet.loops.rounds.working import WorkingMaps
+from viewlet.loops.run.graph_run import gatherer
+from viewlet.loops.run.prepared_loop import PreparedLoop
+from viewlet.loops.run.run_loop import opened, rounds_of
 
 
 def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Rows:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from viewlet.loops.recursion_text import Definition, in_parentheses, mentioned, whole_number, with_names
-from viewlet.loops.syntax import Limit, LoopText, State, Until
+from viewlet.loops.language.recursion_text import Definition, in_parentheses, mentioned, whole_number, with_names
+from viewlet.loops.language.syntax import Limit, LoopText, State, Until
 from viewlet.plan.words import quoted
 from viewlet.sql.reader import Reader
 

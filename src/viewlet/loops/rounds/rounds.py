@@ -18,11 +18,11 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
-from viewlet.loops.checkpoints import Checkpoints, Done
-from viewlet.loops.compiled import CompiledState
-from viewlet.loops.progress import report_round
-from viewlet.loops.task_rounds import TaskRounds
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.definition.compiled import CompiledState
+from viewlet.loops.rounds.checkpoints import Checkpoints, Done
+from viewlet.loops.rounds.progress import report_round
+from viewlet.loops.rounds.task_rounds import TaskRounds
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
 

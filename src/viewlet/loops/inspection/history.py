@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.errors import UnknownName
-from viewlet.loops.compiled import CompiledState, GatheredState, HandledState, RelaxedState
-from viewlet.loops.histories import ROUND
+from viewlet.loops.definition.compiled import CompiledState, GatheredState, HandledState, RelaxedState
+from viewlet.loops.definition.histories import ROUND
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing, rounds
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.warehouse.refresh import visible
 
 if TYPE_CHECKING:

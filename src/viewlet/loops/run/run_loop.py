@@ -7,15 +7,15 @@ from typing import Any
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
-from viewlet.loops.checkpoints import Checkpoints
-from viewlet.loops.converge import Convergence
 from viewlet.loops.graph.deltas import Read
-from viewlet.loops.graph_run import GraphRun
-from viewlet.loops.merged import MergedRounds
-from viewlet.loops.prepared_loop import Graph, Outcome, PreparedLoop
-from viewlet.loops.rounds import PreparedState, Round, Rounds, TooMuch
-from viewlet.loops.task_rounds import TaskRounds
-from viewlet.loops.working import WorkingMaps
+from viewlet.loops.rounds.checkpoints import Checkpoints
+from viewlet.loops.rounds.converge import Convergence
+from viewlet.loops.rounds.merged import MergedRounds
+from viewlet.loops.rounds.rounds import PreparedState, Round, Rounds, TooMuch
+from viewlet.loops.rounds.task_rounds import TaskRounds
+from viewlet.loops.rounds.working import WorkingMaps
+from viewlet.loops.run.graph_run import GraphRun
+from viewlet.loops.run.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.store import Layout, Transaction
 from viewlet.warehouse.declare.users_code import from_text
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import UnsupportedQuery, shortened
-from viewlet.loops.python_form import PythonLoop
-from viewlet.loops.syntax import State
+from viewlet.loops.language.python_form import PythonLoop
+from viewlet.loops.language.syntax import State
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 

@@ -1,0 +1,1 @@
+"""From a loop as written to plans and programs: what is stored of it."""

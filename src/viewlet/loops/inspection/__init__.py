@@ -1,0 +1,1 @@
+"""Looking at a loop: explained, checked, its rounds and their sizes."""

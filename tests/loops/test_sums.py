@@ -1,0 +1,60 @@
+"""Sums along edges: made of all that arrives, or by adding differences, which are made anew in the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.rows import Rows
+from viewlet.loops.gather.gathering import SUM, Gathering
+from viewlet.loops.gather.sums import Sums
+from viewlet.plan.expr import Column
+from viewlet.plan.types import BIGINT, DOUBLE, Field
+
+COUNT = 40
+
+
+def rows(**columns: list[float]) -> Rows:
+    return Rows.of(pa.table(columns))
+
+
+def graph(first: list[float]) -> Sums:
+    """Vertices that show what arrives along two edges each, after a round over all of them."""
+    known = Field("x", DOUBLE)
+    sums = Sums(
+        Gathering(Field("v", BIGINT), known, Column("x", DOUBLE), Column(SUM, DOUBLE), (), None, None, keeps_all=False)
+    )
+    ends = [(v, to) for v in range(COUNT) for to in ((v + 1) % COUNT, (3 * v + 2) % COUNT)]
+    sums.change(rows(src=[a for a, _ in ends], dst=[b for _, b in ends]), None, None)
+    sums.begin(rows(v=list(range(COUNT)), x=first))
+    sums.add_up(np.arange(COUNT))
+    return sums
+
+
+def test_differences_give_the_same_sums() -> None:
+    first = [float(v % 7) for v in range(COUNT)]  # whole numbers: no sum is rounded
+    by_difference, anew = graph(first), graph(first)
+    for vertex in (3, 17, 3, 30, 4):
+        moving = np.array([vertex])
+        found = by_difference.spread(moving, by_difference=True)
+        assert found.tolist() == anew.spread(moving, by_difference=False).tolist()
+        assert by_difference.shown.values.tolist() == anew.shown.values.tolist()
+    assert len(by_difference.rounded)
+    assert not len(anew.rounded)
+
+
+def test_sums_that_differences_were_added_to_are_made_anew() -> None:
+    first = [1e20 if v == 5 else 0.1 for v in range(COUNT)]
+    by_difference, anew = graph(first), graph(first)
+    for sums, way in ((by_difference, True), (anew, False)):
+        sums.spread(np.array([5]), by_difference=way)
+    assert by_difference.shown.values.tolist() != anew.shown.values.tolist()  # 0.1 beside 1e20 is lost
+    by_difference.add_up(by_difference.rounded)
+    assert by_difference.shown.values.tolist() == anew.shown.values.tolist()
+    assert not len(by_difference.rounded)
+
+
+def test_most_vertices_at_once_are_added_up_anew() -> None:
+    sums = graph([1.0] * COUNT)
+    sums.spread(np.arange(COUNT // 2), by_difference=True)
+    assert not len(sums.rounded)
