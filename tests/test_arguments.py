@@ -116,11 +116,11 @@ def test_what_the_refusal_says(db: Database, call: Callable[[Database], Any], me
         (pd.DataFrame({"id": [1, "x"], "s": ["a", "b"]}), r"table t, row 2, column id: 'x' is a str, not bigint"),
         (pd.DataFrame([[1, 2, "a"]], columns=["id", "id", "s"]), r"table t: column 'id' is given twice .*name each column once"),
         (pa.table([[1], ["a"], ["b"]], names=["id", "s", "s"]), r"table t: column 's' is given twice"),
-        (pd.Series([1, 2]), r"table t, row 1: 1, a int, is no row"),
-        ([5], r"table t, row 1: 5, a int, is no row .*a list of dicts or tuples"),
-        (Order(1, "a"), r"table t: Order\(id=1, s='a'\), a Order, holds no rows .*put a single row into a list"),
+        (pd.Series([1, 2]), r"table t, row 1: 1, an int, is no row"),
+        ([5], r"table t, row 1: 5, an int, is no row .*a list of dicts or tuples"),
+        (Order(1, "a"), r"table t: Order\(id=1, s='a'\), an Order, holds no rows .*put a single row into a list"),
         ({"id": 1, "s": "a"}, r"a dict, holds no rows .*put a single row into a list"),
-        ([(HUGE, "a")], r"table t, row 1, column id: a int of very many digits is out of the range of bigint"),
+        ([(HUGE, "a")], r"table t, row 1, column id: an int of very many digits is out of the range of bigint"),
     ],
 )  # fmt: skip
 def test_rows_that_are_none(db: Database, rows: Any, message: str) -> None:

@@ -57,7 +57,18 @@ def test_other_errors_name_the_statement(tmp_path: Path, capsys: Captured) -> No
     assert "shop.sql:4: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["status"], ["check"], ["explain", "v"], ["history", "v"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["check"],
+        ["explain", "v"],
+        ["history", "v"],
+        ["watch", "--seconds", "0"],
+        ["ui", "--write", "--port", "0"],
+        ["flow", "run", "f"],
+    ],
+)
 def test_a_warehouse_that_is_not_there(command: list[str], tmp_path: Path, capsys: Captured) -> None:
     assert main([*command, "--warehouse", str(tmp_path / "none")]) == 1
     assert "there is no warehouse in" in capsys.readouterr().err

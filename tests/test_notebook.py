@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
@@ -180,11 +181,36 @@ def test_the_shell_runs_statements_and_goes_on_after_errors(
 def test_the_shell_reads_a_pipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import io
-
     monkeypatch.setattr("sys.stdin", io.StringIO("CREATE TABLE t (a BIGINT);\nSHOW TABLES;\n"))
     assert main(["--warehouse", str(tmp_path / "w"), "shell"]) == 0
     assert "table t: 0 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE a (x INT); CREATE TABLE b (x INT);\n",
+        "CREATE TABLE a (x INT); -- one\nCREATE TABLE b (x INT); /* two */\n",
+        "CREATE TABLE a (x INT);\nCREATE TABLE b (x INT)",
+        "CREATE TABLE a (x INT, y STRING DEFAULT ';\n;');\nCREATE TABLE b -- a comment;\n(x INT);\n",
+    ],
+)
+def test_the_shell_tells_statements_apart_as_a_script_does(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["--warehouse", str(tmp_path / "w"), "shell"]) == 0
+    with viewlet.connect(tmp_path / "w") as made:
+        assert made.tables == ("a", "b")
+
+
+@pytest.mark.parametrize("text", ["DROP TABLE a;\nSHOW TABLES;\n", ".check a\n", "SELECT 'open\n"])
+def test_a_pipe_with_a_statement_that_fails_exits_with_1(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["--warehouse", str(tmp_path / "w"), "shell"]) == 1
+    assert "error: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

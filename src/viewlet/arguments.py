@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viewlet.errors import WrongArgument, shortened
+from viewlet.errors import WrongArgument, kind_of, shortened
 
 
 def text(what: str, value: Any) -> str:
@@ -57,5 +57,5 @@ def _is_frame(value: Any) -> bool:
 
 def _expect(what: str, value: Any, fits: bool, kind: str) -> Any:
     if not fits:
-        raise WrongArgument(f"{what} is {shortened(value)}, a {type(value).__name__}", hint=f"give {kind}")
+        raise WrongArgument(f"{what} is {shortened(value)}, {kind_of(value)}", hint=f"give {kind}")
     return value

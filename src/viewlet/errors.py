@@ -130,7 +130,13 @@ def shortened(value: Any) -> str:
     try:
         return _cut(repr(value), 60)
     except ValueError:  # Python does not print numbers of thousands of digits
-        return f"a {type(value).__name__} of very many digits"
+        return f"{kind_of(value)} of very many digits"
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value with its article: a str, an int."""
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
 
 def _listed(values: Mapping[str, Any]) -> str:

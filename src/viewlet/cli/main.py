@@ -97,9 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
-    add_ui_options(add("ui", lambda arguments: ui(arguments, _open), "look at the warehouse in a browser"))
+    add_ui_options(add("ui", lambda arguments: ui(arguments, _open_existing), "look at the warehouse in a browser"))
     flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
-    add_flow_commands(flows, [shared], _open)
+    add_flow_commands(flows, [shared], _open_existing)
     add("recover", _recover, "continue from the last complete epoch of a warehouse whose log was damaged")
     backup = add("backup", _backup, "copy the current epoch, as far as earlier backups do not have it")
     backup.add_argument("target", metavar="FOLDER|URL")
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
-    """The warehouse that the user named: `run` writes to it, and may make a new one; the others only read."""
+    """The warehouse that the user named: `run` and `shell` write to it, and may make a new one; most only read."""
     return connect(arguments.warehouse, engine=arguments.engine, read_only=not write, progress=True)
 
 
@@ -129,8 +129,14 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _open_existing(arguments: argparse.Namespace, *, write: bool = False) -> Database:
+    """The warehouse that the user named; a mistyped name makes no new one."""
+    connect(arguments.warehouse, read_only=True).close()
+    return _open(arguments, write=write)
+
+
 def _watch(arguments: argparse.Namespace) -> int:
-    with _open(arguments, write=True) as db, ExitStack() as told:
+    with _open_existing(arguments, write=True) as db, ExitStack() as told:
         lineage = Lineage(db) if arguments.lineage else None
         if arguments.metrics is not None:
             told.callback(serve_metrics(db, arguments.metrics).shutdown)

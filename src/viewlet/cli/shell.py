@@ -1,6 +1,6 @@
 """`viewlet shell`: statements by hand, with completion and history.
 
-A statement ends with a semicolon and may span lines. `.help` lists what else there is.
+A statement ends with a semicolon and may span lines; a line may hold several. `.help` lists what else there is.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewlet.errors import ViewletError
+from viewlet.errors import SqlError, ViewletError
 from viewlet.formatting import plural
+from viewlet.sql import read_words, split, split_finished
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -74,37 +76,64 @@ class Completer:
         return self._found[number] if number < len(self._found) else None
 
 
-def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> None:
-    """Read statements and commands until the end, and print what they give; an error is one line."""
-    text = ""
+def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> bool:
+    """Read statements and commands until the end, and print what they give; an error is one line.
+
+    Returns whether all went well. What is left at the end of the input is a statement, too.
+    """
+    text, is_well = "", True
     while True:
         try:
             line = read(_MORE if text else _PROMPT)
         except EOFError:
-            return
+            return _run_all(db, run, [statement for _, statement in _split_rest(text)]) and is_well
         except KeyboardInterrupt:
             print()
             text = ""
             continue
         if not text and line.strip().startswith("."):
             if line.strip() in (".quit", ".exit"):
-                return
-            _attempt(lambda line=line: _command(db, line))  # type: ignore[misc]
+                return is_well
+            is_well &= _attempt(partial(_command, db, line))
             continue
-        text += f"{line}\n"
-        if text.rstrip().endswith(";") or not text.strip():
-            statement, text = text.strip().rstrip(";"), ""
-            if statement:
-                _attempt(lambda statement=statement: run(db, statement))  # type: ignore[misc]
+        statements, text = split_finished(f"{text}{line}\n")
+        text = text if _holds_words(text) else ""
+        is_well &= _run_all(db, run, statements)
 
 
-def _attempt(action: Callable[[], str]) -> None:
+def _split_rest(text: str) -> list[tuple[int, str]]:
+    """The statements of what was left at the end; one whose string has no end is run as it is, to say so."""
+    try:
+        return split(text)
+    except SqlError:
+        return [(1, text)]
+
+
+def _holds_words(text: str) -> bool:
+    """Whether there is more than space, comments and semicolons, or something that is still open."""
+    try:
+        return any(word.kind != "end" and word.key != ";" for word in read_words(text))
+    except SqlError:
+        return True
+
+
+def _run_all(db: Database, run: Run, statements: Iterable[str]) -> bool:
+    """Run each statement, also after one that failed; whether all went well."""
+    went_well = [_attempt(partial(run, db, statement)) for statement in statements]
+    return all(went_well)
+
+
+def _attempt(action: Callable[[], str]) -> bool:
+    """Print what an action gives, or its error; whether it went well."""
     try:
         print(action(), flush=True)
     except ViewletError as error:
         print(f"error: {error}", flush=True)
+        return False
     except KeyboardInterrupt:
         print("interrupted", flush=True)
+        return False
+    return True
 
 
 def _command(db: Database, line: str) -> str:
@@ -148,13 +177,12 @@ def interactive(db: Database, run: Run) -> None:
 
 
 def start(db: Database, run: Run) -> int:
-    """Talk to a person, or read statements from a pipe."""
+    """Talk to a person, or read statements from a pipe; the exit status, 1 if one of those failed."""
     if sys.stdin.isatty():
         print(f"{db!r}\n.help lists commands; a statement ends with a semicolon")
         interactive(db, run)
-    else:
-        shell(db, run, lambda _: _line())
-    return 0
+        return 0
+    return 0 if shell(db, run, lambda _: _line()) else 1
 
 
 def _line() -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from viewlet.errors import shortened
+from viewlet.errors import kind_of, shortened
 from viewlet.intake.named_rows import named_values
 from viewlet.intake.refusal import Wrong
 from viewlet.plan.types import INTEGRAL, MONTHS, Type
@@ -89,7 +89,7 @@ def _from_datetime64(value: Any) -> Any:
 
 
 def _wrong_type(value: Any, kind: Type) -> Wrong:
-    return Wrong(f"is a {type(value).__name__}, not {kind}")
+    return Wrong(f"is {kind_of(value)}, not {kind}")
 
 
 def _whole(value: Any, kind: Type) -> int:
@@ -129,7 +129,7 @@ def _decimal(value: Any, kind: Type) -> Decimal:
         value = Decimal(value)
     if isinstance(value, float) or not isinstance(value, int | Decimal) or isinstance(value, bool):
         if not isinstance(value, float) or not value.is_integer():
-            raise Wrong(f"is a {type(value).__name__}, not {kind}: give a Decimal, an int or a text")
+            raise Wrong(f"is {kind_of(value)}, not {kind}: give a Decimal, an int or a text")
         value = int(value)
     return _fitted(Decimal(value), precision, scale, kind)
 
@@ -292,7 +292,7 @@ def _json(value: Any) -> str:
             return f"[{', '.join(map(_json, items))}]"
         case dict() as fields if all(isinstance(name, str) for name in fields):
             return f"{{{', '.join(f'{json.dumps(name)}: {_json(part)}' for name, part in fields.items())}}}"
-    raise Wrong(f"holds a {type(value).__name__}, which is no value of JSON: give a VariantVal")
+    raise Wrong(f"holds {kind_of(value)}, which is no value of JSON: give a VariantVal")
 
 
 _SIMPLE: dict[str, Convert] = {

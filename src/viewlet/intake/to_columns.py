@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import columns_of
 from viewlet.columns.arrow_types import arrow_type
-from viewlet.errors import RejectedEpoch, shortened
+from viewlet.errors import RejectedEpoch, kind_of, shortened
 from viewlet.intake.from_arrow import checked, from_arrow, from_values, in_range
 from viewlet.intake.named_rows import named_values
 from viewlet.intake.refusal import place_columns, refuse_row
@@ -59,7 +59,7 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_rows(table, wanted, list(data))
     raise RejectedEpoch(
-        f"table {table}: {shortened(data)}, a {type(data).__name__}, holds no rows",
+        f"table {table}: {shortened(data)}, {kind_of(data)}, holds no rows",
         hint="put a single row into a list" if is_dataclass(data) or isinstance(data, Mapping) else _ROWS,
     )
 
@@ -159,7 +159,7 @@ def _row(table: str, wanted: Sequence[Field], number: int, row: Any) -> Sequence
     if isinstance(row, np.ndarray):
         row = row.tolist()
     if not isinstance(row, tuple | list):
-        raise refuse_row(table, number, f"{shortened(row)}, a {type(row).__name__}, is no row", _ROWS)
+        raise refuse_row(table, number, f"{shortened(row)}, {kind_of(row)}, is no row", _ROWS)
     if len(row) != len(wanted):
         few = "few" if len(row) < len(wanted) else "many"
         columns = ", ".join(f.name for f in wanted)

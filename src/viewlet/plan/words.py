@@ -99,7 +99,21 @@ _LOOP = ("INITIALIZE", "ITERATE", "RETURN")
 
 def split(script: str) -> list[tuple[int, str]]:
     """The statements of a script, which `;` separates, each with the line it starts on."""
-    found: list[tuple[int, str]] = []
+    return [(first.line, script[first.start : end.start].rstrip()) for first, end in _statements(script)]
+
+
+def split_finished(text: str) -> tuple[list[str], str]:
+    """The statements that `;` ends, and the text after them, in which a string or a comment may still be open."""
+    try:
+        found = [(first, end) for first, end in _statements(text) if end.kind != "end"]
+    except SqlError:
+        return [], text
+    rest = text[found[-1][1].end :] if found else text
+    return [text[first.start : end.start].rstrip() for first, end in found], rest
+
+
+def _statements(script: str) -> Iterator[tuple[Word, Word]]:
+    """The first word of each statement, and what ends it: `;` or the end of the script."""
     first: Word | None = None
     depth, loop = 0, [*_LOOP]
     for word in _words(script):
@@ -108,11 +122,10 @@ def split(script: str) -> list[tuple[int, str]]:
             del loop[0]
         if word.kind == "end" or (word.key == ";" and depth <= 0 and len(loop) != 1):
             if first is not None:
-                found.append((first.line, script[first.start : word.start].rstrip()))
+                yield first, word
             first, depth, loop = None, 0, [*_LOOP]
         elif first is None:
             first = word
-    return found
 
 
 def quoted(name: str) -> str:

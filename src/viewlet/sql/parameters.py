@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viewlet.errors import SqlError
+from viewlet.errors import SqlError, kind_of
 from viewlet.plan.words import read_words
 
 Parameters = Mapping[str, Any]
@@ -23,7 +23,7 @@ def name_markers(
     if given is None or isinstance(given, Mapping):
         return text, {**(given or {}), **named}
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise SqlError(f"parameters are a list, for ?, or a dict, for :name, not a {type(given).__name__}")
+        raise SqlError(f"parameters are a list, for ?, or a dict, for :name, not {kind_of(given)}")
     if named:
         raise SqlError("parameters go by position or by name, not both", hint="use :name for all of them")
     return _numbered(text, len(given)), {_POSITION.format(i): value for i, value in enumerate(given)}

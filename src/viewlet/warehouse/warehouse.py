@@ -177,7 +177,7 @@ class Warehouse:
     def writing(self, progress: Wanted = None) -> Iterator[None]:
         """The right to change the warehouse: one thread at a time, and one epoch. `progress`: where its reports go."""
         if self.read_only:
-            raise StoreError(f"{self.path} is open for reading only")
+            raise StoreError(f"{self.path} is open for reading only", hint="connect without read_only=True")
         with self.lock, reporting(progress, self.progress):
             if self.epoch_is_open:
                 raise StoreError("an epoch is open", hint="make all changes through it, or wait until its block ends")
