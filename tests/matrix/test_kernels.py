@@ -74,3 +74,17 @@ def test_columns_whose_squares_no_number_can_hold(size: float) -> None:
     with np.errstate(all="ignore"):
         found = compress(Factored(Factor(40, columns), Factor(30, others)))
     np.testing.assert_allclose(found.left.dense() @ found.right.dense().T, columns @ others.T, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F", "cut"])
+def test_solves_equal_numpy_in_any_order(order: str, dtype: Any) -> None:
+    whole: Any = RANDOM.normal(size=(9, 9)).astype(dtype)
+    ways: dict[str, Any] = {"C": np.ascontiguousarray, "F": np.asfortranarray, "cut": lambda a: a[1:8, 2:9]}
+    matrix = ways[order](whole)
+    right: Any = RANDOM.normal(size=(len(matrix), 3)).astype(dtype)
+    found = kernels.solve_sides(matrix, np.array(right, order="F"))
+    assert found is not None
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-3 if dtype is np.float32 else 1e-10)
+    assert kernels.solve_sides(np.zeros((3, 3)), np.ones((3, 1), order="F")) is None

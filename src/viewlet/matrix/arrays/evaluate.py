@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain
 from operator import add
 from typing import Any, assert_never
@@ -36,8 +36,8 @@ from viewlet.matrix.algebra.ops import (
     Transpose,
 )
 from viewlet.matrix.algebra.sizes import measure, measured
+from viewlet.matrix.arrays.kernels import Array, solve_sides
 from viewlet.matrix.arrays.subspace import leading
-from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import EvaluationError, SingularMatrix
 
 
@@ -133,23 +133,36 @@ def inverse(name: str, matrix: Array) -> Array:
         found = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         raise singular(name, len(matrix)) from None
-    condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1) if len(matrix) else 1.0
-    if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
+    if not len(matrix):
+        return found
+    condition = np.linalg.norm(matrix, 1) * np.linalg.norm(found, 1)
+    if not condition < most_condition(matrix):
         raise singular(name, len(matrix))
     return found
 
 
 def solve(name: str, matrix: Array, right: Array) -> Array:
     """The solution, unless the matrix is singular; one further right side of signs shows how large its inverse is."""
-    signs = np.where(np.arange(len(matrix)) % 3, 1, -1).astype(matrix.dtype)[:, None]
-    try:
-        found = np.linalg.solve(matrix, np.hstack([right, signs]))
-    except np.linalg.LinAlgError:
-        raise singular(name, len(matrix)) from None
-    condition = np.linalg.norm(matrix, np.inf) * np.abs(found[:, -1]).max(initial=0) if len(matrix) else 1.0
-    if not condition < 1.0 / (len(matrix) * np.finfo(matrix.dtype).eps):
-        raise singular(name, len(matrix))
+    size = len(matrix)
+    if not size:
+        return np.zeros(right.shape, dtype=right.dtype)
+    sides = np.empty((size, right.shape[1] + 1), dtype=matrix.dtype, order="F")
+    sides[:, :-1], sides[:, -1] = right, 1
+    sides[::3, -1] = -1
+    found = solve_sides(matrix, sides)
+    if found is None or not np.abs(matrix).sum(axis=1).max() * np.abs(found[:, -1]).max() < most_condition(matrix):
+        raise singular(name, size)
     return found[:, :-1]
+
+
+def most_condition(matrix: Array) -> float:
+    """The condition number from which on a matrix counts as singular."""
+    return 1.0 / (len(matrix) * _precision(matrix.dtype))
+
+
+@cache
+def _precision(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).eps)
 
 
 def singular(name: str, size: int) -> SingularMatrix:

@@ -1,4 +1,4 @@
-"""The two products that a refresh spends its time in, each in one pass over a large matrix.
+"""The two products that a refresh spends its time in, each in one pass over a large matrix, and small solves.
 
 NumPy would make A·V a pass for each column of a thin V, or a product that copies A first; and A += U·Vᵀ it would make
 through a matrix of A's size.
@@ -72,6 +72,25 @@ def add_product(target: Array, left: Array, right: Array) -> None:
 def _by_columns(factor: Array) -> tuple[Array, bool]:
     """A factor as BLAS reads it without copying, and whether that is its transpose."""
     return (factor, False) if factor.flags.f_contiguous else (factor.T, True)
+
+
+def solve_sides(matrix: Array, sides: Array) -> Array | None:
+    """matrix⁻¹ · sides, which are overwritten; None if the matrix is singular. BLAS sees its transpose, uncopied."""
+    factor, solve = _lu(matrix.dtype)
+    turned, trans = (matrix.T, 1) if matrix.flags.c_contiguous else (matrix, 0)
+    lu, pivots, singular = factor(turned)
+    if singular:
+        return None
+    found: Array = solve(lu, pivots, sides, trans=trans, overwrite_b=True)[0]
+    return found
+
+
+@cache
+def _lu(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    from scipy.linalg import get_lapack_funcs
+
+    factor, solve = get_lapack_funcs(("getrf", "getrs"), dtype=dtype)
+    return factor, solve
 
 
 @cache

@@ -17,6 +17,8 @@ from viewlet.matrix.delta.resize import Frame, Resize
 from viewlet.matrix.errors import RejectedEpoch
 from viewlet.matrix.refresh.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange, Update
 
+NONE: Indices = np.zeros(0, dtype=np.intp)
+
 
 def change_of(name: str, update: Update, old: Array, frame: Frame, declared: Declared) -> Change:
     """The change of an input; `old` is what it was, in the common frame."""
@@ -74,15 +76,17 @@ def _rows(
 ) -> Change:
     """E·D, where E names the rows and D says what each changes by; a row is `called` so in errors."""
     width, there = old.shape[1], len(old) if resize is None else resize.old
-    gone = resize.gone if resize is not None else np.zeros(0, dtype=np.intp)
+    gone = resize.gone if resize is not None else NONE
     for row in changed:
-        if not 0 <= row < there or row in gone:
+        if not 0 <= row < there or (len(gone) and row in gone):
             raise RejectedEpoch(f"{name}: {row} cannot change; it goes, or is not one of {there}, counted from 0")
     at = np.asarray(sorted(changed), dtype=np.intp)
     after = np.zeros((len(at), width), dtype=old.dtype)
     for place, row in enumerate(at):
         after[place] = checked(called.format(name, row), changed[int(row)], (1, width), old.dtype)
-    coming = resize.coming if resize is not None else np.zeros(0, dtype=np.intp)
+    if resize is None and new is None:
+        return compress(Factored(unit(len(old), at, old.dtype), Factor(width, (after - old[at]).T)))
+    coming = resize.coming if resize is not None else NONE
     added = checked(name, new, (len(coming), width), old.dtype) if new is not None else after[:0]
     places = np.concatenate([at, gone, coming])
     steps = np.vstack([after - old[at], -old[gone], added])

@@ -60,12 +60,36 @@ class Step:
         return f"{self.name}: {self.outcome}"
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement, with what every refresh asks about it."""
+
+    name: str
+    op: Op
+    reads: tuple[str, ...]
+    is_view: bool
+    has_size: bool
+    """Whether it follows a size, whatever its operands do."""
+
+
+class Prepared:
+    """A compiled program, with what depends on it alone, and on no update."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.shapes = shapes_in(compiled.program)
+        self.lines = tuple(
+            Line(name, op, operands(op), is_view(op), isinstance(op, Identity | Full | SizeOf | Broadcast))
+            for name, op in compiled.statements.items()
+        )
+
+
 class Refresh:
     """What becomes of every matrix in one epoch."""
 
     def __init__(
         self,
-        compiled: Compiled,
+        prepared: Prepared,
         buffers: Mapping[str, Buffer | LargeBuffer],
         frame: Frame,
         updates: Mapping[str, Update],
@@ -76,7 +100,7 @@ class Refresh:
         dtype: np.dtype[np.floating[Any]],
         evaluate: Evaluate,
     ) -> None:
-        self.compiled = compiled
+        self.compiled = prepared.compiled
         self.updates = updates
         self.frame = frame
         self.dtype = dtype
@@ -89,15 +113,16 @@ class Refresh:
         self._plan = plan
         self._health = health
         self._result = evaluate
-        self._shapes = shapes_in(compiled.program)
+        self._lines = prepared.lines
+        self._shapes = prepared.shapes
         self._affected: set[str] = set(changes)
         self._evaluated: set[str] = set()
 
     def run(self) -> None:
         """Works out every statement that the changes reach."""
-        for name, op in self.compiled.statements.items():
-            if self._is_reached(name, op):
-                self._refresh(name, op)
+        for line in self._lines:
+            if self._is_reached(line):
+                self._refresh(line)
 
     def is_changed(self, name: str) -> bool:
         return name in self._affected
@@ -170,29 +195,34 @@ class Refresh:
         op = self.compiled.statements.get(name)
         return isinstance(op, Identity) and not self._is_resized(name, op)
 
-    def _is_reached(self, name: str, op: Op) -> bool:
-        return any(n in self._affected for n in operands(op)) or (
-            isinstance(op, Identity | Full | SizeOf | Broadcast) and self._is_resized(name, op)
-        )
+    def _is_reached(self, line: Line) -> bool:
+        return not self._affected.isdisjoint(line.reads) or (line.has_size and self._is_resized(line.name, line.op))
 
     def _is_resized(self, name: str, op: Op) -> bool:
         return self.frame.touches((op.size,) if isinstance(op, SizeOf) else self.shape(name))
 
-    def _refresh(self, name: str, op: Op) -> None:
-        reshaped = [n for n in (name, *operands(op)) if self.frame.is_reshaped(self.shape(n))]
-        if reshaped:
-            return self._evaluate(name, op, f"the size of {reshaped[0]} is no single symbol, and it changed")
-        if whole := [n for n in operands(op) if n in self._evaluated and self._is_in_blocks(n)]:
-            return self._evaluate(name, op, f"{whole[0]}, which is in blocks, was evaluated anew")
-        if name in self._plan.evaluated:
-            return self._evaluate(name, op, REASONS[self.compiled.chosen.strategy])
-        match delta(name, op, self):
+    def _refresh(self, line: Line) -> None:
+        if reason := self._anew(line):
+            return self._evaluate(line, reason)
+        match delta(line.name, line.op, self):
             case None:
                 return None
             case NoRule(reason):
-                return self._evaluate(name, op, reason)
+                return self._evaluate(line, reason)
             case found:
-                return self._accept(name, op, self._form(name, found))
+                return self._accept(line, self._form(line.name, found))
+
+    def _anew(self, line: Line) -> str:
+        """Why a statement is evaluated anew whether it has a rule or not, if it is."""
+        if self.frame.resizes:
+            reshaped = [n for n in (line.name, *line.reads) if self.frame.is_reshaped(self.shape(n))]
+            if reshaped:
+                return f"the size of {reshaped[0]} is no single symbol, and it changed"
+        if not self._evaluated.isdisjoint(line.reads):
+            whole = [n for n in line.reads if n in self._evaluated and self._is_in_blocks(n)]
+            if whole:
+                return f"{whole[0]}, which is in blocks, was evaluated anew"
+        return REASONS[self.compiled.chosen.strategy] if line.name in self._plan.evaluated else ""
 
     def _form(self, name: str, change: Change) -> Change:
         thin = is_thin(kind_of(change), self._costs.extents[name])
@@ -203,27 +233,30 @@ class Refresh:
         """Whether a matrix was or is in blocks, so that there is no array to subtract."""
         return is_large(self.old(name)) or is_large(self.fresh.get(name))
 
-    def _accept(self, name: str, op: Op, change: Change) -> None:
+    def _accept(self, line: Line, change: Change) -> None:
+        name, op = line.name, line.op
         if not is_finite(change):
-            return self._evaluate(name, op, "its change is not finite")
+            return self._evaluate(line, "its change is not finite")
         self.changes[name] = change
         self._affected.add(name)
-        due = not is_view(op) and self._health.is_due(name, op, self._costs, kind_of(change), self._is_in_blocks(name))
+        if line.is_view:
+            return None
+        due = self._health.is_due(name, op, self._costs, kind_of(change), self._is_in_blocks(name))
         residual = self._health.residual(name, op, self) if due else None
         if residual is not None and not residual <= self._health.tolerance:
             del self.changes[name]
-            return self._evaluate(name, op, f"residual {residual:.1e} beyond {self._health.tolerance:.0e}")
-        if not is_view(op):
-            rank = change.rank if isinstance(change, Factored) else None
-            self.steps.append(Step(name, "dense" if rank is None else "factored", rank, "", residual))
+            return self._evaluate(line, f"residual {residual:.1e} beyond {self._health.tolerance:.0e}")
+        rank = change.rank if isinstance(change, Factored) else None
+        self.steps.append(Step(name, "dense" if rank is None else "factored", rank, "", residual))
         return None
 
-    def _evaluate(self, name: str, op: Op, reason: str) -> None:
+    def _evaluate(self, line: Line, reason: str) -> None:
+        name, op = line.name, line.op
         self._affected.add(name)
         self._evaluated.add(name)
         if isinstance(op, Leading) and not self.frame.touches(self.shape(name)):
             self.fresh[name] = leading(self.new(op.of), op.count, self.old(name))
         else:
             self.fresh[name] = self._result(name, op, self.new, self.frame.after, self.dtype)
-        if not is_view(op):
+        if not line.is_view:
             self.steps.append(Step(name, "evaluated", reason=reason))

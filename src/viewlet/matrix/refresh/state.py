@@ -31,7 +31,7 @@ from viewlet.matrix.refresh.from_scratch import evaluate_source, relative_error
 from viewlet.matrix.refresh.health import Health
 from viewlet.matrix.refresh.input_changes import change_of
 from viewlet.matrix.refresh.journal import Entry, replay
-from viewlet.matrix.refresh.refresh import Refresh, Step
+from viewlet.matrix.refresh.refresh import Prepared, Refresh, Step
 from viewlet.matrix.refresh.saved import Saved
 from viewlet.matrix.refresh.updates import Entries, Update, apply, frame_of
 
@@ -87,7 +87,9 @@ class Maintained:
         self._health = health
         self._evaluate = evaluating(blocks)
         self._plans: dict[tuple[Any, ...], tuple[Costs, Plan]] = {}
-        self._shapes = shapes_in(compiled.program)
+        self._prepared = Prepared(compiled)
+        self._shapes = self._prepared.shapes
+        self._inputs = {i.name: i for i in source.inputs}
         self._outputs = dict(compiled.program.outputs)
         self._buffers = {n: buffer_of(v) for n, v in values.items() if not self._is_view(n)}
         self._dtype = self._buffers[source.inputs[0].name].array.dtype
@@ -114,14 +116,13 @@ class Maintained:
     def update(self, **updates: Update) -> Record:
         """Change inputs, all in one step, with all resulting changes; or nothing, if any of it fails."""
         started = time.perf_counter()
-        inputs = {i.name: i for i in self.source.inputs}
         frame = frame_of(updates, self.source.inputs, self.sizes)
         self._can_be(frame)
         with np.errstate(all="ignore"), self._extended(frame):
-            changes = {n: change_of(n, u, self._buffers[n].array, frame, inputs[n]) for n, u in updates.items()}
+            changes = {n: change_of(n, u, self._buffers[n].array, frame, self._inputs[n]) for n, u in updates.items()}
             costs, plan = self._planned(frame, changes)
             refresh = Refresh(
-                self.compiled,
+                self._prepared,
                 self._buffers,
                 frame,
                 updates,
@@ -240,6 +241,8 @@ class Maintained:
 
     def _can_be(self, frame: Frame) -> None:
         """Every matrix of the program must still have a size that is not negative."""
+        if not frame.resizes:
+            return
         for name, shape in self._shapes.items():
             if frame.touches(shape) and min(measured(shape, frame.after)) < 0:
                 raise RejectedEpoch(f"{name} would be {show_shape(shape)} with {frame.after}; nothing was changed")
@@ -247,6 +250,9 @@ class Maintained:
     @contextmanager
     def _extended(self, frame: Frame) -> Iterator[None]:
         """Makes room for what comes; if anything fails, it is as it was."""
+        if not frame.resizes:
+            yield
+            return
         grown = [n for n in self._buffers if frame.touches(self._shapes[n]) and not frame.is_reshaped(self._shapes[n])]
         before = {n: self._buffers[n].array.shape for n in grown}
         try:
@@ -270,14 +276,14 @@ class Maintained:
                 apply(update, change, buffer)
                 if isinstance(buffer, LargeBuffer) and isinstance(update, Entries):
                     put[name] = (at := np.unique(update.rows)), buffer.array[at]
-            for axis, dim in enumerate(self._shapes[name]):
+            for axis, dim in enumerate(self._shapes[name] if refresh.frame.resizes else ()):
                 if (resize := refresh.frame.resize(dim)) is not None and len(resize.gone):
                     buffer.contract(axis, resize)
         self.sizes = refresh.frame.after
         return put
 
     def _in_factors(self, name: str, change: Change | None) -> Factored | None:
-        if isinstance(change, Dense) and name in self.large:
+        if isinstance(change, Dense) and isinstance(self._buffers[name], LargeBuffer):
             left, right = factors_of(change)
             return Factored(Factor(len(left), left), Factor(len(right), right))
         return change if isinstance(change, Factored) else None

@@ -10,7 +10,7 @@ Replace(matrix)                                       another matrix of that siz
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
@@ -106,6 +106,8 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
     for name in updates:
         if name not in known:
             raise UnknownName(f"the program has no input {name}", hint=f"its inputs are {', '.join(known)}")
+    if not any(map(_may_resize, updates.values())):
+        return Frame(sizes, {})
     said: dict[str, tuple[str, Wanted]] = {}
     for name, declared in known.items():
         for axis, dim in enumerate(declared.shape):
@@ -116,6 +118,17 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
             if symbol is not None:
                 _agree(said, symbol, name, wanted)
     return Frame(sizes, {s: _resize(name, sizes[s], w) for s, (name, w) in said.items() if w != SAME})
+
+
+def _may_resize(update: Update) -> bool:
+    """Whether rows or columns may come or go; most updates only change some, and need no more than this look."""
+    match update:
+        case RowChange(_, new, gone) | ColumnChange(_, new, gone):
+            return new is not None or not isinstance(gone, Sized) or len(gone) > 0
+        case LowRank() | Replace():
+            return False
+        case _:
+            return True
 
 
 def _wanted(update: Update | None, axis: int, is_vector: bool) -> Wanted:
