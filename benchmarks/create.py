@@ -1,7 +1,7 @@
 """Making views: what creating each of the 22 TPC-H views takes, beside Spark SQL running the query.
 
 One warehouse holds the eight tables, with their keys checked, as users declare them. Each query is made a view, in
-process, and dropped again; Spark SQL runs the same query on the same rows and writes the result as Parquet. Then they
+process or on Spark (`--engine spark`), and dropped again; Spark SQL runs the same query on the same rows and writes the result as Parquet. Then they
 stand together, for the size of what they keep.
 
     python -m benchmarks.create [--scale 1] [--folder build/tpch] [--queries 1,9,21] [--quick] [--out docs/create.md]
@@ -30,6 +30,7 @@ from workloads.tpch.data import chunks, generate
 
 import viewlet
 from benchmarks.measure import Times, grid, measured, say, timed
+from viewlet.engine.choose import EngineName
 from viewlet.formatting import duration, size
 from viewlet.spark.session.session import start_spark
 
@@ -114,13 +115,14 @@ def views_of(query: str) -> list[str]:
 class Warehouse:
     """The generated tables, and no view yet."""
 
-    def __init__(self, path: Path, spark: Any, made: Path) -> None:
-        self.db = viewlet.connect(path, spark=spark, engine="inproc")
-        for table, statement in schema().items():
-            if table not in self.db.tables:
-                self.db.sql(statement)
-                self.db.load(table, chunks(made, table))
-                say(f"loaded {table}")
+    def __init__(self, path: Path, spark: Any, made: Path, engine: EngineName = "inproc") -> None:
+        with viewlet.connect(path, engine="inproc") as db:
+            for table, statement in schema().items():
+                if table not in db.tables:
+                    db.sql(statement)
+                    db.load(table, chunks(made, table))
+                    say(f"loaded {table}")
+        self.db = viewlet.connect(path, spark=spark, engine=engine)
 
     def create(self, query: str) -> None:
         for view in views_of(query):
@@ -204,9 +206,11 @@ def keep_all(warehouse: Warehouse, names: list[str]) -> State:
     return State(len(names), warehouse.kept(), warehouse.tables())
 
 
-def run(spark: Any, made: Path, names: list[str], path: Path, loaded: Path | None, parts: list[str]) -> Results:
+def run(
+    spark: Any, made: Path, names: list[str], path: Path, loaded: Path | None, parts: list[str], engine: EngineName
+) -> Results:
     by_spark = time_spark(spark, made, names, path / "result") if "times" in parts else {}
-    warehouse = Warehouse(loaded or path / "warehouse", spark, made)
+    warehouse = Warehouse(loaded or path / "warehouse", spark, made, engine)
     times = time_views(warehouse, names, by_spark) if "times" in parts else []
     state = keep_all(warehouse, names) if "state" in parts else None
     warehouse.drop()
@@ -218,13 +222,15 @@ def run(spark: Any, made: Path, names: list[str], path: Path, loaded: Path | Non
 
 INTRODUCTION = """# Making views
 
-What it takes to create each of the 22 TPC-H views at scale {scale:g}, in process, over tables that check their keys, beside Spark SQL, which runs the same query on Parquet files and writes its result as Parquet; both on the same cores, in one run. Creating a view includes Spark's analysis of its definition. Medians of {runs} (Spark SQL: after one that does not count). Memory is what the process had at most beyond what it had before, without the files that it maps. `make bench-create` makes this page.
+What it takes to create each of the 22 TPC-H views at scale {scale:g}, {where}, over tables that check their keys, beside Spark SQL, which runs the same query on Parquet files and writes its result as Parquet; both on the same cores, in one run. Creating a view includes Spark's analysis of its definition. Medians of {runs} (Spark SQL: after one that does not count). Memory is what the process had at most beyond what it had before, without the files that it maps. `make bench-create` makes this page.
 """
 
 
-def page(found: Results, scale: float) -> str:
+def page(found: Results, scale: float, engine: EngineName) -> str:
     runs = f"{RUNS} runs" if RUNS > 1 else "one run"
-    parts = [INTRODUCTION.format(scale=scale, runs=runs).strip()]
+    parts = [
+        INTRODUCTION.format(scale=scale, runs=runs, where="in process" if engine == "inproc" else "on Spark").strip()
+    ]
     parts += times_part(found.times) if found.times else []
     parts += state_part(found.state) if found.state else []
     return "\n\n".join(parts) + "\n"
@@ -270,6 +276,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--queries", default="", help="their numbers, with commas; all if not given")
     parser.add_argument("--parts", default="times,state", help="what to measure")
     parser.add_argument("--warehouse", type=Path, help="one that holds the tables, made if it is not there; it stays")
+    parser.add_argument("--engine", choices=["inproc", "spark"], default="inproc", help="what fills the views")
     parser.add_argument("--quick", action="store_true", help="a hundredth of the scale, to see that it runs")
     parser.add_argument("--add", type=Path, help="a file of results, of which these become a part")
     parser.add_argument("--out", type=Path, help="where the page goes")
@@ -286,10 +293,10 @@ def main(argv: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as path:
         names = [f"q{number:02d}" for number in sorted(wanted)]
         made = generate(scale, given.folder)
-        found = run(spark, made, names, Path(path), given.warehouse, given.parts.split(","))
+        found = run(spark, made, names, Path(path), given.warehouse, given.parts.split(","), given.engine)
     if given.add:
         found = found.with_earlier(given.add)
-    text = page(found, scale)
+    text = page(found, scale, given.engine)
     print(text)
     if given.out:
         given.out.write_text(text, encoding="utf-8")

@@ -333,7 +333,7 @@ HEAD = """# Loops: figures
 
 The time that Viewlet takes from scratch includes reading the table, building the graph in memory, and writing the result durably; SciPy builds its matrix from arrays in memory.
 
-Without deltas, a round scans all edges in memory, some milliseconds for a million. The last column bounds what deltas can save: the edges that leave changed vertices, of all edges in all rounds. On R-MAT graphs with these parameters degrees hardly differ, so ranks settle everywhere at once: PageRank to one per cent takes eight rounds, and most vertices change in the first four of them. Whether the one per cent is taken of the first rank or of each vertex's own makes no difference to that. Where degrees follow the power laws of the web, as in the graphs of the papers, a few vertices take many rounds after most have settled, and deltas pay from scratch, too. Otherwise they pay in epochs, which resume from the last result."""
+Without deltas, a round scans all edges in memory, some milliseconds for a million. The last column bounds what deltas can save: the edges that leave changed vertices, of all edges in all rounds. On R-MAT graphs with these parameters degrees hardly differ, so ranks settle everywhere at once: PageRank to one per cent takes eight rounds, and most vertices change in the first four of them. Whether the one per cent is taken of the first rank or of each vertex's own makes no difference to that. Where degrees follow the power laws of the web, as in the graphs of the papers, a few vertices take many rounds after most have settled, and the bound is higher. Deltas pay most in epochs, which resume from the last result."""
 
 
 _ALONG = [name for name, loop in LOOPS.items() if loop.is_along_edges]

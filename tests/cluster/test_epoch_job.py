@@ -19,7 +19,7 @@ from tests.compile.test_distribute import OURS, TPCH, compiled, fixture_cases, t
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.compile import Facts
-from viewlet.compile.distribute import distribute, place
+from viewlet.compile.distribute import distribute, distribute_fill, place
 from viewlet.engine.cluster import epoch_job
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.cluster.epoch_job import EpochJob, prepare_epoch
@@ -173,7 +173,7 @@ def test_views_are_filled_and_made_anew_from_what_tables_hold(name: str) -> None
     """What was taken away again counts nowhere; a view that is made anew passes on how it differs."""
     known, tables = tpch_facts(), Tables([TPCH[name].plan], 5)
     program = compiled(name, TPCH[name], known)
-    epoch = prepare_epoch(distribute([program], known, initial=True))
+    epoch = prepare_epoch(distribute_fill(program, known))
     first, then, strangers = tables.change(30, 0), tables.change(30, 8), Tables([TPCH[name].plan], 9).change(12, 0)
     with tempfile.TemporaryDirectory() as path, Store.open(Path(path) / "w", limits=Limits(recent_rows=8)) as store:
         parted = OnPartitions(store, [program], known)
@@ -208,7 +208,7 @@ def test_views_are_filled_and_made_anew_from_what_tables_hold(name: str) -> None
 def test_operators_are_filled_by_jobs() -> None:
     filled = 0
     for program, decoded, known in fixture_cases(["keyed/regroup", "keyed/regroup_join", "monoid/fold", "ring/route"]):
-        tables, epoch = Tables([decoded.plan], 4), prepare_epoch(distribute([program], known, initial=True))
+        tables, epoch = Tables([decoded.plan], 4), prepare_epoch(distribute_fill(program, known))
         changes, whole = tables.change(24, 0), OnePlace(place([program], known).steps)
         whole.run(changes, initial=True)
         with tempfile.TemporaryDirectory() as path, Store.open(Path(path) / "w") as store:

@@ -16,7 +16,8 @@ from tests.compile.random_changes import Tables, nodes
 from tests.compile.workloads import FOLDER, facts
 from tests.schemas import fields
 from viewlet.compile import Facts, compile_view
-from viewlet.compile.distribute import NONE, Optimizations, distribute, place
+from viewlet.compile.distribute import NONE, Optimizations, distribute, distribute_fill, place
+from viewlet.compile.distribute.fill import filling
 from viewlet.compile.distribute.lineage import Lineage
 from viewlet.compile.distribute.place import Placement
 from viewlet.plan.nodes import Input, Join, Scan
@@ -35,7 +36,7 @@ from viewlet.program.distributed import (
 )
 from viewlet.program.identity import identity
 from viewlet.program.program import Map, Program, Step
-from viewlet.program.terms import Change, Grouped, Negate, Regroup, SparkRowwise, Term
+from viewlet.program.terms import Change, Grouped, Negate, Probe, Regroup, SparkRowwise, Term
 from viewlet.views.define import ABILITIES
 
 TPCH = read_plans(FOLDER / "tpch.json")
@@ -50,6 +51,12 @@ OURS = {
     "q09": (1, 3), "q10": (1, 3), "q11": (1, 2), "q12": (1, 2), "q13": (1, 2), "q14": (1, 2), "q15": (1, 1), "q16": (1, 4),
     "q17": (1, 2), "q18": (1, 3), "q19": (1, 2), "q20": (1, 2), "q21": (1, 2), "q22": (1, 3),
 }  # fmt: skip
+
+FILLS = {
+    "q01": 3, "q02": 3, "q03": 2, "q04": 4, "q05": 5, "q06": 1, "q07": 5, "q08": 6, "q09": 5, "q10": 4, "q11": 3, "q12": 4,
+    "q13": 4, "q14": 2, "q15": 1, "q15_revenue": 3, "q16": 5, "q17": 2, "q18": 2, "q19": 2, "q20": 4, "q21": 4, "q22": 5,
+}  # fmt: skip
+"""Stages of the job that fills the view of each query."""
 
 
 def tpch_facts() -> Facts:
@@ -115,6 +122,23 @@ def test_jobs_and_stages_of_tpch_are_no_more_than_the_thesis_has() -> None:
         ours, thesis = f"{jobs}/{stages}", "/".join(map(str, THESIS[name]))
         assert f"| Q{int(name[1:])} | {ours} | {thesis} |" in page
     assert not {n for n, (jobs, stages) in found.items() if jobs > THESIS[n][0] or stages > THESIS[n][1]}
+
+
+def test_each_query_is_filled_by_one_job_of_few_stages() -> None:
+    known = tpch_facts()
+    made = {name: distribute_fill(compiled(name, decoded, known), known) for name, decoded in TPCH.items()}
+    assert {name: found.stages for name, found in made.items()} == FILLS
+    assert all(len(found.jobs) == 1 for found in made.values())
+
+
+def test_a_fill_looks_up_no_map_as_it_was_and_computes_each_product_once() -> None:
+    known = tpch_facts()
+    for name in ("q03", "q05", "q21"):
+        program = compiled(name, TPCH[name], known)
+        filled = filling(program, {table: float(known.rows[table]) for table in program.reads})
+        probes = [s for step in filled.steps for t in step.terms for s in chain(t) if isinstance(s, Probe)]
+        assert {probe.version for probe in probes} == {"new"}
+        assert sum(len(s.terms) for s in filled.steps) < sum(len(s.terms) for s in program.steps)
 
 
 def test_all_of_tpch_is_one_job_of_as_many_stages_as_its_longest_query() -> None:

@@ -6,11 +6,9 @@ The program is that of an epoch which changes everything that the view reads, fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from viewlet.compile import Facts
-from viewlet.compile.distribute import distribute, why_not_distributed
+from viewlet.compile.distribute import distribute_fill, why_not_distributed
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.epoch import EpochDeltas, WrittenChange
 from viewlet.engine.whole_bag import Source
@@ -63,16 +61,8 @@ def _run(view: View, run: Refresh, deltas: EpochDeltas, sources: Mapping[str, So
     rows = sum(source.contents.rows for source in sources.values())
 
     def make() -> Distributed:
-        facts = _facts(view, run, rows)
-        placement = chosen_placement(run.warehouse, [view.program], facts)
-        return distribute([view.program], facts, initial=True, placement=placement)
+        facts = facts_with_maps(run.warehouse)
+        return distribute_fill(view.program, facts, chosen_placement(run.warehouse, [view.program], facts))
 
     plan = cluster.plan([view.program], ("anew", rows.bit_length(), stored_placement(run.warehouse)), make)
     cluster.run_together(plan, deltas, [view.name], anew)
-
-
-def _facts(view: View, run: Refresh, rows: int) -> Facts:
-    """What the store knows; a map that is not there yet may have as many rows as the view reads."""
-    known = facts_with_maps(run.warehouse)
-    sizes = {m.name: rows if m.key else 1 for m in view.program.maps if m.stored}
-    return replace(known, rows={**sizes, **known.rows})

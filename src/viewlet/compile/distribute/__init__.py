@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from viewlet.compile.cost import ROWS
 from viewlet.compile.distribute.emit import NONE, Emitter, Optimizations
+from viewlet.compile.distribute.fill import filling, most_rows
 from viewlet.compile.distribute.fuse import fuse, single_blocks, without_dead_code
 from viewlet.compile.distribute.lineage import Lineage
 from viewlet.compile.distribute.place import Placement, grouped
@@ -51,6 +52,18 @@ def distribute(
             fired = _fired(program.steps, changed, initial)
             tags |= _improved(fired, placed, tags, lambda found: _cost(found, facts), options)
     return _distributed(_fired(steps, changed, initial), tags, options)
+
+
+def distribute_fill(program: Program, facts: Facts, placement: Mapping[str, Tag] | None = None) -> Distributed:
+    """What filling the maps of a program from all that tables hold means.
+
+    A map that is not there yet counts as large unless it cannot be: sizes that are guessed from keys alone may be wrong,
+    and the driver has to hold what is small.
+    """
+    tables = {bag: float(facts.rows.get(bag, ROWS)) for bag in program.reads}
+    sizes = {name: round(most) for name, most in most_rows(program, tables).items()}
+    known = replace(facts, rows={**sizes, **facts.rows})
+    return distribute([filling(program, tables)], known, initial=True, placement=placement)
 
 
 def why_not_distributed(program: Program) -> str | None:
@@ -150,4 +163,4 @@ def _cost(found: Distributed, facts: Facts) -> Cost:
     return len(found.jobs), found.stages, moved
 
 
-__all__ = ["NONE", "Optimizations", "distribute", "place", "why_not_distributed", "why_not_placed"]
+__all__ = ["NONE", "Optimizations", "distribute", "distribute_fill", "place", "why_not_distributed", "why_not_placed"]
