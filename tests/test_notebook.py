@@ -192,7 +192,11 @@ def test_the_shell_reads_a_pipe(
         "CREATE TABLE a (x INT); CREATE TABLE b (x INT);\n",
         "CREATE TABLE a (x INT); -- one\nCREATE TABLE b (x INT); /* two */\n",
         "CREATE TABLE a (x INT);\nCREATE TABLE b (x INT)",
-        "CREATE TABLE a (x INT, y STRING DEFAULT ';\n;');\nCREATE TABLE b -- a comment;\n(x INT);\n",
+        pytest.param(
+            "CREATE TABLE a (x INT, y STRING DEFAULT ';\n;');\nCREATE TABLE b -- a comment;\n(x INT);\n",
+            marks=pytest.mark.spark,
+            id="in a text and in a comment",
+        ),
     ],
 )
 def test_the_shell_tells_statements_apart_as_a_script_does(

@@ -9,6 +9,7 @@ from tests.compile.fixtures import Decoded
 from viewlet.compile import STAGES, Abilities, Facts, Rules, compile_view
 from viewlet.compile.distribute import NONE as NOTHING
 from viewlet.compile.distribute import Optimizations, distribute
+from viewlet.compile.distribute.fill import filling, most_rows
 from viewlet.compile.distribute.lineage import Lineage
 from viewlet.compile.distribute.place import Placement
 from viewlet.compile.distribute.spots import ANYWHERE, Routes, Spot
@@ -43,7 +44,7 @@ from viewlet.program.identity import identity
 from viewlet.program.program import Eviction, Program
 from viewlet.program.show import show_map
 from viewlet.program.show_distributed import show_blocks, show_jobs, show_places, show_tag
-from viewlet.program.terms import Term
+from viewlet.program.terms import Probe, Term
 from viewlet.views.define import ABILITIES
 from viewlet.views.explain import explain_program
 
@@ -384,6 +385,26 @@ def moves(decoded: Decoded, facts: Facts) -> Parts:
     return {"places": "\n".join(show_places(tags)), "terms": "\n".join(lines)}
 
 
+def filled(decoded: Decoded, facts: Facts) -> Parts:
+    """How many rows the maps can have, the terms that fill them, and the jobs that these make up."""
+    made = _compiled(decoded, facts)
+    fill = filling(made, facts.rows)
+    sizes = [f"{name}: {rows:,.0f}" for name, rows in most_rows(made, facts.rows).items()]
+    terms = [f"{step.map.name} += {_path(term)}" for step in fill.steps for term in step.terms]
+    left_out = sum(len(step.terms) for step in made.steps) - len(terms)
+    jobs = show_jobs(distribute([fill], facts))
+    return {
+        "rows at most": "\n".join(sizes),
+        f"terms, {left_out} left out": "\n".join(terms),
+        "jobs": "\n".join(jobs),
+    }
+
+
+def _path(term: Term) -> str:
+    first, *rest = chain(term)
+    return " → ".join([_source(first), *(f"{s.map} ({s.version})" for s in rest if isinstance(s, Probe))])
+
+
 def _source(term: Term) -> str:
     return ", ".join(f"Δ{bag}" for bag in changes_read(term)) or type(term).__name__
 
@@ -413,6 +434,7 @@ MODULES: dict[str, Gives] = {
     "build": shared,
     "cost": costs,
     "distribute/emit": distributed_statements,
+    "distribute/fill": filled,
     "distribute/fuse": blocks,
     "distribute/lineage": domains_of_columns,
     "distribute/place": places,

@@ -202,7 +202,7 @@ def test_plain_rows(kafka: Cluster, tmp_path: Path) -> None:
         assert db.table("keyed").rows() == [(1, None, 7.0)]
         assert len(db.table("log")) == 3
         bad = in_order((file, reason, text) for file, _, reason, text in db.table("keyed_bad").rows())
-        assert [(reason[:24], text) for _, reason, text in bad if reason.startswith("at")] == [
+        assert [(reason[:25], text) for _, reason, text in bad if reason.startswith("at")] == [
             ("at: 5 is an int, not time", '{"id": 4, "at": 5}')
         ]
         assert [text for _, reason, text in bad if reason.startswith("not JSON")] == ["nonsense"]
