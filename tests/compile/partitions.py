@@ -15,6 +15,7 @@ from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import layout_of
 from viewlet.engine.terms.compile_term import compile_term
+from viewlet.plan.sums import SLOT
 from viewlet.plan.types import Field
 from viewlet.program.distributed import (
     Arrival,
@@ -206,7 +207,7 @@ class OnePlace:
 
 
 def as_bag(rows: Rows | None, sums: Iterable[str] = ()) -> dict[tuple[Any, ...], int]:
-    """Rows as Python values, each with how often it occurs; limbs as the number that they are, which they are in many ways."""
+    """Rows as Python values, each with how often it occurs; limbs and slots as the number that they are, which they are in many ways."""
     if rows is None:
         return {}
     values: dict[str, list[Any]] = {}
@@ -222,4 +223,15 @@ def as_bag(rows: Rows | None, sums: Iterable[str] = ()) -> dict[tuple[Any, ...],
         row = tuple(column[at] for column in values.values())
         found[row] = found.get(row, 0) + weight
     numbers = [i for i, name in enumerate(values) if name not in rows.columns or name in sums]
-    return {row: n for row, n in found.items() if n or any(int(row[i]) for i in numbers)}
+    there = {row: n for row, n in found.items() if n or any(int(row[i]) for i in numbers)}
+    return _carried(there, list(values).index(SLOT)) if SLOT in values else there
+
+
+def _carried(rows: Mapping[tuple[Any, ...], int], slot: int) -> dict[tuple[Any, ...], int]:
+    """Rows of slots with the weights of each group's slots as the one number that they are; slot 0 counts and stays."""
+    found: dict[tuple[Any, ...], int] = {}
+    for row, weight in rows.items():
+        at = int(row[slot])
+        group = row if at == 0 else (*row[:slot], "all", *row[slot + 1 :])
+        found[group] = found.get(group, 0) + (weight << (32 * at))
+    return {row: n for row, n in found.items() if n or row[slot] == "0"}
