@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-import resource
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -58,8 +57,12 @@ def recomputation(spark: Any, db: viewlet.Database, name: str, times: int) -> li
 
 
 def memory() -> int:
-    """The most that this process has held so far, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    """The most that this process has held so far, in bytes.
+
+    `ru_maxrss` would not do: it counts what the process that started this one held.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.compile.fixtures import FOLDER as FIXTURES
 from tests.compile.fixtures import MODULES, Decoded, read_cases, read_plans
-from tests.compile.partitions import OnePlace, Partitions, as_bag
+from tests.compile.partitions import DRIVER, OnePlace, Partitions, as_bag
 from tests.compile.random_changes import Tables, nodes
 from tests.compile.workloads import FOLDER, facts
 from tests.schemas import fields
@@ -36,7 +36,7 @@ from viewlet.program.distributed import (
 )
 from viewlet.program.identity import identity
 from viewlet.program.program import Map, Program, Step
-from viewlet.program.terms import Change, Grouped, Negate, Probe, Regroup, SparkRowwise, Term
+from viewlet.program.terms import Change, Grouped, Negate, Probe, Regroup, SparkRowwise, Term, TopK
 from viewlet.views.define import ABILITIES
 
 TPCH = read_plans(FOLDER / "tpch.json")
@@ -89,6 +89,7 @@ def run_both(
     options: Optimizations | None = None,
     placement: Mapping[str, Tag] | None = None,
     epochs: int = 3,
+    rows: tuple[int, int] = (24, 6),
 ) -> int:
     """Run epochs on three partitions and in one place, and compare every map after each; the rows that views then have."""
     first = distribute(programs, known, options=options, placement=placement, initial=True)
@@ -97,7 +98,7 @@ def run_both(
     cluster, plain = Partitions(steps, first.maps, 3), OnePlace(steps)
     for epoch in range(epochs):
         initial = epoch == 0
-        changed = tables.change(24, 0) if initial else tables.change(6, 6)
+        changed = tables.change(rows[0], 0) if initial else tables.change(rows[1], rows[1])
         changes = {name: rows for name, rows in changed.items() if initial or name not in known.static}
         cluster.run(first if initial else later, changes, initial=initial)
         plain.run(changes, initial=initial)
@@ -150,6 +151,28 @@ def test_all_of_tpch_is_one_job_of_as_many_stages_as_its_longest_query() -> None
     apart = distribute(programs, known, options=replace(Optimizations(), share=False))
     assert len(made.statements) < len(apart.statements)
     assert len(distribute(programs, known, options=NONE).blocks) > 20 * len(made.blocks)
+
+
+def test_a_top_k_sends_the_driver_no_more_of_what_comes_than_it_keeps() -> None:
+    ((program, decoded, known),) = [
+        case for case in fixture_cases(["distribute/fuse"]) if any(isinstance(s, TopK) for s in starts(case[0]))
+    ]
+    (kept,) = (s.kept for s in starts(program) if isinstance(s, TopK))
+    first = distribute_fill(program, known)
+    cluster = Partitions(program.steps, first.maps, 3)
+    cluster.run(first, Tables([decoded.plan], 3).change(20 * kept, 0), initial=True)
+    (gathered,) = (s.name for s in first.statements if isinstance(s, Move) and s.transformer == "gather")
+    sent = cluster.sites[DRIVER].deltas[gathered]
+    assert sent is not None
+    assert kept <= sent.weights.sum() <= 3 * (kept + 1)
+    for seed in range(5):
+        for size in (kept // 2, kept, 4 * kept):
+            run_both([program], Tables([decoded.plan], seed), known, rows=(20 * kept, size))
+            run_both([program], Tables([decoded.plan], seed), known, rows=(2, size))
+
+
+def starts(program: Program) -> list[Term]:
+    return [chain(term)[0] for step in program.steps for term in step.terms]
 
 
 def longest_chain(program: Distributed) -> int:

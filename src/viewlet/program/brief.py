@@ -27,6 +27,7 @@ from viewlet.program.terms import (
     Fold,
     Following,
     GroupSums,
+    Leaders,
     Negate,
     Probe,
     Project,
@@ -82,6 +83,8 @@ def _step(term: Term, labels: Labels, known: dict[str, Expr]) -> str:
     match term:
         case Filter(condition=condition):
             return f" where {show_expr(substitute(condition, known))}"
+        case Leaders(order=order, kept=kept):
+            return f" → the first {kept:,} by {', '.join(map(show_order, order))}, and what goes"
         case Project() | Negate() | Combine():
             return ""
         case Expand(projections=projections):

@@ -12,6 +12,7 @@ from viewlet.program.terms import (
     Filter,
     Following,
     GroupSums,
+    Leaders,
     Negate,
     Probe,
     Project,
@@ -45,6 +46,8 @@ def _before(step: Following, wanted: Names) -> Names:
             return (wanted - {f.name for f in generated}) | columns_of(generator)
         case SparkRowwise():
             return _names(step.rows)
+        case Leaders(order=order):
+            return wanted.union(*(columns_of(o.key) for o in order))
         case Negate():
             return wanted
         case Probe(read=read, take=take, weight=weight):

@@ -22,6 +22,7 @@ from viewlet.program.terms import (
     Fold,
     Grouped,
     GroupSums,
+    Leaders,
     Negate,
     Probe,
     Project,
@@ -52,6 +53,8 @@ def show_term(term: Term) -> str:
             return f"{'outer ' if outer else ''}{show_expr(generator)} of ({show_term(rows)})"
         case SparkRowwise(rows, _, label):
             return f"spark⟨{label}⟩({show_term(rows)})"
+        case Leaders(rows, order, kept):
+            return f"first[{', '.join(map(show_order, order))}]({kept} of {show_term(rows)})"
         case Negate(rows):
             return f"−({show_term(rows)})"
         case Probe():

@@ -3,7 +3,7 @@
 A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
 changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
 
-    Change → (Filter | Project | Expand | Unnest | SparkRowwise | Probe | Negate)* → GroupSums | Combine
+    Change → (Filter | Project | Expand | Unnest | SparkRowwise | Probe | Negate)* → GroupSums | Combine | Leaders
 
 `FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the delta of
 a result that is not a sum. `TopK` does so for an order in place of keys, `Sessionize` for spans of time that meet.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from viewlet.plan.expr import Call, Column, Expr, Named, Reduce
+from viewlet.plan.expr import Call, Column, Expr, Named, Order, Reduce
 from viewlet.plan.nodes import Plan, Top
 from viewlet.plan.sums import DoubleSum, Sum, SumColumns
 from viewlet.plan.types import Field
@@ -260,6 +260,19 @@ class TopK:
         return [f.name for f in self.columns].index(leads.key.name), leads.descending
 
 
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """What a `TopK` needs to see of a netted change: all deletions, and the first insertions, as many as it keeps."""
+
+    rows: Term
+    order: tuple[Order, ...]
+    kept: int
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.rows.columns
+
+
 Term = (
     Change
     | Values
@@ -277,8 +290,9 @@ Term = (
     | Regroup
     | Sessionize
     | TopK
+    | Leaders
 )
-Following = Filter | Project | Expand | Unnest | SparkRowwise | Negate | Probe | Combine | GroupSums
+Following = Filter | Project | Expand | Unnest | SparkRowwise | Negate | Probe | Combine | GroupSums | Leaders
 """Steps that follow another."""
 
 KEY = "_key"

@@ -25,7 +25,7 @@ from viewlet.compile.distribute.spots import (
     spot_of,
     tag_of,
 )
-from viewlet.plan.expr import Column, Named
+from viewlet.plan.expr import Column, Named, substitute
 from viewlet.plan.types import Field
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.distributed import (
@@ -50,6 +50,7 @@ from viewlet.program.terms import (
     FinalizeSums,
     Fold,
     Following,
+    Leaders,
     Probe,
     Project,
     Regroup,
@@ -165,7 +166,7 @@ class Emitter:
             case Values():
                 return Flow(first, LOCAL if goal == Local() else REPLICATED, self._routes.number(first.columns))
             case TopK():
-                return self._driven(first)
+                return self._led(first)
             case Regroup() if is_driven(first) or not first.inputs:
                 return self._driven(first)
             case FinalizeSums(name, keys, _, columns):
@@ -195,6 +196,21 @@ class Emitter:
         """A term that the driver starts, on the changes of what it reads."""
         given = tuple((bag, self._to(bag, Local(), self.results[bag].columns)) for bag in changes_read(term))
         return Flow(term, LOCAL, self._routes.number(term.columns), tuple(g for g in given if g[0] != g[1]))
+
+    def _led(self, term: TopK) -> Flow:
+        """A top-k, which the driver starts on the rows that lead the change of each partition."""
+        found = self.results[term.map]
+        if found.tag == Local():
+            return self._driven(term)
+        change = self._change(Change(term.map, found.columns))
+        own = dict(zip((f.name for f in term.columns), found.columns, strict=False))
+        order = tuple(
+            replace(o, key=substitute(o.key, {n: Column(f.name, f.type) for n, f in own.items()}))
+            for o in term.limit.order
+        )
+        led = self._named(replace(change, term=Leaders(change.term, order, term.kept)))
+        given = ((term.map, self._to(led, Local(), found.columns)),)
+        return Flow(term, LOCAL, self._routes.number(term.columns), given)
 
     def _merged(self, term: Fold | Sessionize) -> Flow:
         """A term that merges a map's change into its target, where this is."""

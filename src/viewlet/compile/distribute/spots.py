@@ -23,6 +23,7 @@ from viewlet.program.terms import (
     Combine,
     Filter,
     GroupSums,
+    Leaders,
     Negate,
     Probe,
     Project,
@@ -102,7 +103,7 @@ class Routes:
     def follow(self, step: Term, ids: Ids) -> Ids:
         """The numbers of the columns after a step."""
         match step:
-            case Filter() | Negate():
+            case Filter() | Negate() | Leaders():
                 return ids
             case Project(results=results):
                 return {

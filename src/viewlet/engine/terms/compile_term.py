@@ -25,7 +25,7 @@ from viewlet.engine.terms.finalize_sums import compile_finalize, decode_matches,
 from viewlet.engine.terms.fold_states import compile_fold
 from viewlet.engine.terms.regroup_groups import compile_regroup
 from viewlet.engine.terms.sessionize import compile_sessionize
-from viewlet.engine.terms.top_k import compile_top_k
+from viewlet.engine.terms.top_k import compile_leaders, compile_top_k
 from viewlet.engine.terms.unnest import compile_unnest
 from viewlet.program.access import Get, Match, Range, Scan
 from viewlet.program.chain import chain
@@ -39,6 +39,7 @@ from viewlet.program.terms import (
     Fold,
     Following,
     GroupSums,
+    Leaders,
     Negate,
     Probe,
     Project,
@@ -193,6 +194,9 @@ def compile_step(term: Following) -> Callable[[EpochReader, Rows], Rows]:
             return lambda epoch, rows: unnest(rows)
         case SparkRowwise():
             return lambda epoch, rows: epoch.on_spark(term, rows)
+        case Leaders():
+            leaders = compile_leaders(term)
+            return lambda epoch, rows: leaders(rows)
         case Negate():
             return lambda epoch, rows: rows.negated()
         case Probe():

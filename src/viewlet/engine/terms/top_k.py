@@ -7,6 +7,10 @@ R + ΔR again; the second fails where R lost too many rows, and then R begins an
 alone: nothing besides the map could be lost, or out of date. Rows that the order does not tell apart, as 0.0 and
 −0.0, are in R together or not at all.
 
+On a cluster, what changes of Q is on many partitions. Each sends what goes of its part and the first `kept` rows of what
+comes (`Leaders`). Where it held something back, it sent `kept` rows, so that R then begins anew with the first `kept`
+rows of all: what was held back sorts after them.
+
 Each row of R is marked with whether the LIMIT lets it through. Behind the last one that it does, nothing changes that.
 """
 
@@ -25,7 +29,7 @@ from viewlet.columns.order import Key, term_keys
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan
 from viewlet.plan.expr import Order
-from viewlet.program.terms import TopK
+from viewlet.program.terms import Leaders, TopK
 from viewlet.store import Contents
 
 if TYPE_CHECKING:
@@ -53,11 +57,12 @@ def compile_top_k(term: TopK) -> TermFn:
             delta = _not_after(up_to, was, delta)
             if not len(delta):
                 return None
-            if not len(_not_after(up_to, front, delta)) and len(was) + len(delta) <= 2 * term.kept:
+            many = _may_be_part(delta, term) or len(was) + len(delta) > 2 * term.kept
+            if not many and not len(_not_after(up_to, front, delta)):
                 return _marked(delta, mark, False)
         now = Rows.concat([was, delta]).consolidate()
         runs_out = not is_all and now.weights.sum() < term.needed
-        if runs_out or len(now) > 2 * term.kept:
+        if runs_out or _may_be_part(delta, term) or len(now) > 2 * term.kept:
             source = _named(_source(epoch.new(term.map), term), names) if runs_out else now
             now = _first(up_to, source, term.kept)
             delta = Rows.concat([was.negated(), now])
@@ -65,6 +70,22 @@ def compile_top_k(term: TopK) -> TermFn:
         return Rows.concat([_marked(moved, mark, True), _marked(Rows.concat([moved.negated(), delta]), mark, False)])
 
     return run
+
+
+def _may_be_part(delta: Rows, term: TopK) -> bool:
+    """Whether a partition may have held back some of what comes."""
+    return bool(delta.weights[delta.weights > 0].sum() >= term.kept)
+
+
+def compile_leaders(term: Leaders) -> Callable[[Rows], Rows]:
+    """The part of a change that its first rows in an order can depend on."""
+    up_to = _compile_up_to(term.order)
+
+    def leaders(rows: Rows) -> Rows:
+        comes = rows.weights > 0
+        return Rows.concat([rows.filter(~comes), _first(up_to, rows.filter(comes), term.kept)])
+
+    return leaders
 
 
 def _source(contents: Contents, term: TopK) -> Rows:

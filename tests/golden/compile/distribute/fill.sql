@@ -107,12 +107,13 @@ job 1
     #2 := repartition(#1)                                             by id
   stage 2
     v.m1 += #2                                                        by id
+    #3 := Δv.m1 → the first 80 by total DESC, id, and what goes       by id
   driver
-    #3 := gather(Δv.m1)                                               at the driver
-    #4 := the first 8 rows of v.m1 by total DESC, id                  at the driver
-    v.m2 += #4                                                        at the driver
-    #5 := Δv.m2 where _first1                                         at the driver
-    v += #5                                                           at the driver
+    #4 := gather(#3)                                                  at the driver
+    #5 := the first 8 rows of v.m1 by total DESC, id                  at the driver
+    v.m2 += #5                                                        at the driver
+    #6 := Δv.m2 where _first1                                         at the driver
+    v += #6                                                           at the driver
 -- case: union all
 -- facts: {"rows": {"orders": 1500000, "customers": 150000, "cust": 150000}, "keys": {"orders": [0], "customers": [0], "cust": [0]}}
 select id from orders union all select cust from customers
