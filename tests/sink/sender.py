@@ -38,12 +38,17 @@ def main(path: str, sink: str, *arguments: str) -> None:
     sinks: list[tuple[str, Any]] = getattr(importlib.import_module(module), function)(*arguments)
     rng = random.Random()
     with viewlet.connect(path) as db:
+        change_and_send(db, sinks, rng)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         while True:
-            change(db, rng)
-            for name, place in sinks:
-                send(db, name, place)
+            change_and_send(db, sinks, rng)
+
+
+def change_and_send(db: viewlet.Database, sinks: list[tuple[str, Any]], rng: random.Random) -> None:
+    change(db, rng)
+    for name, place in sinks:
+        send(db, name, place)
 
 
 def send(db: viewlet.Database, name: str, place: Any) -> None:
