@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from viewlet import Database, EvaluationError
 
@@ -93,3 +94,48 @@ def test_a_function_of_the_users(db: Database) -> None:
     assert "inverse(" in error.expression
     assert (error.view, error.table, error.row["id"]) == ("v", "table lines", 99)
     assert error.values["parts"] == 0
+
+
+MOMENTS = ["corr", "covar_samp", "covar_pop", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy"]
+
+
+@pytest.mark.parametrize("function", MOMENTS)
+def test_a_group_that_does_not_vary_fails_as_in_spark_and_is_named(db: Database, function: str, spark: Any) -> None:
+    """Only `corr` divides by the spread of both sides; the others have a value, which is Spark's."""
+    query = f"SELECT label, {function}(price, parts) AS f FROM lines GROUP BY label"
+    db.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    db.insert("lines", [(1, 1, 1, "a"), (2, 2, 3, "a")])
+    same = [(11, 1, 5, "b"), (12, 1, 7, "b"), (13, 1, 8, "c")]
+    frame = spark.createDataFrame(
+        [(1, 1, 1, "a"), (2, 2, 3, "a"), *same], "id BIGINT, price INT, parts INT, label STRING"
+    )
+    frame.createOrReplaceTempView("lines_of_spark")
+    judged = spark.sql(query.replace("FROM lines", "FROM lines_of_spark"))
+    try:
+        expected = sorted(map(tuple, judged.collect()))
+    except PySparkException as refusal:
+        if "DIVIDE_BY_ZERO" not in str(refusal):
+            raise
+        error = failure(db, same)
+        assert error.view == "v"
+        assert error.group == {"label": "b"}
+        assert "DIVIDE_BY_ZERO: corr of values that do not vary" in str(error)
+        assert ", in the group label='b'" in str(error)
+        assert "try_divide(covar_pop(x, y), stddev_pop(x) * stddev_pop(y))" in str(error)
+    else:
+        db.insert("lines", same)
+        assert sorted(db.table("v").rows()) == expected
+
+
+def test_what_the_hint_says_instead_of_a_correlation(db: Database) -> None:
+    instead = "try_divide(covar_pop(price, parts), stddev_pop(price) * stddev_pop(parts))"
+    db.sql(f"CREATE MATERIALIZED VIEW v AS SELECT label, {instead} AS f FROM lines GROUP BY label")
+    db.insert("lines", [(1, 1, 5, "b"), (2, 1, 7, "b")])
+    assert db.table("v").rows() == [("b", None)]
+    assert db.check("v").num_rows == 0
+
+
+def test_a_view_over_a_group_that_does_not_vary(db: Database) -> None:
+    db.insert("lines", [(1, 1, 5, "b"), (2, 1, 7, "b")])
+    with pytest.raises(EvaluationError, match=r"view v: DIVIDE_BY_ZERO: .*, in the group label='b'"):
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT label, corr(price, parts) AS f FROM lines GROUP BY label")

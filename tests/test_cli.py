@@ -18,6 +18,7 @@ import viewlet
 from tests.marks import quickly
 from viewlet import formatting as screen
 from viewlet.cli import main as cli
+from viewlet.cli import shell as shells
 from viewlet.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -67,6 +68,11 @@ def test_other_errors_name_the_statement(tmp_path: Path, capsys: Captured) -> No
         ["watch", "--seconds", "0"],
         ["ui", "--write", "--port", "0"],
         ["flow", "run", "f"],
+        ["recover"],
+        ["backup", "elsewhere"],
+        ["sql", "SHOW TABLES"],
+        ["sql", "CREATE TABLE t (a INT)"],
+        ["shell", "--read-only"],
     ],
 )
 def test_a_warehouse_that_is_not_there(command: list[str], tmp_path: Path, capsys: Captured) -> None:
@@ -121,6 +127,75 @@ def test_recover_goes_on_from_the_last_whole_epoch(tmp_path: Path, capsys: Captu
     assert "epoch 3 is lost" in capsys.readouterr().out
     assert main(["history", "orders", "--warehouse", str(tmp_path / "w")]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("20")
+
+
+def test_recovering_nothing_creates_nothing(tmp_path: Path) -> None:
+    with pytest.raises(viewlet.StoreError, match="there is no warehouse in"):
+        viewlet.connect(tmp_path / "none", recover=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_sql_runs_statements_and_prints_what_they_return(tmp_path: Path, capsys: Captured) -> None:
+    run(tmp_path, TABLE)
+    capsys.readouterr()
+    command = ["sql", "--warehouse", str(tmp_path / "w")]
+    assert main([*command, "INSERT INTO orders VALUES (1, 2.50); SHOW TABLES; -- done"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "orders +1 −0" in shown[0]
+    assert "orders" in shown[3]
+    assert main([*command, "SHOW TABLES; SELEC 1"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("viewlet: error: line 1: ")
+    assert main([*command, " ; "]) == 1
+    assert "there is no statement to run" in capsys.readouterr().err
+
+
+def test_sql_and_a_read_only_shell_read_beside_a_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    with viewlet.connect(tmp_path / "w") as writer:
+        writer.sql(TABLE)
+        assert main(["sql", "DESCRIBE orders", "--warehouse", str(tmp_path / "w")]) == 0
+        assert "total" in capsys.readouterr().out
+        assert main(["sql", "DELETE FROM orders", "--warehouse", str(tmp_path / "w")]) == 1
+        assert "viewlet: error: " in capsys.readouterr().err
+
+        def lines() -> Iterator[str]:
+            yield ".tables"
+            writer.insert("orders", [(1, "2.50")])
+            yield ".tables"
+            yield "INSERT INTO orders VALUES (2, 1);"
+
+        given = lines()
+        monkeypatch.setattr(shells, "_line", lambda: _next(given))
+        assert main(["shell", "--read-only", "--warehouse", str(tmp_path / "w")]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:2] == ["table    orders  0 rows", "table    orders  1 row"]
+    assert "is open for reading only" in shown[2]
+
+
+def _next(lines: Iterator[str]) -> str:
+    for line in lines:
+        return line
+    raise EOFError
+
+
+@pytest.mark.parametrize("command", [".explain", ".check "])
+def test_a_command_of_the_shell_without_its_view(command: str, tmp_path: Path, capsys: Captured) -> None:
+    with viewlet.connect(tmp_path / "w") as db:
+        given = iter([command])
+        assert not shells.shell(db, lambda *_: "", lambda _: _next(given))
+    name = command.strip()
+    assert capsys.readouterr().out == f"error: {name} needs the name of a view (hint: {name} VIEW)\n"
+
+
+def test_watching_without_a_source_is_an_error(tmp_path: Path, capsys: Captured) -> None:
+    run(tmp_path, TABLE)
+    assert main(["watch", "--seconds", "0", "--warehouse", str(tmp_path / "w")]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"no table of {tmp_path / 'w'} has a source" in error
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -240,6 +315,14 @@ def test_tables_are_aligned() -> None:
     ]
     assert screen.table_text(table, most=1).endswith("2 rows, the first 1 shown")
     assert screen.table_text(pa.table({"a": pa.array([], pa.int64())})) == "a\n─\n0 rows"
+
+
+def test_unknown_names_are_met_with_those_most_like_them() -> None:
+    many = [f"table_{n}" for n in range(20)]
+    assert screen.suggestion("ORDRES", ["Orders", "lines", "t"]) == "did you mean Orders?"
+    assert screen.suggestion("x", ["a", "b"]) == "there are: a, b"
+    assert screen.suggestion("x", []) == "there are: none yet"
+    assert screen.suggestion("x", many) == f"there are: {', '.join(many[:8])} and 12 more"
 
 
 def test_numbers_for_people() -> None:

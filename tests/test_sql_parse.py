@@ -197,7 +197,7 @@ REFUSALS = [
     ("CREATE TABLE t (\n a INT,\n b DECIMAL(50,2))", "line 3: column `b`: .*up to 38 digits"),
     ("CREATE TABLE t (a INT", "expected , or \\), found the end of the statement"),
     ("CREATE TABLE t (a INT, A STRING)", "two columns named `A`"),
-    ("CREATE TABLE t (a INT, PRIMARY KEY (b))", "primary key names `b`.*hint: the columns are a"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (b))", "primary key names `b`.*hint: there are: a"),
     ("CREATE TABLE t (a INT, PRIMARY KEY (a, A))", "names a column twice"),
     ("CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)", "one primary key"),
     ("CREATE TABLE t (a INT DEFAULT)", "expected the default of `a`"),

@@ -77,14 +77,14 @@ class Database(
         self.close()
 
     def __repr__(self) -> str:
+        if self._warehouse.is_closed:
+            return f"<warehouse {self._warehouse.path}: closed>"
         counts = f"{plural(len(self.tables), 'table')}, {plural(len(self.views), 'view')}"
         return f"<warehouse {self._warehouse.store.address}: {counts}, epoch {self._warehouse.store.epoch}>"
 
     def close(self) -> None:
-        """Finish pending work and release the warehouse; the Spark session keeps running."""
-        self._warehouse.subscriptions.close()
-        with self._warehouse.lock:
-            self._warehouse.store.close()
+        """Finish pending work and release the warehouse, which refuses calls from then on; Spark keeps running."""
+        self._warehouse.close()
 
     # ——— what there is
 
@@ -121,6 +121,7 @@ class Database(
         """
         from viewlet.spark.session.children import active
 
+        self._warehouse.check_open()
         with active(self._warehouse.sessions.child) as spark:
             self._warehouse.reading.show(spark, self._warehouse.catalog.names())
         return spark
@@ -292,6 +293,7 @@ class Database(
         """Register a user-defined aggregate for views, under a name; return a function that calls it in DataFrames."""
         from viewlet.spark.session.user_functions import register_aggregate
 
+        self._warehouse.check_open()
         return register_aggregate(self._warehouse.sessions.child, name, aggregate)
 
     def create_view(

@@ -9,6 +9,7 @@
     │   └── UnsupportedFunction    … because of a non-deterministic function
     ├── WrongArgument              an argument is of the wrong kind
     ├── RejectedEpoch              the changes are invalid; nothing was applied
+    │   └── RejectedRow            … because of one row, which it names (in `intake/`)
     ├── UnsupportedValue           a value that Python's own types cannot hold
     ├── EvaluationError            a definition fails on the current data, as it would in Spark
     ├── EndlessLoop                a loop still changes rows after its maximum number of rounds
@@ -101,6 +102,8 @@ class EvaluationError(ViewletError):
         self.values: dict[str, Any] = {}
         """The values of the columns in the expression."""
         self.table = ""
+        self.group: dict[str, Any] = {}
+        """The keys of the group that fails, of an aggregate."""
         self.row: dict[str, Any] = {}
         """The row of the table that caused it."""
         self.site: Any = None
@@ -110,8 +113,9 @@ class EvaluationError(ViewletError):
     def message(self) -> str:
         values = f" where {_listed(self.values)}" if self.values else ""
         expression = f", in {_cut(self.expression)}{values}" if self.expression else ""
+        group = f", in the group {_listed(self.group)}" if self.group else ""
         row = f"; the cause is row ({_listed(self.row)}) of {self.table}" if self.table else ""
-        return f"{f'view {self.view}: ' if self.view else ''}{super().message.rstrip('.')}{expression}{row}"
+        return f"{f'view {self.view}: ' if self.view else ''}{super().message.rstrip('.')}{expression}{group}{row}"
 
 
 class EndlessLoop(ViewletError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from html import escape
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 MOST_ROWS = 40
 WIDEST = 40
+MOST_NAMES = 8
 
 
 def duration(ms: float) -> str:
@@ -36,6 +38,15 @@ def size(count: float) -> str:
 def plural(count: int, word: str) -> str:
     """`1 row`, `1,000 rows`."""
     return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is unknown: the known names most like it, or the first ones if none is."""
+    spelled = {str(n).lower(): str(n) for n in known}
+    if near := get_close_matches(name.lower(), spelled):
+        return f"did you mean {' or '.join(spelled[n] for n in near)}?"
+    more = f" and {len(spelled) - MOST_NAMES} more" if len(spelled) > MOST_NAMES else ""
+    return f"there are: {', '.join(list(spelled.values())[:MOST_NAMES]) or 'none yet'}{more}"
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Iterable[int] = ()) -> str:

@@ -201,6 +201,7 @@ def test_a_new_project_runs(tmp_path: Path, spark: Any, capsys: pytest.CaptureFi
     assert main(["run", "--dry-run", str(root)]) == 0
     shown = capsys.readouterr().out
     assert "view spend → customer, orders, total" in shown
+    assert "materialized view spend: would be created\n" in shown
     assert not (root / "warehouse").exists()
     assert main(["run", str(root)]) == 0
     assert "streaming table orders: flow orders appended 3 rows" in capsys.readouterr().out
@@ -210,6 +211,22 @@ def test_a_new_project_runs(tmp_path: Path, spark: Any, capsys: pytest.CaptureFi
             ("bob", 1, "15.50"),
         ]
     assert main(["init", str(root)]) == 1
+    _expect_of_the_next_run(root, capsys)
+
+
+def _expect_of_the_next_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run compares the project with its warehouse."""
+    capsys.readouterr()
+    assert main(["run", "--dry-run", str(root)]) == 0
+    shown = capsys.readouterr().out
+    assert "streaming table orders: would stay as it is\n" in shown
+    assert "materialized view spend: would stay as it is\n" in shown
+    assert main(["run", "--dry-run", "--full-refresh-all", str(root)]) == 0
+    assert "materialized view spend: would be rebuilt from scratch\n" in capsys.readouterr().out
+    for file in root.rglob("*.sql"):
+        file.write_text(file.read_text(encoding="utf-8").replace("sum(", "max("), encoding="utf-8")
+    assert main(["run", "--dry-run", str(root)]) == 0
+    assert "materialized view spend: would be replaced\n" in capsys.readouterr().out
 
 
 def _start(warehouse: Path, shop: Shop) -> subprocess.Popen[bytes]:

@@ -26,8 +26,8 @@ def add_flow_commands(parser: argparse.ArgumentParser, parents: Sequence[Any], o
         return added
 
     run = add("run", _run, "run a flow until nothing is left to do")
-    run.add_argument("--runs", type=int, metavar="N", help="stop after so many runs of stages")
-    run.add_argument("--seconds", type=float, metavar="N", help="an error if it takes longer")
+    run.add_argument("--runs", type=int, metavar="N", help="stop after this many runs of stages")
+    run.add_argument("--seconds", type=float, metavar="N", help="fail if it takes longer than this")
     add("status", _status, "what waits for each stage of a flow, or for all flows")
     trace = add("trace", _trace, "what ran of a flow, when and why")
     trace.add_argument("--plot", action="store_true", help="a line for each stage, a mark for each run")

@@ -1,4 +1,4 @@
-"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | shell | explain | check | status | history | ui | flow | recover | demo | bench`.
+"""The command line: `viewlet run FILE.sql | run PROJECT | init | watch | sql | shell | explain | check | status | history | ui | flow | recover | demo | bench`.
 
 Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
 130 interrupted. This module and the demonstration are the only ones that print.
@@ -24,11 +24,28 @@ from viewlet.cli.pages import add_ui_options, ui
 from viewlet.cli.projects import add_project_options, init, is_project, run_project
 from viewlet.cli.shell import start as start_shell
 from viewlet.database import connect
-from viewlet.errors import SqlError, StoreError, ViewletError
+from viewlet.errors import SqlError, StoreError, UnknownName, ViewletError
 from viewlet.formatting import aligned, duration, plural, size, table_text
 from viewlet.monitor.metrics import serve_metrics
 from viewlet.monitor.openlineage_events import Lineage
-from viewlet.sql import CreateTable, CreateView, Drop, Refresh, RefreshTable, Statement, parse, split
+from viewlet.sql import (
+    CreateTable,
+    CreateView,
+    Describe,
+    DescribeHistory,
+    DescribeQuery,
+    Drop,
+    Explain,
+    Refresh,
+    RefreshTable,
+    Select,
+    Show,
+    ShowColumns,
+    ShowCreate,
+    Statement,
+    parse,
+    split,
+)
 
 if TYPE_CHECKING:
     from viewlet.database import Database
@@ -79,17 +96,20 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    run = add("run", _run, "run the statements of a file, or a project of Spark Declarative Pipelines")
+    run = add("run", _run, "run the statements in a file, or a Spark Declarative Pipelines project")
     run.add_argument("path", type=Path, metavar="FILE.sql|PROJECT")
     add_project_options(run)
-    add("init", init, "make a new project that runs").add_argument("folder", type=Path, metavar="FOLDER")
-    watch = add("watch", _watch, "read the sources of tables, for as long as one likes")
-    watch.add_argument("tables", nargs="*", metavar="TABLE", help="default: all that are fed by a source")
-    watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
-    watch.add_argument("--seconds", type=float, metavar="N", help="end after so long")
+    add("init", init, "create a new project, ready to run").add_argument("folder", type=Path, metavar="FOLDER")
+    watch = add("watch", _watch, "keep reading the sources of tables, until interrupted")
+    watch.add_argument("tables", nargs="*", metavar="TABLE", help="default: all tables with a source")
+    watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to read; default: 1")
+    watch.add_argument("--seconds", type=float, metavar="N", help="stop after this many seconds")
     watch.add_argument("--metrics", type=int, metavar="PORT", help="serve metrics for Prometheus, on this machine")
-    watch.add_argument("--lineage", action="store_true", help="send OpenLineage events; its own settings say where to")
-    add("shell", _shell, "run statements by hand, with completion and history")
+    watch.add_argument("--lineage", action="store_true", help="send OpenLineage events, as configured for OpenLineage")
+    one_shot = add("sql", _sql, "run statements, and print what they return; queries run next to a writer")
+    one_shot.add_argument("statements", metavar="STATEMENTS", help="one or more, separated by semicolons")
+    shell = add("shell", _shell, "run statements interactively, with completion and history")
+    shell.add_argument("--read-only", action="store_true", help="only read, next to a writer; take no lock")
     explain = add("explain", _explain, "how a view is maintained")
     explain.add_argument("view", metavar="VIEW")
     explain.add_argument("--verbose", action="store_true", help="statements in full")
@@ -97,22 +117,22 @@ def _parser() -> argparse.ArgumentParser:
     add("check", _check, "compare views with Spark SQL").add_argument("views", nargs="*", metavar="VIEW")
     add("status", _status, "tables, views and the latest epochs")
     add("history", _history, "what each epoch did to a table or view").add_argument("name", metavar="NAME")
-    add_ui_options(add("ui", lambda arguments: ui(arguments, _open_existing), "look at the warehouse in a browser"))
+    add_ui_options(add("ui", lambda arguments: ui(arguments, _open_existing), "show the warehouse in a browser"))
     flows = commands.add_parser("flow", help="run a flow, or show what it does", description="Flows.")
     add_flow_commands(flows, [shared], _open_existing)
-    add("recover", _recover, "continue from the last complete epoch of a warehouse whose log was damaged")
-    backup = add("backup", _backup, "copy the current epoch, as far as earlier backups do not have it")
+    add("recover", _recover, "continue a warehouse whose log is damaged from its last complete epoch")
+    backup = add("backup", _backup, "back up the current epoch; files that earlier backups have are not copied again")
     backup.add_argument("target", metavar="FOLDER|URL")
-    restoring = add("restore", _restore, "make a warehouse of a backup")
+    restoring = add("restore", _restore, "restore a warehouse from a backup")
     restoring.add_argument("source", metavar="FOLDER|URL")
-    restoring.add_argument("--epoch", type=int, metavar="N", help="default: the last one")
+    restoring.add_argument("--epoch", type=int, metavar="N", help="default: the last one backed up")
     add("demo", _demo, "a retail warehouse whose views stay fresh while it changes")
     add("bench", _bench, "run the benchmarks of a source checkout")
     return parser
 
 
 def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
-    """The warehouse that the user named: `run` and `shell` write to it, and may make a new one; most only read."""
+    """The warehouse that the user named: `run` and `shell` may create one; most commands only read."""
     return connect(arguments.warehouse, engine=arguments.engine, read_only=not write, progress=True)
 
 
@@ -141,6 +161,8 @@ def _watch(arguments: argparse.Namespace) -> int:
         if arguments.metrics is not None:
             told.callback(serve_metrics(db, arguments.metrics).shutdown)
         _send(db)
+        if not any("source" in table for table in db.status()["tables"].values()):
+            raise UnknownName(f"no table of {db.address} has a source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
         for epoch in db.watch(*arguments.tables, every=arguments.every, seconds=arguments.seconds):
             _report(db, [epoch])
             _send(db)
@@ -157,8 +179,24 @@ def _send(db: Database) -> None:
 
 
 def _shell(arguments: argparse.Namespace) -> int:
-    with _open(arguments, write=True) as db:
+    with _open(arguments, write=not arguments.read_only) as db:
         return start_shell(db, _answer)
+
+
+def _sql(arguments: argparse.Namespace) -> int:
+    """Run statements in order, until one fails; if all of them only read, next to whoever writes."""
+    texts = [text for _, text in split(arguments.statements)]
+    if not texts:
+        raise SqlError("there is no statement to run", hint="viewlet sql 'SELECT …'")
+    is_write = not all(isinstance(parse(text), _READS) for text in texts)
+    with _open_existing(arguments, write=is_write) as db:
+        for text in texts:
+            print(_answer(db, text), flush=True)
+    return 0
+
+
+_READS = (Describe, DescribeHistory, DescribeQuery, Explain, Select, Show, ShowColumns, ShowCreate)
+"""The statements that change nothing."""
 
 
 def _answer(db: Database, text: str) -> str:

@@ -19,8 +19,8 @@ def add_ui_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: only this machine")
     parser.add_argument("--port", type=int, default=7878, help="default: 7878; 0 takes a free one")
     parser.add_argument("--write", action="store_true", help="allow statements, refresh and check; takes the lock")
-    parser.add_argument("--token", metavar="TEXT", help="needed beyond this machine; default there: a new one")
-    parser.add_argument("--name", action="append", default=[], metavar="HOST", help="a name that visitors may use")
+    parser.add_argument("--token", metavar="TEXT", help="required if other machines can connect; default: a new one")
+    parser.add_argument("--name", action="append", default=[], metavar="HOST", help="a host name that visitors may use")
     parser.add_argument("--open", action="store_true", help="open it in a browser")
 
 

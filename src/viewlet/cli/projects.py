@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewlet.database import connect
+from viewlet.errors import CorruptFile, StoreError
 from viewlet.project.init import init_project
-from viewlet.project.run import Selection
+from viewlet.project.run import Selection, Trial
 from viewlet.project.run import run_project as run_in
 from viewlet.project.spec import find_spec
 
@@ -23,12 +25,14 @@ DEFAULT_WAREHOUSE = "warehouse"
 def add_project_options(parser: argparse.ArgumentParser) -> None:
     """What of a project is run, and how."""
     group = parser.add_argument_group("of a project")
-    group.add_argument("--dry-run", action="store_true", help="say how each dataset would be kept, and read nothing")
+    group.add_argument(
+        "--dry-run", action="store_true", help="show what would happen to each dataset, and read nothing"
+    )
     group.add_argument("--refresh", type=_names, metavar="A,B", help="only these datasets, and what they read")
     group.add_argument(
-        "--full-refresh", type=_names, default=frozenset(), metavar="A,B", help="make these from scratch"
+        "--full-refresh", type=_names, default=frozenset(), metavar="A,B", help="rebuild these from scratch"
     )
-    group.add_argument("--full-refresh-all", action="store_true", help="make all from scratch")
+    group.add_argument("--full-refresh-all", action="store_true", help="rebuild all from scratch")
 
 
 def _names(text: str) -> frozenset[str]:
@@ -44,23 +48,39 @@ def run_project(arguments: argparse.Namespace, open_warehouse: Callable[..., Dat
     root = find_spec(arguments.path).parent
     if arguments.warehouse == DEFAULT_WAREHOUSE:
         arguments.warehouse = str(root / DEFAULT_WAREHOUSE)
-    if arguments.dry_run:
-        return _dry_run(arguments.path)
     only = arguments.refresh if arguments.refresh or not arguments.full_refresh else frozenset()
+    selection = Selection(only, arguments.full_refresh, arguments.full_refresh_all)
+    if arguments.dry_run:
+        return _dry_run(arguments.path, selection, arguments.warehouse)
     with open_warehouse(arguments, write=True) as db:
-        for outcome in run_in(db, arguments.path, Selection(only, arguments.full_refresh, arguments.full_refresh_all)):
+        for outcome in run_in(db, arguments.path, selection):
             print(outcome)
     return 0
 
 
-def _dry_run(path: Path) -> int:
-    """Make all of a project, empty, in a warehouse that goes away, and show how it would be kept."""
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "trial") as db:
-        for outcome in run_in(db, path, Selection(), is_trial=True):
+def _dry_run(path: Path, selection: Selection, warehouse: str) -> int:
+    """Make a project, empty, in a warehouse that goes away; show what a run would do in its own, and how views are kept."""
+    with ExitStack() as opened:
+        target = _existing(warehouse)
+        if target is not None:
+            opened.enter_context(target)
+        folder = opened.enter_context(tempfile.TemporaryDirectory())
+        db = opened.enter_context(connect(Path(folder) / "trial"))
+        for outcome in run_in(db, path, selection, trial=Trial(target)):
             print(outcome)
         for name in db.views:
             print(f"\n{db.explain(name)}")
     return 0
+
+
+def _existing(warehouse: str) -> Database | None:
+    """The warehouse that a project would be run in, to read; None if the run would create it."""
+    try:
+        return connect(warehouse, read_only=True)
+    except CorruptFile:
+        raise
+    except StoreError:
+        return None
 
 
 def init(arguments: argparse.Namespace) -> int:

@@ -94,7 +94,7 @@ def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> bool:
         if not text and line.strip().startswith("."):
             if line.strip() in (".quit", ".exit"):
                 return is_well
-            is_well &= _attempt(partial(_command, db, line))
+            is_well &= _attempt(partial(_latest, db, partial(_command, db, line)))
             continue
         statements, text = split_finished(f"{text}{line}\n")
         text = text if _holds_words(text) else ""
@@ -119,8 +119,14 @@ def _holds_words(text: str) -> bool:
 
 def _run_all(db: Database, run: Run, statements: Iterable[str]) -> bool:
     """Run each statement, also after one that failed; whether all went well."""
-    went_well = [_attempt(partial(run, db, statement)) for statement in statements]
+    went_well = [_attempt(partial(_latest, db, partial(run, db, statement))) for statement in statements]
     return all(went_well)
+
+
+def _latest(db: Database, action: Callable[[], str]) -> str:
+    """What an action gives at the last committed epoch: another process may write meanwhile."""
+    db.refresh()
+    return action()
 
 
 def _attempt(action: Callable[[], str]) -> bool:
@@ -141,6 +147,8 @@ def _command(db: Database, line: str) -> str:
     if name == ".tables":
         nodes = [n for n in db.graph()["nodes"] if "rows" in n]
         return "\n".join(f"{n['kind']:<8} {n['name']}  {plural(n['rows'], 'row')}" for n in nodes) or "nothing yet"
+    if name in (".explain", ".check") and not argument.strip():
+        raise SqlError(f"{name} needs the name of a view", hint=f"{name} VIEW")
     if name == ".explain":
         return db.explain(argument.strip())
     if name == ".check":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ class InspectMethods:
         """What notebooks show: everything in the warehouse, with rows and freshness."""
         from viewlet.inspect.html import warehouse_html
 
+        if self._warehouse.is_closed:
+            return f"<p>{escape(repr(self))}</p>"
         return warehouse_html(self._warehouse)
 
     @property
@@ -76,4 +79,5 @@ class InspectMethods:
         """Return the last epochs that were rejected or failed, newest last, with the reason and, if known, the row."""
         from viewlet.warehouse.epoch.failures import read_failures
 
+        self._warehouse.check_open()
         return read_failures(self._warehouse.path)

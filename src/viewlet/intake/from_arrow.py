@@ -32,7 +32,7 @@ def from_values(table: str, field: Field, values: list[Any]) -> pa.Array:
         try:
             converted.append(convert(value))
         except Wrong as wrong:
-            raise refuse_value(table, row, field.name, value, str(wrong)) from None
+            raise refuse_value(table, row, field.name, value, str(wrong), wrong.hint) from None
     return checked(table, field, pa.array(converted, type=_arrow_type(field.type)))
 
 

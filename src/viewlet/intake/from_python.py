@@ -32,6 +32,8 @@ _TIME_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?
 _CLOCK_TEXT = re.compile(r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
 _MOST_DIGITS = 1000
 """What is longer, zeros at its end included, is no decimal of Spark's."""
+_ROUND = "round it to text; a pandas column: column.map('{{:.{scale}f}}'.format, na_action='ignore')"
+"""What to do with a float that is meant as a decimal."""
 _LARGEST_FLOAT = 3.4028235677973366e38
 """Where rounding to 32 bits gives infinity."""
 
@@ -129,7 +131,8 @@ def _decimal(value: Any, kind: Type) -> Decimal:
         value = Decimal(value)
     if isinstance(value, float) or not isinstance(value, int | Decimal) or isinstance(value, bool):
         if not isinstance(value, float) or not value.is_integer():
-            raise Wrong(f"is {kind_of(value)}, not {kind}: give a Decimal, an int or a text")
+            hint = _ROUND.format(scale=scale) if isinstance(value, float) else None
+            raise Wrong(f"is {kind_of(value)}, not {kind}: give a Decimal, an int or a text", hint)
         value = int(value)
     return _fitted(Decimal(value), precision, scale, kind)
 

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from viewlet.errors import RejectedEpoch, shortened
+from viewlet.formatting import suggestion
 from viewlet.plan.types import Field
 
 
 class Wrong(Exception):
-    """A value that does not belong in its column; the text says why."""
+    """A value that does not belong in its column; the text says why, the hint what to do."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.hint = hint
 
 
 class RejectedRow(RejectedEpoch):
@@ -32,9 +37,9 @@ class RejectedRow(RejectedEpoch):
         return RejectedRow(self._table, self._row + rows, self._reason, self.hint, self.count)
 
 
-def refuse_value(table: str, row: int, column: str, value: Any, reason: str) -> RejectedRow:
+def refuse_value(table: str, row: int, column: str, value: Any, reason: str, hint: str | None = None) -> RejectedRow:
     """The error for one value."""
-    return RejectedRow(table, row, f", column {column}: {shortened(value)} {reason}")
+    return RejectedRow(table, row, f", column {column}: {shortened(value)} {reason}", hint)
 
 
 def refuse_null(table: str, row: int, field: Field) -> RejectedRow:
@@ -56,7 +61,7 @@ def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> 
         raise RejectedEpoch(f"{where}: column {shortened(twice[0])} is given twice", hint="name each column once")
     if more := [name for at, name in enumerate(given) if at not in found]:
         raise RejectedEpoch(
-            f"{where}: there is no column {shortened(more[0])}", hint=f"columns: {_listed([f.name for f in wanted])}"
+            f"{where}: there is no column {shortened(more[0])}", hint=suggestion(str(more[0]), [f.name for f in wanted])
         )
     return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from viewlet.errors import ProjectError
+from viewlet.formatting import suggestion
 from viewlet.plan.words import quoted
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Columns:
         """The columns that are meant, in the order of those that are there."""
         known, named = {name.lower() for name in there}, {name.lower() for name in self.names}
         if unknown := [name for name in self.names if name.lower() not in known]:
-            raise ProjectError(f"{where}: there is no column {unknown[0]}", hint=f"there are: {', '.join(there)}")
+            raise ProjectError(f"{where}: there is no column {unknown[0]}", hint=suggestion(unknown[0], there))
         return [name for name in there if (name.lower() in named) != self.is_except]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import InUse, NameTaken, ProjectError, ViewletError
-from viewlet.formatting import plural
+from viewlet.formatting import plural, suggestion
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.project.definitions import Dataset, Definitions, Query
@@ -64,6 +64,24 @@ class Outcome:
         return f"{self.kind} {self.name}: {self.what}"
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A run that is only to show what one would do: it makes everything in an empty warehouse, and reads nothing."""
+
+    target: Database | None
+    """The warehouse that the project would be run in, if there is one."""
+
+    def foresee(self, dataset: Dataset, *, is_same: bool, is_full: bool) -> str:
+        """What a run would do to a dataset."""
+        if self.target is None or self.target._warehouse.catalog.known(dataset.name) is None:
+            return "would be created"
+        if is_full:
+            return "would be rebuilt from scratch"
+        if not is_same and dataset.is_table:
+            return f"holds other columns than its flows give now: it needs --full-refresh {dataset.selected_as}"
+        return "would stay as it is" if is_same else "would be replaced"
+
+
 @dataclass
 class ProjectRun:
     """A project on its way into a warehouse."""
@@ -71,8 +89,7 @@ class ProjectRun:
     db: Database
     spec: Spec
     selection: Selection = field(default_factory=Selection)
-    is_trial: bool = False
-    """Whether it is only to be seen how it would be kept: nothing is read."""
+    trial: Trial | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     _done: list[str] = field(default_factory=list)
     _doing: list[str] = field(default_factory=list)
@@ -87,19 +104,19 @@ class ProjectRun:
         for name, value in self.spec.configuration.items():
             self._spark.conf.set(name, value)
         self.definitions = Definitions(self.spec.qualifiers)
-        self._reads = ProjectReads(self.db, self._spark, self.definitions, is_trial=self.is_trial)
+        self._reads = ProjectReads(self.db, self._spark, self.definitions, is_trial=self.trial is not None)
         self._reads.needed = self._needed
         self._session = ProjectSession(self._reads)
         with active(self._spark), inside(self.spec.root):
             surroundings = read_surroundings(self.spec.root)
-            self._reads.sources.update(surroundings.make_tables(self.db, read=not self.is_trial))
+            self._reads.sources.update(surroundings.make_tables(self.db, read=self.trial is None))
             load(self.spec, self.definitions, self._session, self._spark)
             self._prints = self._claim()
             self._reset()
             for dataset in self._selected():
                 self._needed(dataset.name)
             self._put(self._prints)
-            if not self.is_trial:
+            if self.trial is None:
                 self._bring_up_to_date()
                 self._send(surroundings)
         return self.outcomes
@@ -107,13 +124,18 @@ class ProjectRun:
     def _selected(self) -> list[Dataset]:
         names = (self.selection.refresh or frozenset()) | self.selection.full
         if unknown := [name for name in names if self.definitions.find(name) is None]:
-            known = ", ".join(d.name for d in self.definitions.datasets.values())
-            raise ProjectError(f"project {self.spec.name} has no {unknown[0]}", hint=f"there are: {known}")
+            hint = suggestion(unknown[0], [d.name for d in self.definitions.datasets.values()])
+            raise ProjectError(f"project {self.spec.name} has no {unknown[0]}", hint=hint)
         return [d for d in self.definitions.datasets.values() if self.selection.has(d.name)]
+
+    @property
+    def _target(self) -> Database:
+        """The warehouse that the project is for."""
+        return self.db if self.trial is None or self.trial.target is None else self.trial.target
 
     def _claim(self) -> dict[str, str]:
         """Note which names are the project's, before the first is made; what was known of them."""
-        catalog = self.db._warehouse.catalog
+        catalog = self._target._warehouse.catalog
         known: dict[str, str] = dict(catalog.projects.get(self.spec.name, {}).get("datasets", {}))
         for dataset in self.definitions.datasets.values():
             if dataset.name not in known and dataset.kind != "temporary view" and catalog.known(dataset.name):
@@ -211,9 +233,10 @@ class ProjectRun:
         _check_columns(dataset, fields_of(frame))
         meaning = self._meaning(frame, query)
         there = self.db._warehouse.catalog.known(dataset.name) is not None
-        if there and self._prints.get(dataset.name) == meaning:
+        is_same, is_full = self._prints.get(dataset.name) == meaning, self.selection.is_full(dataset.name)
+        if there and is_same:
             what = "unchanged"
-            if self.selection.is_full(dataset.name):
+            if is_full:
                 self.db.rebuild(dataset.name)
                 what = "recomputed"
         else:
@@ -222,6 +245,8 @@ class ProjectRun:
             self._define(dataset, query, frame, evaluation)
             self._prints[dataset.name] = meaning
             what = f"{'replaced' if there else 'created'}, {plural(len(self.db.table(dataset.name)), 'row')}"
+        if self.trial is not None:
+            what = self.trial.foresee(dataset, is_same=is_same, is_full=is_full)
         self._say(dataset, what + self._recomputed(dataset.name))
 
     def _view_query(self, dataset: Dataset) -> Query:
@@ -279,7 +304,19 @@ class ProjectRun:
                 f"{dataset.kind} {dataset.name} holds rows of other columns than its flows give now",
                 hint=f"viewlet run --full-refresh {dataset.selected_as}",
             )
-        self._say(dataset, "created" if known is None else "unchanged")
+        what = "created" if known is None else "unchanged"
+        if self.trial is not None:
+            what = self.trial.foresee(dataset, is_same=self._has_shape(dataset, fields), is_full=self._is_full(dataset))
+        self._say(dataset, what)
+
+    def _has_shape(self, dataset: Dataset, fields: tuple[Field, ...]) -> bool:
+        """Whether the warehouse that the project is for has a table of these columns."""
+        catalog = self._target._warehouse.catalog
+        known = catalog.known(dataset.name)
+        return known is not None and _shape(catalog.find(known).fields) == _shape(fields)
+
+    def _is_full(self, dataset: Dataset) -> bool:
+        return self.selection.is_full(dataset.selected_as)
 
     def _table_fields(self, dataset: Dataset) -> tuple[Field, ...]:
         """The columns that are declared, or those of all flows together."""
@@ -356,10 +393,10 @@ def _check_columns(dataset: Dataset, given: tuple[Field, ...]) -> None:
         )
 
 
-def run_project(db: Database, path: Path, selection: Selection, *, is_trial: bool = False) -> list[Outcome]:
+def run_project(db: Database, path: Path, selection: Selection, *, trial: Trial | None = None) -> list[Outcome]:
     """Run the project of a folder, or of a specification."""
     from viewlet.spark.project_session import read_yaml
 
     spark = db._warehouse.session
     spec = read_spec(find_spec(path), lambda text: read_yaml(spark, text))
-    return ProjectRun(db, spec, selection, is_trial).run()
+    return ProjectRun(db, spec, selection, trial).run()

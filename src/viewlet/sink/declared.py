@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from viewlet.errors import NameTaken, SqlError, UnknownName
+from viewlet.formatting import suggestion
 from viewlet.sink.deliver import deliver, note_position, position_of
 from viewlet.sink.sink import Sender, Sink, send
 from viewlet.store import Snapshot
@@ -94,7 +95,7 @@ def _as_made(value: Any) -> Any:
 def _known(catalog: Catalog, name: str) -> str:
     found = next((known for known in catalog.sinks if known.lower() == name.lower()), None)
     if found is None:
-        raise UnknownName(f"there is no sink named {name}", hint=f"there are: {', '.join(catalog.sinks) or 'none'}")
+        raise UnknownName(f"there is no sink named {name}", hint=suggestion(name, catalog.sinks))
     return found
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.errors import StoreError
+from viewlet.formatting import suggestion
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.read.relation import Relation
 
@@ -19,9 +20,7 @@ COME = ["insert", "update_postimage"]
 def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -> tuple[str, ...]:
     """The columns that tell the rows of a relation apart: those that are given, else a table's primary key."""
     if unknown := [name for name in given if name not in relation.columns]:
-        raise StoreError(
-            f"{relation.name} has no column {unknown[0]}", hint=f"there are: {', '.join(relation.columns)}"
-        )
+        raise StoreError(f"{relation.name} has no column {unknown[0]}", hint=suggestion(unknown[0], relation.columns))
     found = relation.definition
     key = tuple(given) or (found.primary_key if isinstance(found, Table) else ())
     if needed_by and not key:

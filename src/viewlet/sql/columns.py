@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from viewlet.errors import SqlError
+from viewlet.formatting import suggestion
 from viewlet.plan.types import Field, Type, parse_type
 from viewlet.sql.reader import Reader
 
@@ -157,7 +158,7 @@ def resolve_key(reader: Reader, columns: Columns) -> tuple[tuple[Field, ...], tu
         if name.lower() not in spelling:
             reader.refuse(
                 f"the primary key names `{name}`, which is no column",
-                hint=f"the columns are {', '.join(spelling.values())}",
+                hint=suggestion(name, spelling.values()),
             )
     key = tuple(spelling[name.lower()] for name in columns.key)
     if len(set(key)) < len(key):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import SqlError
+from viewlet.formatting import suggestion
 from viewlet.plan.types import Field, computed, ddl
 from viewlet.plan.words import quoted
 from viewlet.sql.literals import depends_on_settings, literal_rows
@@ -57,7 +58,7 @@ def columns_named(table: Table, names: Any) -> tuple[Field, ...]:
         raise SqlError(f"table {table.name}: a column is named twice in ({', '.join(names)})")
     for name in names:
         if name.lower() not in known:
-            raise SqlError(f"table {table.name} has no column {name}", hint=f"there are: {', '.join(table.names)}")
+            raise SqlError(f"table {table.name} has no column {name}", hint=suggestion(name, table.names))
     return tuple(known[name.lower()] for name in names)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from viewlet.errors import EvaluationError, SqlError
 from viewlet.plan.types import Field
+from viewlet.spark.unknown_tables import table_hint
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.schema import declared_field
 
@@ -25,7 +26,8 @@ def run_query(db: Database, text: str, parameters: Parameters) -> DataFrame:
     try:
         return db._warehouse.reading.query(text, parameters)
     except (AnalysisException, ParseException) as error:
-        raise SqlError(" ".join(str(error).split("\n")[0].split())) from None
+        message = " ".join(str(error).split("\n")[0].split())
+        raise SqlError(message, hint=table_hint(message, db._warehouse.catalog.names())) from None
 
 
 def fields_of(frame: DataFrame) -> tuple[Field, ...]:

@@ -111,6 +111,8 @@ class Store:
         if recover and not write:
             raise StoreError("a warehouse is not recovered by reading it", hint="open it for writing")
         store = Store(open_storage(path, settings), limits or Limits())
+        if recover:
+            store._log.check_there()
         if write:
             store._open_for_writing(None if durability == "epoch" else int(durability), recover=recover)
         else:

@@ -63,8 +63,9 @@ class Warehouse:
         self.trusts_code = trust
         self.progress = progress
         self.sessions = Sessions(spark, lambda: self.catalog.names())
+        self.is_closed = False
         settings = None if spark is None else _store_settings(path, spark)
-        self.store = Store.open(path, write=not read_only, durability=durability, recover=recover, settings=settings)
+        self._store = Store.open(path, write=not read_only, durability=durability, recover=recover, settings=settings)
         if not read_only:
             self.store.merge_by(self._merge_by_tasks)
         self.path = self.store.root
@@ -79,6 +80,26 @@ class Warehouse:
         """What refreshes hold in memory, by the names of what was refreshed; each takes it out, a commit puts it back."""
         self.looked_at: dict[str, Any] = {}
         """What was known of the data when it was last asked whether a view suits them, by the view's name."""
+
+    @property
+    def store(self) -> Store:
+        """What is stored; refused once the warehouse is closed, so that nothing reads or writes it any more."""
+        self.check_open()
+        return self._store
+
+    def check_open(self) -> None:
+        if self.is_closed:
+            hint = "viewlet.connect opens it again"
+            raise StoreError(f"the warehouse at {self._store.address} was closed", hint=hint)
+
+    def close(self) -> None:
+        """Finish pending work and release the warehouse."""
+        if self.is_closed:
+            return
+        self.subscriptions.close()
+        with self.lock:
+            self._store.close()
+            self.is_closed = True
 
     @property
     def catalog(self) -> Catalog:
@@ -99,6 +120,7 @@ class Warehouse:
     @property
     def session(self) -> SparkSession:
         """The caller's Spark session, or the one that runs, or one that is started now. It is left as it is."""
+        self.check_open()
         return self.sessions.caller
 
     @cached_property
@@ -176,6 +198,7 @@ class Warehouse:
     @contextmanager
     def writing(self, progress: Wanted = None) -> Iterator[None]:
         """The right to change the warehouse: one thread at a time, and one epoch. `progress`: where its reports go."""
+        self.check_open()
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading only", hint="connect without read_only=True")
         with self.lock, reporting(progress, self.progress):

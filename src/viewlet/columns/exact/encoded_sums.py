@@ -22,10 +22,10 @@ import pyarrow as pa
 from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.exact.digits import Doubles, Found, Ints, doubles_of, held_digits, power_places
 from viewlet.columns.exact.double_sums import ExactSums
+from viewlet.columns.exact.failing_group import failure_of
 from viewlet.columns.exact.moments import Powers, finalize
 from viewlet.columns.exact.windows import in_windows
 from viewlet.columns.rows import Rows, Weights, add_up, group
-from viewlet.errors import EvaluationError
 from viewlet.plan.sums import SLOT, Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
 from viewlet.plan.types import INTEGRAL
 
@@ -188,8 +188,9 @@ def _integer_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
         whole = parts[0]
     else:
         high = parts[1] + (parts[0] >> _BITS)
-        if ((high < -(1 << 31)) | (high >= (1 << 31))).any():
-            raise EvaluationError("ARITHMETIC_OVERFLOW: a sum does not fit in BIGINT")
+        too_large = (high < -(1 << 31)) | (high >= (1 << 31))
+        if too_large.any():
+            raise failure_of(too_large, "ARITHMETIC_OVERFLOW: a sum does not fit in BIGINT")
         whole = (high << _BITS) + (parts[0] & _MASK)
     if total.function == "avg":
         return from_numpy(_mean(whole.astype(np.float64), counts), pa.float64(), present)
@@ -234,8 +235,9 @@ def _short_result(total: Sum, numbers: Ints, counts: Ints, shift: int) -> Ints |
 
 
 def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
-    if any(abs(n) >= 10**digits for n in numbers):
-        raise EvaluationError(f"{what} has more than {digits} digits")
+    too_long = [abs(n) >= 10**digits for n in numbers]
+    if any(too_long):
+        raise failure_of(np.array(too_long), f"{what} has more than {digits} digits")
 
 
 def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
@@ -248,8 +250,9 @@ def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
         carried.append(limb & _MASK)
         carry = limb >> _BITS
     last = padded[3] + carry
-    if ((last < -(1 << 31)) | (last >= (1 << 31))).any():
-        raise EvaluationError("ARITHMETIC_OVERFLOW: a decimal sum has more than 38 digits")
+    too_long = (last < -(1 << 31)) | (last >= (1 << 31))
+    if too_long.any():
+        raise failure_of(too_long, "ARITHMETIC_OVERFLOW: a decimal sum has more than 38 digits")
     low = carried[0].astype(np.uint64) | (carried[1].astype(np.uint64) << np.uint64(_BITS))
     return [low], (last << _BITS) + carried[2]
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, from_numpy
 from viewlet.columns.exact.digits import BITS, Doubles, Ints
 from viewlet.columns.exact.double_sums import ExactSums
-from viewlet.errors import EvaluationError
+from viewlet.columns.exact.failing_group import failure_of
 from viewlet.plan.sums import Power
 
 FIRST: Power = (1, 0)
@@ -152,11 +152,19 @@ def _correlation(powers: Powers, fails: bool, *, of_constants: bool = False) -> 
     )
 
 
+_CORRELATION = "try_divide(covar_pop(x, y), stddev_pop(x) * stddev_pop(y)) gives NULL there"
+"""What to write instead of a correlation that fails, in Spark as here."""
+
+
 def _divided(a: Doubles, b: Doubles, valid: Mask, fails: bool, name: str) -> Values:
     """a / b; where b is 0 an error, or NULL if Spark is set to that."""
     zero = valid & (b == 0)
     if fails and zero.any():
-        raise EvaluationError(f"DIVIDE_BY_ZERO: {name} of values that do not vary, or too little for a double")
+        raise failure_of(
+            zero,
+            f"DIVIDE_BY_ZERO: {name} of values that do not vary, or too little for a double",
+            hint=_CORRELATION if name == "corr" else None,
+        )
     valid = valid & ~zero
     return a / np.where(valid, b, 1.0), valid
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from viewlet.columns.evaluate import compile_condition, compile_expr
 from viewlet.columns.evaluate import why_not as why_not_expr
+from viewlet.columns.exact.failing_group import naming_group
 from viewlet.columns.order import why_not_order
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups.grouping import Groups
@@ -16,6 +17,7 @@ from viewlet.engine.groups.keys import KEY, normalized, number_groups
 from viewlet.engine.groups.reducers import compile_reduce, why_not_reduce
 from viewlet.plan.expr import Column, Expr, Reduce, columns_of, rewrite, walk
 from viewlet.plan.nodes import Aggregate
+from viewlet.plan.show import show_expr
 
 
 def why_not_aggregate(plan: Aggregate) -> str | None:
@@ -48,7 +50,7 @@ def _split(plan: Aggregate) -> tuple[tuple[Reduce, ...], tuple[Expr, ...]]:
 def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
     """The function from the rows to one row for each group; groups of different `_key` are different."""
     calls, results = _split(plan)
-    keys = [compile_expr(key) for key in plan.keys]
+    keys, labels = [compile_expr(key) for key in plan.keys], [show_expr(key) for key in plan.keys]
     reducers = [compile_call(call) for call in calls]
     outputs = [(r.name, compile_expr(e)) for r, e in zip(plan.results, results, strict=True)]
 
@@ -57,9 +59,10 @@ def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
     def run(rows: Rows) -> Rows:
         found = [normalized(key(rows)) for key in keys]
         first, groups = _groups(found, rows, has_key)
-        columns = {f"call {i}": reduce(rows, groups) for i, reduce in enumerate(reducers)}
+        indices = pa.array(first, type=pa.int64())
+        with naming_group({name: key.take(indices) for name, key in zip(labels, found, strict=True)}):
+            columns = {f"call {i}": reduce(rows, groups) for i, reduce in enumerate(reducers)}
         if has_key or found:
-            indices = pa.array(first, type=pa.int64())
             columns |= {f"key {i}": key.take(indices) for i, key in enumerate(found)}
         reduced = Rows(columns, np.ones(groups.count, dtype=np.int64))
         if not (found or has_key or of_nothing or len(rows)):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy
 from viewlet.columns.exact.encoded_sums import decode
+from viewlet.columns.exact.failing_group import naming_group
 from viewlet.columns.hash import Hashes, different, hash_rows
 from viewlet.columns.rows import Rows, alike, group
 from viewlet.plan.sums import SLOT, Sum, sum_columns
@@ -49,7 +50,8 @@ def _answers(
     term: FinalizeSums, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
 ) -> tuple[Mask, Rows]:
     """A row for each group, and whether it exists; `always`: it exists even without rows."""
-    counts, values = decode(term.sums, state, groups, count)
+    with naming_group(dict(zip(names, keys.columns.values(), strict=False))):
+        counts, values = decode(term.sums, state, groups, count)
     columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
     there = np.ones(count, dtype=np.bool_) if always else counts > 0
     return there, Rows(columns, np.ones(count, dtype=np.int64))

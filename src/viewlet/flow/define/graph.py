@@ -13,6 +13,7 @@ from viewlet.flow.define.definition import Flow, Form, Grouping, Input, Output, 
 from viewlet.flow.define.names import STATE
 from viewlet.flow.increments.routing import RouteBy
 from viewlet.flow.increments.runnable import Runnable
+from viewlet.formatting import suggestion
 from viewlet.plan.types import STRING, Field
 from viewlet.sql.schema import read_schema
 from viewlet.warehouse.declare.tables import Table
@@ -177,10 +178,9 @@ def _source_fields(flow: Flow, name: str, schemas: Mapping[str, Fields]) -> Fiel
         return read_schema(f"{flow.name}.{name}", source.schema).fields
     known = next((n for n in schemas if n.lower() == str(source.table).lower()), None)
     if known is None:
-        there = ", ".join(schemas) or "none yet"
         raise UnknownName(
             f"flow {flow.name} reads {source.table}, which is no table or view",
-            hint=f"there are: {there}; a source without a table needs a schema",
+            hint=f"{suggestion(str(source.table), schemas)}; a source without a table needs a schema",
         )
     if any(f.name.lower() == CHANGE_TYPE.name for f in schemas[known]):
         raise FlowError(f"table {known} has a column {CHANGE_TYPE.name} of its own, which flow {flow.name} cannot read")
@@ -207,7 +207,7 @@ def _stage(flow: Flow, made: StageDefinition, written: Mapping[str, Fields]) -> 
         raise FlowError(f"{where} reads nothing", hint="give it a flow to read")
     for name in made.inputs:
         if name not in written:
-            raise UnknownName(f"{where} reads {name}, which nothing writes", hint=f"there are: {', '.join(written)}")
+            raise UnknownName(f"{where} reads {name}, which nothing writes", hint=suggestion(name, written))
     inputs = tuple(_input(where, name, how, written[name]) for name, how in made.inputs.items())
     outputs = tuple(_output(flow.name, name, how, written[name]) for name, how in made.outputs.items())
     state = _state(flow.name, made, where)
@@ -276,9 +276,7 @@ def _check_keys(where: str, stage: Stage) -> None:
 def _check_columns(what: str, names: Iterable[str], fields: Fields) -> None:
     for name in names:
         if name not in [f.name for f in fields]:
-            raise UnknownName(
-                f"{what} {name}, which is no column", hint=f"there are: {', '.join(f.name for f in fields)}"
-            )
+            raise UnknownName(f"{what} {name}, which is no column", hint=suggestion(name, [f.name for f in fields]))
 
 
 def _check_name(where: str, name: str) -> None:

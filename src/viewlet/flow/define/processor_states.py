@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from viewlet.errors import FlowError, shortened
+from viewlet.errors import FlowError, kind_of, shortened
 
 Key = tuple[Any, ...]
 Value = tuple[Any, ...]
@@ -153,7 +153,7 @@ def _tagged(value: Any) -> Any:
         case bytes() | bytearray():
             return {"$binary": base64.b64encode(value).decode()}
     raise FlowError(
-        f"a state cannot hold {shortened(value)}, a {type(value).__name__}",
+        f"a state cannot hold {shortened(value)}, {kind_of(value)}",
         hint="numbers, texts, binary, decimals, dates, times, and lists and dicts of them",
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewlet.errors import StoreError, UnknownName
 from viewlet.flow.define.graph import Graph
+from viewlet.formatting import suggestion
 from viewlet.warehouse.declare.users_code import from_text, refuse_untrusted, to_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def find_document(warehouse: Warehouse, name: str) -> tuple[str, Mapping[str, An
     flows = warehouse.catalog.flows
     known = next((flow for flow in flows if flow.lower() == str(name).lower()), None)
     if known is None:
-        raise UnknownName(f"there is no flow named {name}", hint=f"there are: {', '.join(flows) or 'none yet'}")
+        raise UnknownName(f"there is no flow named {name}", hint=suggestion(str(name), flows))
     return known, flows[known]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from viewlet.errors import UnsupportedQuery, shortened
+from viewlet.errors import UnsupportedQuery, kind_of, shortened
 from viewlet.loops.language.python_form import PythonLoop
 from viewlet.loops.language.syntax import State
 from viewlet.plan.types import Field
@@ -103,7 +103,7 @@ class FrameQueries:
 def _frame(what: str, value: Any) -> DataFrame:
     if not hasattr(value, "sparkSession"):
         raise UnsupportedQuery(
-            f"{what} is {shortened(value)}, a {type(value).__name__}",
+            f"{what} is {shortened(value)}, {kind_of(value)}",
             hint="give a DataFrame made of the states and of tables of `db.spark`",
         )
     frame: DataFrame = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as with_values
 from typing import TYPE_CHECKING
 
-from viewlet.errors import WrongArgument, shortened
+from viewlet.errors import WrongArgument, kind_of, shortened
 from viewlet.matrix.program import MatrixProgram
 from viewlet.matrix.tables.define import Wanted, define_matrix
 from viewlet.matrix.tables.moments import is_query, moments_query
@@ -24,7 +24,7 @@ def create_matrix(warehouse: Warehouse, wanted: Wanted, *, replace: bool = False
     """Make it, in the place of one of its name if that is wanted; the number of the epoch that did it."""
     if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(
-            f"the program of {wanted.name} is {shortened(wanted.program)}, a {type(wanted.program).__name__}",
+            f"the program of {wanted.name} is {shortened(wanted.program)}, {kind_of(wanted.program)}",
             hint='viewlet.matrix.program(function, X=("n", 3), …)',
         )
     catalog = warehouse.catalog

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewlet import arguments
-from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
+from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, kind_of, shortened
+from viewlet.formatting import suggestion
 from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.refresh.input_changes import checked
 from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
@@ -74,7 +75,7 @@ def _array(name: str, value: Any) -> Array:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" or array.ndim != 2:
         raise WrongArgument(
-            f"{name} is {shortened(value)}, a {type(value).__name__}",
+            f"{name} is {shortened(value)}, {kind_of(value)}",
             hint="Wide(table, columns, row), Long(table, row, column, value), or a NumPy array of two dimensions",
         )
     if array.size > LARGEST:
@@ -86,7 +87,7 @@ def table_named(table: str, schemas: Schemas) -> tuple[str, tuple[Field, ...]]:
     wanted = arguments.text("the table of a matrix", table).lower()
     known = next((n for n in schemas if n.lower() == wanted), None)
     if known is None:
-        raise UnknownName(f"there is no table or view named {table}", hint=f"there are: {', '.join(schemas) or 'none'}")
+        raise UnknownName(f"there is no table or view named {table}", hint=suggestion(table, schemas))
     return known, schemas[known]
 
 
@@ -94,7 +95,7 @@ def _column(table: str, fields: tuple[Field, ...], name: str) -> Field:
     wanted = arguments.text(f"the name of a column of {table}", name).lower()
     found = next((f for f in fields if f.name.lower() == wanted), None)
     if found is None:
-        raise UnknownName(f"{table} has no column {name}", hint=f"its columns are {', '.join(f.name for f in fields)}")
+        raise UnknownName(f"{table} has no column {name}", hint=suggestion(name, [f.name for f in fields]))
     return found
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from viewlet.columns.arrays import from_numpy, valid_mask, values_of
 from viewlet.columns.rows import Rows, Weights, group
 from viewlet.errors import RejectedEpoch, UnknownName, UnsupportedQuery
+from viewlet.formatting import suggestion
 from viewlet.plan.types import INTEGRAL, Field
 from viewlet.signal.plan.durations import Clock
 from viewlet.signal.plan.nodes import Source
@@ -171,7 +172,7 @@ def _refuse_value(table: str, value: Field, width: int | None, until: str | None
 
 def _column(table: str, known: Mapping[str, Field], name: str) -> Field:
     if name.lower() not in known:
-        raise UnknownName(f"{table} has no column {name}", hint=f"it has {', '.join(f.name for f in known.values())}")
+        raise UnknownName(f"{table} has no column {name}", hint=suggestion(name, [f.name for f in known.values()]))
     return known[name.lower()]
 
 

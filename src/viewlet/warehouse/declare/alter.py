@@ -18,6 +18,7 @@ from viewlet import arguments
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, UnknownName
+from viewlet.formatting import suggestion
 from viewlet.plan.types import Field
 from viewlet.store import Transaction
 from viewlet.warehouse.declare.catalog import Catalog
@@ -189,5 +190,5 @@ def column_named(table: Table, name: str) -> str:
     wanted = arguments.text(f"the name of a column of {table.name}", name).lower()
     found = next((n for n in table.names if n.lower() == wanted), None)
     if found is None:
-        raise UnknownName(f"table {table.name} has no column {name}", hint=f"there are: {', '.join(table.names)}")
+        raise UnknownName(f"table {table.name} has no column {name}", hint=suggestion(name, table.names))
     return found

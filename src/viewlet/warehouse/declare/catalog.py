@@ -12,6 +12,7 @@ from typing import Any
 
 from viewlet import arguments
 from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
+from viewlet.formatting import suggestion
 from viewlet.plan.types import Field
 from viewlet.program.codec import from_json, to_json
 from viewlet.warehouse.declare.expectations import Constraint
@@ -111,8 +112,7 @@ class Catalog:
         """The table or view of a name; names are compared as Spark does, without regard to case."""
         known = self.known(name)
         if known is None:
-            there = ", ".join(self.names()) or "none yet"
-            raise UnknownName(f"there is no table or view named {name}", hint=f"there are: {there}")
+            raise UnknownName(f"there is no table or view named {name}", hint=suggestion(name, self.names()))
         return self.tables[known] if known in self.tables else self.views[known]
 
     def table(self, name: str) -> Table:

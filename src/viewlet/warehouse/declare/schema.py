@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from viewlet.columns.kernels.collate import folding
 from viewlet.errors import SqlError
+from viewlet.formatting import suggestion
 from viewlet.plan.types import MONTHS, Field, Type
 from viewlet.warehouse.declare.expectations import Constraint
 
@@ -68,6 +69,6 @@ def _spelled(table: str, fields: tuple[Field, ...], given: Iterable[str], what: 
     if unknown := [name for name in found if name.lower() not in names]:
         raise SqlError(
             f"table {table}: the {what} names {unknown[0]}, which is no column",
-            hint=f"there are: {', '.join(names.values())}",
+            hint=suggestion(unknown[0], names.values()),
         )
     return tuple(names[name.lower()] for name in found)

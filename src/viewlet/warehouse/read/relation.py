@@ -39,7 +39,7 @@ class Relation:
 
     def __repr__(self) -> str:
         columns = ", ".join(str(f) for f in self.fields)
-        return f"<{self._kind} {self.name} ({columns}): {plural(len(self), 'row')} at epoch {self.epoch}>"
+        return f"<{self._kind} {self.name} ({columns}): {plural(self._count(), 'row')} at epoch {self.epoch}>"
 
     def _repr_html_(self) -> str:
         """What notebooks show: the first rows, with types, the epoch, and how the view is kept."""
@@ -65,6 +65,10 @@ class Relation:
         return iter(self.rows())
 
     def __len__(self) -> int:
+        self._warehouse.check_open()
+        return self._count()
+
+    def _count(self) -> int:
         return self._snapshot.contents(self.name).total()
 
     @property
@@ -113,6 +117,7 @@ class Relation:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """A file that is gone because a later epoch took its place is an error of its own."""
+        self._warehouse.check_open()
         try:
             yield
         except GoneFile as error:
@@ -179,6 +184,7 @@ class Relation:
         from viewlet.spark.session.handles import plan_of
         from viewlet.spark.session.jvm import Jvm
 
+        self._warehouse.check_open()
         rows = self._warehouse.reading.frame(self.name, self._snapshot)
         return Jvm(self._warehouse.session).frame(plan_of(rows))
 

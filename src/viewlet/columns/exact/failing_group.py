@@ -1,0 +1,39 @@
+"""Which of many groups a failure is about: known by its place where it is found, by its keys further out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from viewlet.columns.arrays import Mask
+from viewlet.errors import EvaluationError
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAt:
+    """The place of a group among those that were evaluated together."""
+
+    place: int
+
+
+def failure_of(failing: Mask, reason: str, hint: str | None = None) -> EvaluationError:
+    """The error for the first of the groups that fail."""
+    error = EvaluationError(reason, hint=hint)
+    error.site = GroupAt(int(np.flatnonzero(failing)[0]))
+    return error
+
+
+@contextmanager
+def naming_group(keys: Mapping[str, pa.Array]) -> Iterator[None]:
+    """Let an error of a group inside of the block say its keys, given those of all groups."""
+    try:
+        yield
+    except EvaluationError as error:
+        if isinstance(error.site, GroupAt):
+            error.group = {name: values[error.site.place].as_py() for name, values in keys.items()}
+            error.site = None
+        raise
