@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -72,6 +74,11 @@ def test_interrupted_after_any_commit(commits: int, tmp_path: Path, spark: Any, 
             assert held(db) == by_spark(step), step
 
 
+def _in_utc(value: Any) -> Any:
+    """A time of Spark's, which it gives in the local zone without saying so, as the warehouse gives it."""
+    return value.astimezone(ZoneInfo("UTC")) if isinstance(value, datetime) else value
+
+
 class Streams:
     """The same queries as streams of Spark's own, which append what they close to files."""
 
@@ -88,7 +95,7 @@ class Streams:
         writer = self._query(name).writeStream.format("parquet").option("path", out).outputMode("append")
         writer = writer.option("checkpointLocation", f"{out}.checkpoint").trigger(availableNow=True)
         writer.start().awaitTermination()
-        return in_order(tuple(row) for row in self._spark.read.parquet(out).collect())
+        return in_order(tuple(map(_in_utc, row)) for row in self._spark.read.parquet(out).collect())
 
     def _query(self, name: str) -> Any:
         from pyspark.sql import functions as sf
