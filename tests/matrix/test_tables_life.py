@@ -334,7 +334,7 @@ def test_arrays_that_are_handed_in_stay(db: viewlet.Database) -> None:
             "named has a row for k = 'b', which is no row",
         ),
         (PRODUCT, {"A": Wide("sales", ["one"], row="id"), "B": 1}, {}, UnknownName, "has no input B"),
-        (PRODUCT, {"A": 7}, {}, WrongArgument, "A is 7, a int"),
+        (PRODUCT, {"A": 7}, {}, WrongArgument, "A is 7, an int"),
         (models.ols, {}, {}, WrongArgument, "the program of m is"),
         (PRODUCT, {"A": Wide("sales", ["one"], row="id")}, {"outputs": ["b"]}, UnknownName, "no output b"),
         (PRODUCT, {"A": Wide("sales", ["one"], row="id")}, {"options": {"b": 1}}, WrongArgument, "no option b"),

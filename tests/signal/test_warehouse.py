@@ -349,7 +349,11 @@ def test_stored_code_runs_only_if_it_is_trusted(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[viewlet.Database], Any], type[Exception], str]] = {
     "no such table": (lambda db: db.signal("nowhere", time="at", value="v"), viewlet.UnknownName, "nowhere"),
-    "no such column": (lambda db: db.signal("readings", time="when", value="v"), viewlet.UnknownName, "there are: sensor"),
+    "no such column": (
+        lambda db: db.signal("readings", time="when", value="v"),
+        viewlet.UnknownName,
+        "there are: sensor",
+    ),
     "a text as value": (lambda db: db.signal("odd", time="at", value="s"), viewlet.UnsupportedQuery, "of numbers"),
     "a date as time": (lambda db: db.signal("odd", time="d", value="x"), viewlet.UnsupportedQuery, "no time"),
     "a double as key": (lambda db: db.signal("odd", by="x", time="at", value="x"), viewlet.UnsupportedQuery, "key"),
