@@ -24,7 +24,7 @@ from benchmarks.sections import Page, Row, Section
 Given = argparse.Namespace
 INTRODUCTION = """# What matrix programs cost, measured
 
-`python -m benchmarks.matrix --out docs/matrix-figures.md` generates this page, each part its own section; [matrix programs](matrix.md) describes the programs. Milliseconds, on two cores with nothing else running; NumPy evaluates the same function from scratch in the same run. *fastest* is the fastest of all models and strategies that were tried, and *chosen beside fastest* says how many times its time the one took that the cost model chose."""
+`python -m benchmarks.matrix --out docs/matrix-figures.md` generates this page, each part its own section; [matrix programs](matrix.md) describes the programs. Milliseconds, on two cores with nothing else running; NumPy evaluates the same function from scratch in the same run, with one thread of its BLAS and with two: the faster of both is the baseline, and *its threads* says which that was; a refresh has two. *fastest* is the fastest of all models and strategies that were tried, and *chosen beside fastest* says how many times its time the one took that the cost model chose."""
 
 
 def _rows(given: Given) -> Iterator[Row]:

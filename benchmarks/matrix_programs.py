@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks.measure import measured, say, timed
 from viewlet import matrix
@@ -40,7 +41,16 @@ POWERS: tuple[Way, ...] = (
 )
 LOOPS: tuple[Way, ...] = (*POWERS, {"strategy": "incremental", "model": "krylov"})
 BATCHED: tuple[Way, ...] = tuple({**way, "model": "exponential"} for way in PLAIN)
-HEADINGS = ["NumPy", "refresh", "times faster", "chosen", "fastest", "chosen beside fastest", "relative error"]
+HEADINGS = [
+    "NumPy",
+    "its threads",
+    "refresh",
+    "times faster",
+    "chosen",
+    "fastest",
+    "chosen beside fastest",
+    "relative error",
+]
 
 
 @dataclass
@@ -96,16 +106,29 @@ def changed_rows(found: Iterator[Case], only: str, all_ways: bool, times: int) -
     machine = Machine.measure()
     for case in found:
         if re.search(only, case.name):
-            scratch = statistics.median(_repeated(lambda: timed(lambda: case.function(**case.inputs)), 3))  # noqa: B023
+            scratch = _from_scratch(case)
             ways = (*case.ways, CHOSEN) if all_ways else (CHOSEN,)
             yield [case.name, case.size, *_line(scratch, [_refreshed(case, way, machine, times) for way in ways])]
 
 
-def _line(scratch: float, found: list[Found]) -> list[str]:
+def _from_scratch(case: Case) -> tuple[float, int]:
+    """The milliseconds of NumPy with one thread of BLAS or with all, whichever is faster, and how many those are."""
+    most = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+    return min((_with_threads(case, threads), threads) for threads in sorted({1, most}))
+
+
+def _with_threads(case: Case, threads: int) -> float:
+    say(f"{case.name}, n = {case.size}: NumPy, threads: {threads}")
+    with threadpool_limits(threads, user_api="blas"):
+        return statistics.median(_repeated(lambda: timed(lambda: case.function(**case.inputs)), 3))
+
+
+def _line(scratch: tuple[float, int], found: list[Found]) -> list[str]:
     """The last one is what was chosen; the same way measured twice counts once, at its best."""
     chosen, best = found[-1], min(found, key=lambda one: one.refresh)
     taken = min(one.refresh for one in found if one.way == chosen.way)
-    figures = [_ms(scratch), _ms(taken), f"{scratch / taken:,.1f}", chosen.way]
+    numpy, threads = scratch
+    figures = [_ms(numpy), str(threads), _ms(taken), f"{numpy / taken:,.1f}", chosen.way]
     others = [best.way, f"{taken / best.refresh:.2f}"] if len(found) > 1 else ["–", "–"]
     return [*figures, *others, chosen.error]
 
@@ -155,7 +178,7 @@ def batches(n: int, count: int) -> Iterator[list[str]]:
     """Batches of changes of rows that a Zipf distribution picks: the steeper, the fewer rows they touch."""
     machine = Machine.measure()
     case = Case("A¹⁶", f"{n:,}", models.power(STEPS), {"A": stable(n)}, "A", BATCHED)
-    scratch = statistics.median(_repeated(lambda: timed(lambda: case.function(**case.inputs)), 3))
+    scratch = _from_scratch(case)
     for factor in (5.0, 4.0, 3.0, 2.0, 1.0, 0.0):
         updates = [_batch(n, count, factor) for _ in range(4)]
         touched = int(np.any(updates[-1].u, axis=1).sum())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from viewlet.matrix import RowChange, models, program
 from viewlet.matrix.arrays import kernels
 from viewlet.matrix.delta.changes import Factored
 from viewlet.matrix.delta.compress import compress
@@ -23,6 +24,7 @@ def near(dtype: Any) -> dict[str, Any]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "LARGE", 100)
     monkeypatch.setattr(kernels, "BLOCK", 7 * 250)
+    monkeypatch.setattr(kernels, "PIECE", 7 * 20)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -56,6 +58,19 @@ def test_a_product_is_added_in_place(dtype: Any, order: Any, shape: tuple[int, i
         wanted = target + left @ right.T
         kernels.add_product(target, left, right)
         np.testing.assert_allclose(target, wanted, **near(dtype))
+
+
+def test_large_products_are_left_to_the_blas_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SciPy's has threads of its own, and the two would compete for the cores."""
+    import scipy.linalg
+
+    asked = list[Any]()
+    monkeypatch.setattr(scipy.linalg, "get_blas_funcs", lambda *names, **_: asked.append(names))
+    A = RANDOM.normal(size=(60, 60)) / 8
+    state = program(models.power(16), A=(60, 60)).start(A=A, options={"strategy": "incremental"})
+    record = state.update(A=RowChange(changed={3: A[4]}))
+    assert {step.how for step in record.steps} == {"factored"}
+    assert asked == []
 
 
 def test_ranks_that_count_are_kept_and_others_are_not() -> None:

@@ -12,6 +12,8 @@ from tests.test_project import imports_of
 from viewlet import matrix
 from viewlet.errors import UnsupportedQuery
 from viewlet.matrix import Expected, Machine, RowChange, iterate, models
+from viewlet.matrix.algebra.ops import Add, Product
+from viewlet.matrix.compile.cost import Costs, Spread
 
 FOLDER = Path(matrix.__file__).parent
 
@@ -83,6 +85,29 @@ def test_hybrid_is_estimated_no_dearer_than_the_others(n: int, rank: int) -> Non
         costs = seconds(program, {"n": n}, expected=Expected(ranks=dict.fromkeys(shapes, rank)))
         for model in {model for model, _ in costs}:
             assert costs[model, "hybrid"] <= min(costs[model, "incremental"], costs[model, "reevaluate"]) * (1 + 1e-9)
+
+
+def test_ranks_are_recompressed_at_about_the_speed_of_a_product() -> None:
+    """Cholesky's factors tell whether ranks can be spared, and no eigenvalues are found: a sum of k ranks costs about 2nk²."""
+    machine, rank = Machine(flops=1e10, call=0), 150
+    costs = Costs({"A": (1000, 1000), "B": (1000, 1000), "sum": (1000, 1000)}, machine)
+    found = costs.delta("sum", Add("A", "B"), lambda _: Spread(rank, 1000, 1000))
+    assert found is not None
+    product = 2 * 2000 * (2 * rank) ** 2 / machine.flops
+    assert product < found[0] < 1.5 * product
+
+
+def test_what_two_changes_make_together_is_charged() -> None:
+    """ΔA·B' = ΔA·B + ΔA·ΔB."""
+    costs = Costs({"A": (500, 500), "B": (500, 500), "C": (500, 500)}, Machine())
+
+    def seconds_of(changing: str) -> float:
+        found = costs.delta("C", Product("A", "B"), lambda name: Spread(40, 500, 500) if name in changing else None)
+        assert found is not None
+        return found[0]
+
+    joined, _ = costs._sum("C", Spread(40, 500, 500), Spread(40, 500, 500))
+    assert seconds_of("AB") > seconds_of("A") + seconds_of("B") + joined
 
 
 def test_a_cheap_sum_is_not_evaluated_where_products_follow() -> None:

@@ -1,7 +1,8 @@
 """The two products that a refresh spends its time in, each in one pass over a large matrix, and small solves.
 
 NumPy would make A·V a pass for each column of a thin V, or a product that copies A first; and A += U·Vᵀ it would make
-through a matrix of A's size.
+through a matrix of A's size. Large products are all NumPy's: SciPy brings a BLAS of its own, whose threads would compete
+for the cores with those of NumPy's, which keep spinning for a while after each call.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ LARGE = 1 << 16
 """Entries from which on that pays."""
 BLOCK = 1 << 20
 """Entries of a block of rows: eight megabytes, which stay in the cache from the first column to the last."""
+PIECE = 1 << 17
+"""Entries of a product that are added at a time: a megabyte, which is still in the cache when they are added."""
 
 
 def times(matrix: Array, vectors: Array) -> Array:
@@ -62,16 +65,16 @@ def both_times(matrix: Array, vectors: Array, turned: Array) -> tuple[Array, Arr
 
 
 def add_product(target: Array, left: Array, right: Array) -> None:
-    """target += left · rightᵀ, in place. BLAS counts by columns: to it this is targetᵀ += right · leftᵀ."""
-    assert target.flags.c_contiguous, "BLAS would change a copy"
-    if target.size and left.size:
-        (a, a_turned), (b, b_turned) = _by_columns(right), _by_columns(left)
-        _gemm(target.dtype)(1.0, a, b, 1.0, target.T, trans_a=a_turned, trans_b=not b_turned, overwrite_c=True)
-
-
-def _by_columns(factor: Array) -> tuple[Array, bool]:
-    """A factor as BLAS reads it without copying, and whether that is its transpose."""
-    return (factor, False) if factor.flags.f_contiguous else (factor.T, True)
+    """target += left · rightᵀ, in place, some rows at a time. Of one rank, it takes no BLAS."""
+    if not target.size or not left.size:
+        return
+    multiply = np.multiply if left.shape[1] == 1 else np.matmul
+    pieces = list(stretches(target.shape, PIECE))
+    room = np.empty((len(target[pieces[0]]), target.shape[1]), dtype=target.dtype)
+    for rows in pieces:
+        piece = room[: len(target[rows])]
+        multiply(left[rows], right.T, out=piece)
+        target[rows] += piece
 
 
 def solve_sides(matrix: Array, sides: Array) -> Array | None:
@@ -91,14 +94,6 @@ def _lu(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     factor, solve = get_lapack_funcs(("getrf", "getrs"), dtype=dtype)
     return factor, solve
-
-
-@cache
-def _gemm(dtype: np.dtype[Any]) -> Callable[..., Array]:
-    from scipy.linalg import get_blas_funcs
-
-    found: Callable[..., Array] = get_blas_funcs("gemm", dtype=dtype)
-    return found
 
 
 def stretches(shape: tuple[int, ...], most: int) -> Iterator[slice]:
