@@ -14,6 +14,8 @@ import pytest
 
 import viewlet
 from viewlet.columns import arrays
+from viewlet.columns.rows import Rows
+from viewlet.store import transaction
 from viewlet.store.runs.narrow import StoredColumns
 
 ROWS = 400
@@ -97,3 +99,20 @@ def test_a_key_is_found_free_without_reading_rows(db: viewlet.Database, monkeypa
     db.insert("t", gone)
     monkeypatch.undo()
     assert db.table("t").arrow().num_rows == 2 * ROWS
+
+
+def test_the_bytes_of_few_rows_are_not_counted(db: viewlet.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def size(_: Any) -> int:
+        raise AssertionError("each column is asked how many bytes its rows take")
+
+    monkeypatch.setattr(transaction, "_size", size)
+    db.insert("t", orders(0))
+    assert db.table("t").arrow().num_rows == ROWS
+
+
+def test_a_piece_of_large_columns_is_as_large_as_its_rows() -> None:
+    rows = Rows.of(pa.table({"a": np.arange(1_000)}))
+    assert transaction._is_larger([rows], 7_999)
+    assert not transaction._is_larger([rows], 8_000)
+    assert not transaction._is_larger([rows.slice(0, 10)], 80)
+    assert transaction._is_larger([rows.slice(0, 10), rows.slice(10, 10)], 159)
