@@ -1,8 +1,9 @@
 """TPC-H: what an epoch of new and cancelled orders costs each of the 22 queries, beside recomputing them.
 
-An epoch puts in n orders and takes out n others, with their lines (about four each). Each query is created as the
-only view of a warehouse with all eight tables, measured and dropped; then all 22 stand together. Spark SQL and
-DuckDB recompute the same queries from the same rows, in the same run.
+An epoch puts in n orders and takes out n others, with their lines (about four each), as Arrow tables in chunks. Each
+query is created as the only view of a warehouse with all eight tables, whose keys are checked, measured, read after
+each epoch and dropped; then all 22 stand together. Spark SQL and DuckDB recompute the same queries from the same rows,
+in the same run.
 
     python -m benchmarks.tpch [--scale 1] [--folder build/tpch] [--queries 1,3,18] [--quick] [--out docs]
     python -m benchmarks.tpch --scale 10 --queries 1,3,18
@@ -39,7 +40,10 @@ from viewlet.spark.session.session import start_spark
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 RUNS = {1: 30, 20: 10, 200: 20, 5_000: 9}
 """Measured epochs by their size, after two that do not count."""
-GOALS = {1: "200× Spark SQL, 5× DuckDB", 200: "80× Spark SQL (worst 20×), 3× DuckDB", 5_000: "30× Spark SQL"}
+CHUNKS = 53
+"""In how many pieces an epoch's rows come, as a filter leaves them."""
+GOALS = {200: "150× Spark SQL, 6× DuckDB", 5_000: "2.5× DuckDB (worst 1×)"}
+WITHOUT_VIEW = "at 200+200, 3 ms with keys checked and 2 ms TRUSTED"
 
 
 class Orders:
@@ -60,12 +64,12 @@ class Orders:
         for chunk in chunks(made, table, names):
             yield without(chunk, KEYS[table], self.late) if table in KEYS else chunk
 
-    def epoch(self, db: viewlet.Database, count: int) -> float:
-        """One durable epoch of the tables that are there, with the columns that they have; its milliseconds."""
+    def epoch(self, db: viewlet.Database, read: list[str], count: int) -> float:
+        """One durable epoch of the tables that are there, after which some views are read; its milliseconds."""
         change = self.stream.epoch(count)
         tables = db._warehouse.catalog.tables
         parts = [
-            (table, rows_in.select(tables[table].names), rows_out.select(tables[table].names))
+            (table, *(in_chunks(rows.select(tables[table].names)) for rows in (rows_in, rows_out)))
             for table, rows_in, rows_out in (
                 ("orders", change.orders_in, change.orders_out),
                 ("lineitem", change.lines_in, change.lines_out),
@@ -78,8 +82,16 @@ class Orders:
                 for table, rows_in, rows_out in parts:
                     e.insert(table, rows_in)
                     e.delete(table, rows_out)
+            for view in read:
+                db.table(view).arrow()
 
         return timed(run)
+
+
+def in_chunks(rows: pa.Table) -> pa.Table:
+    """The same rows in many pieces."""
+    length = max(1, math.ceil(len(rows) / CHUNKS))
+    return pa.concat_tables([rows.slice(start, length) for start in range(0, max(1, len(rows)), length)])
 
 
 class Warehouse:
@@ -94,8 +106,9 @@ class Warehouse:
                 self.db.insert(table, chunk)
             say(f"loaded {table}, {self.db.status()['tables'][table]['rows']:,} rows")
 
-    def epochs(self, sizes: Iterable[int]) -> dict[int, Times]:
-        return {n: measured(partial(self.orders.epoch, self.db, n), RUNS[n], 2) for n in sizes}
+    def epochs(self, sizes: Iterable[int], read: list[str]) -> dict[int, Times]:
+        """Epochs of some sizes, after each of which some views are read."""
+        return {n: measured(partial(self.orders.epoch, self.db, read, n), RUNS[n], 2) for n in sizes}
 
     def create(self, name: str) -> float:
         """Create a query's view, and Q15's other view; what it took, in milliseconds."""
@@ -115,7 +128,7 @@ class Warehouse:
     def alone(self, name: str, sizes: Iterable[int]) -> dict[str, Any]:
         """One query as the only view."""
         filled = self.create(name)
-        epochs, state = self.epochs(sizes), self.state()
+        epochs, state = self.epochs(sizes, [name]), self.state()
         self.drop()
         say(f"{name}: filled in {duration(filled)}; {_medians(epochs)}; {size(state)}")
         return {"fill": filled, "epochs": epochs, "state": state}
@@ -123,7 +136,7 @@ class Warehouse:
     def together(self, names: list[str], sizes: Iterable[int]) -> dict[str, Any]:
         """All queries as views of one warehouse, checked in the end."""
         filled = sum(self.create(name) for name in names)
-        epochs, state = self.epochs(sizes), self.state()
+        epochs, state = self.epochs(sizes, names), self.state()
         say(f"all together: filled in {duration(filled)}; {_medians(epochs)}; {size(state)}")
         engines = sorted({record["engine"] for record in self.db.status()["epochs"]})
         wrong = [view for view in self.db._warehouse.catalog.views if self._is_wrong(view)]
@@ -174,19 +187,28 @@ def compare(spark: Any, made: Path, names: list[str], sizes: list[int], path: Pa
     """The main measurement: each query alone, all together, and both recomputations."""
     orders = Orders(made, 12 * max(sizes))
     again = recompute(spark, made, orders, names)
-    checked = Warehouse(path / "checked", spark, made, orders, {t: s for t, s in schema().items() if t in KEYS})
-    keyed = checked.epochs(sizes)
-    checked.db.close()
-    say(f"no view, keys checked: {_medians(keyed)}")
+    job = measured(partial(timed, partial(run_on_spark, spark, "SELECT 1")), 20, 3)
+    changing = {t: s for t, s in schema().items() if t in KEYS}
+    unchecked = Warehouse(path / "trusted", spark, made, orders, trusted(changing))
+    believed = unchecked.epochs(sizes, [])
+    unchecked.db.close()
+    say(f"no view, TRUSTED: {_medians(believed)}; the smallest job of Spark: {duration(_median(job))}")
     orders.start_again()
-    warehouse = Warehouse(path / "trusted", spark, made, orders, trusted(schema()))
-    none = warehouse.epochs(sizes)
+    warehouse = Warehouse(path / "checked", spark, made, orders, schema())
+    none = warehouse.epochs(sizes, [])
     say(f"no view: {_medians(none)}")
     tables = warehouse.db.status()["tables"]
     alone = {name: {**warehouse.alone(name, sizes), **again[name]} for name in names}
     together = warehouse.together(names, sizes)
     warehouse.db.close()
-    return {"tables": tables, "none": none, "checked": keyed, "queries": alone, "together": together}
+    return {
+        "tables": tables,
+        "job": job,
+        "none": none,
+        "trusted": believed,
+        "queries": alone,
+        "together": together,
+    }
 
 
 def trusted(statements: dict[str, str]) -> dict[str, str]:
@@ -220,7 +242,7 @@ def _median(times: Times) -> float:
 
 INTRODUCTION = """# TPC-H
 
-The queries as published, over tables with primary keys, declared TRUSTED: like the other engines here, they check neither that a deleted row exists nor that a key is free (a line below shows the cost of these checks). An epoch of n+n inserts n new orders and deletes n others, with their lines, and is durable when its time ends. Each query was the only view of the warehouse when it was measured; the epochs' times include everything, also the upkeep of the tables. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute the same queries from the same rows in the same run, both with two threads. In the end all views together were compared with Spark SQL, row by row. Medians, quartiles in brackets; `python -m benchmarks.tpch` generates this page.
+The queries as published, over tables with primary keys, as users declare them: that a deleted row exists and that a key is free is checked (a line below shows the cost for TRUSTED tables, which check neither). An epoch of n+n inserts n new orders and deletes n others, with their lines, given as Arrow tables of 53 chunks, and is durable when its time ends. Each query was the only view of the warehouse when it was measured; the epochs' times include everything: the upkeep of the tables, and reading the view after the epoch. Spark SQL (Parquet files, into a no-op sink) and DuckDB (its own tables, in memory) recompute the same queries from the same rows in the same run, both with two threads. In the end all views together were compared with Spark SQL, row by row. Medians, quartiles in brackets; `python -m benchmarks.tpch` generates this page.
 """
 
 
@@ -271,12 +293,13 @@ def _by_query(main: dict[str, Any]) -> str:
     sizes, touched = list(main["none"]), _touched(main)
     headings = ["view", *(f"{_plus(n)} ms" for n in sizes), "Spark SQL ms", "DuckDB ms"]
     headings += [f"{other} ÷ {_plus(n)}" for other in ("Spark SQL", "DuckDB") for n in sizes]
-    none = {"none": main["none"], "none, keys checked": main["checked"]}
+    none = {"none": main["none"], "none, TRUSTED": main["trusted"]}
     rows = [[name, *(spread(times[n]) for n in sizes), *[""] * (2 + 2 * len(sizes))] for name, times in none.items()]
     for name, q in touched.items():
         ratios = [f"{_ratios(main, n, other)[name]:.1f}×" for other in ("spark", "duckdb") for n in sizes]
         rows.append([name, *(spread(q["epochs"][n]) for n in sizes), spread(q["spark"]), spread(q["duckdb"]), *ratios])
-    return grid(headings, [*rows, _all_together(main, sizes)])
+    text = f"The goal without a view is, {WITHOUT_VIEW}; the smallest job of Spark, `SELECT 1`, took {spread(main['job'])} ms."
+    return f"{text}\n\n{grid(headings, [*rows, _all_together(main, sizes)])}"
 
 
 def _all_together(main: dict[str, Any], sizes: list[str]) -> list[str]:
@@ -326,7 +349,7 @@ def _growth(growth: dict[str, Any]) -> str:
             rows.append([name, _plus(n), spread(small), spread(big), f"{_median(big) / _median(small):.2f}"])
     text = (
         f"## Scale {large} beside scale {base}\n\nEach query in a warehouse of its own, with the tables and columns that it"
-        " names and the primary keys. The goal: at most 1.3 times the smaller scale's epoch."
+        " names and the primary keys, TRUSTED. The goal: at most 1.3 times the smaller scale's epoch."
     )
     return f"{text}\n\n{grid(['view', 'epoch', f'scale {base} ms', f'scale {large} ms', 'ratio'], rows)}"
 

@@ -25,6 +25,7 @@ class Limits:
     fan: int = 4  # so many runs of one size become one of the next
     first_level_rows: int = 256  # runs up to this count as one size
     commit_merge_rows: int = 8_192  # merges up to this, and inline, are part of the commit, others in the background
+    index_runs: int = 16  # so many small runs of a table's index, which are searched together, become one
     recent_runs: int = 64  # so many of the smallest runs of a table's recent rows become one
     recent_rows: int = 131_072  # rows of a table beyond this are in Parquet, not in Arrow
     recent_bytes: int = 32 << 20

@@ -97,7 +97,8 @@ class Transaction:
         if layout.form == "table":
             edit = self._tables[bag] = self._edit(bag)
             edit.rows.append((rows, layout))
-            if are_many(len(rows), _size(rows), self._writer.limits):  # no index will share its run with these
+            limits = self._writer.limits  # no index will share its run with many rows
+            if len(rows) > limits.recent_rows or _is_larger([rows], limits.recent_bytes):
                 self._begin_to_write(edit)
             return rows
         body = self._add_to_map(bag, rows, layout)
@@ -157,7 +158,7 @@ class Transaction:
     def write_ahead(self) -> None:
         """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
         for edit in self._tables.values():
-            if sum(_size(rows) for rows, _ in edit.rows) > self._writer.limits.ahead_bytes:
+            if _is_larger([rows for rows, _ in edit.rows], self._writer.limits.ahead_bytes):
                 self._begin_to_write(edit)
 
     def _begin_to_write(self, edit: Edit) -> None:
@@ -333,8 +334,14 @@ class Transaction:
         self._writer.storage.remove(own)
 
 
-def _size(rows: Rows) -> int:
-    return sum(array.nbytes for array in rows.columns.values())
+def _is_larger(parts: Sequence[Rows], most: int) -> bool:
+    """Whether rows take more bytes: only where the whole buffers do, which is quick to say, are the rows looked at."""
+    arrays = [array for rows in parts for array in rows.columns.values()]
+    return sum(array.get_total_buffer_size() for array in arrays) > most and _size(arrays) > most
+
+
+def _size(arrays: Sequence[pa.Array]) -> int:
+    return sum(array.nbytes for array in arrays)
 
 
 def contents_of(bags: Mapping[str, Any], bag: str) -> Contents:

@@ -10,9 +10,11 @@ import numpy as np
 from viewlet.columns.arrays import Positions, values_of
 from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows, Weights
+from viewlet.store.access.gathered import Gathered, is_small
 from viewlet.store.access.search import find
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Names
+from viewlet.store.runs.map_run import MapBody
 
 Pairs = tuple[Positions, Rows]
 
@@ -63,12 +65,22 @@ class Sorted:
         assert contents.part is None and contents.layout.key == self.key, f"{contents} is not looked up by {self.key}"
         columns = contents.layout.columns
         picked = [*map(columns.index, wanted), len(columns)]
-        for body in (run.map for run in contents.runs):
-            pairs = body.find(0, self.hashes, (0, len(body)))
-            if pairs is not None:
-                which, at = self._in_our_order(*pairs)
-                *found, weights = body.rows.take(at, picked).columns
-                yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
+        for body, pairs in self._find_in_runs(contents):
+            which, at = self._in_our_order(*pairs)
+            *found, weights = body.rows.take(at, picked).columns
+            yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
+
+    def _find_in_runs(self, contents: Contents) -> Iterator[tuple[MapBody, tuple[Positions, Positions]]]:
+        """Which of our hashes match which rows of each run, where some do."""
+        large, small = _by_size(contents)
+        for body in large:
+            if (pairs := body.find(0, self.hashes, (0, len(body)))) is not None:
+                yield body, pairs
+        if small:
+            gathered = Gathered.of(small)
+            if (pairs := find(gathered.hashes, self.hashes)) is not None:
+                for body, own, at in gathered.by_run(small[0], gathered.order[pairs[1]]):
+                    yield body, (pairs[0][own], at)
 
     def weigh(self, contents: Contents, others: Iterable[Sorted], *, whole: bool = False) -> Weights:
         """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read.
@@ -77,11 +89,18 @@ class Sorted:
         """
         total, names = np.zeros(len(self), dtype=np.int64), contents.layout.plain
         own = self.rows.fingerprints(names)[self.order] if whole else None
-        for body in (run.map for run in contents.runs):
+        large, small = _by_size(contents)
+        for body in large:
             if (pairs := body.find(0, self.hashes, (0, len(body)), loosely=whole)) is not None:
                 which, at = pairs
                 same = True if own is None else own[which] == body.fingerprints[at]
                 np.add.at(total, which, body.rows.last(at) * same)
+        if small:
+            gathered = Gathered.of(small)
+            if (pairs := find(gathered.hashes, self.hashes)) is not None:
+                which, at = pairs[0], gathered.order[pairs[1]]
+                same = True if own is None else own[which] == gathered.fingerprints[at]
+                np.add.at(total, which, gathered.weights[at] * same)
         for part in others:
             if (pairs := find(part.hashes, self.hashes)) is not None:
                 which, at = pairs[0], part.order[pairs[1]]
@@ -109,3 +128,10 @@ class Sorted:
         ours = np.empty_like(at)
         ours[self.order] = at
         return np.arange(len(self)), ours
+
+
+def _by_size(contents: Contents) -> tuple[list[MapBody], list[MapBody]]:
+    """The runs of a map to be searched one by one, and those to be searched together, if there are several."""
+    bodies = [run.map for run in contents.runs]
+    small = [body for body in bodies if is_small(body)] if contents.layout.fingerprints else []
+    return (bodies, []) if len(small) < 2 else ([body for body in bodies if not is_small(body)], small)

@@ -26,6 +26,7 @@ from viewlet.store.runs.layout import Layout, Names
 from viewlet.store.runs.narrow import StoredColumns
 
 if TYPE_CHECKING:
+    from viewlet.store.access.gathered import Gathered
     from viewlet.store.access.ranges import RangeIndex
 
 Span = tuple[int, int]
@@ -33,9 +34,12 @@ _HASH, _WEIGHT, _ROW, _FINGERPRINT = pa.uint64(), pa.int64(), pa.uint32(), pa.bi
 
 
 class MapBody:
-    """An open run of a map: NumPy views of its hashes, and its rows; `ranges` are the indexes made of them so far."""
+    """An open run of a map: NumPy views of its hashes, and its rows.
 
-    __slots__ = ("_fingerprints", "_hashes", "_layout", "_rows_of", "batch", "ranges", "rows")
+    `ranges` are the indexes made of them so far, `gathered` its hashes beside those of later runs.
+    """
+
+    __slots__ = ("_fingerprints", "_hashes", "_layout", "_rows_of", "batch", "gathered", "ranges", "rows")
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, kinds: Sequence[pa.DataType] | None = None) -> None:
         """`kinds` are the types of the layout's columns, where the batch has them in their stored form."""
@@ -47,6 +51,7 @@ class MapBody:
         self._fingerprints = values_of(batch.column(width + 2 * count), "u8") if layout.fingerprints else None
         self.rows = StoredColumns(batch.select(list(range(1, width + 2))), None if kinds is None else [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
+        self.gathered: Gathered | None = None
 
     def __len__(self) -> int:
         return len(self._hashes[0])
@@ -70,6 +75,11 @@ class MapBody:
         """The fingerprint of each row, over all columns that tell rows apart."""
         assert self._fingerprints is not None, f"no fingerprints are kept of {self._layout}"
         return self._fingerprints
+
+    @property
+    def has_whole_hashes(self) -> bool:
+        """Whether the hash of each row, by the key, need not be computed."""
+        return is_whole(self._hashes[0])
 
     def weights(self, span: Span) -> Weights:
         """The weight of each row of a span."""

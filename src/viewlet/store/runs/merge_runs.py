@@ -57,7 +57,7 @@ def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
     """A merge that is quick enough to happen within a commit, if one is due."""
     if layout.form == "table":
         return None  # nobody looks rows up in a table, so its runs need not be few
-    merge = Merge(_of_one_size(runs, limits.first_level_rows, limits), partial(merge_map, most=limits.largest_run))
+    merge = Merge(_of_map(layout, runs, limits), partial(merge_map, most=limits.largest_run))
     small = merge.rows <= limits.commit_merge_rows and merge.bytes <= limits.inline_bytes
     return merge if merge.inputs and small else None
 
@@ -65,7 +65,7 @@ def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
 def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[RunRef] = frozenset()) -> Merge | None:
     """A merge for the background, if one is due; rows taken away in `stuck` runs found nothing to cancel before."""
     if layout.form == "map":
-        picked = _of_one_size(runs, limits.first_level_rows, limits)
+        picked = _of_map(layout, runs, limits)
         return Merge(picked, partial(merge_map, most=limits.largest_run)) if picked else None
     return (
         _choose_rewrite(runs, limits, stuck)
@@ -73,6 +73,13 @@ def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[Ru
         or _choose_files(runs, limits)
         or _choose_recent(runs, limits)
     )
+
+
+def _of_map(layout: Layout, runs: Runs, limits: Limits) -> tuple[Run, ...]:
+    """The runs of a map to be merged. Those of a table's index, of whole rows, cost more to merge than to search."""
+    if layout.fingerprints and not layout.indexes:
+        return _of_one_size(runs, limits.recent_rows // limits.fan, limits, limits.index_runs)
+    return _of_one_size(runs, limits.first_level_rows, limits)
 
 
 def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = None) -> tuple[Run, ...]:
