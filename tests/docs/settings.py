@@ -104,6 +104,14 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+FED = """
+from pathlib import Path
+
+Path("landing").mkdir()
+db.sql("CREATE TABLE landed (id BIGINT) FROM FOLDER 'landing' FORMAT CSV")
+"""
+"""A table with a source, to watch."""
+
 COMMANDS = {
     "DIR ui": "warehouse ui --port 0",
     "DIR watch --metrics 9100": "warehouse watch --seconds 0 --metrics 0",
@@ -136,7 +144,7 @@ SETTINGS: dict[str, Setting] = {
         }
     ),
     "notebooks.md": Setting(replaced=COMMANDS),
-    "operations.md": Setting({0: OPEN + SPEND + "db.close()\n", 1: "import shutil\nshutil.rmtree('warehouse')\n"}, COMMANDS),
+    "operations.md": Setting({0: OPEN + SPEND + FED + "db.close()\n", 1: "import shutil\nshutil.rmtree('warehouse')\n"}, COMMANDS),
     "page.md": Setting({0: OPEN, 1: OPEN}, COMMANDS),
     "postgres.md": Setting({0: OPEN + SHOP, 1: CHANGED, 3: FOLLOWED, 4: "assert db.send_sinks() == {'crm': 1}\n"}, POSTGRES, ("postgres",)),
     "projects.md": Setting(replaced={"--refresh a,b": "--refresh orders,spend", "--full-refresh a ": "--full-refresh orders "}),
