@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said(db: viewlet.Database) -> None:
     seven: Any = lambda t: 7  # noqa: E731
     cases = [
         (loops.Recursive("t", first, lambda u: u), r"`_t_step` asks for `u`, which is no state"),
-        (loops.Recursive("t", first, seven), r"gives is 7, a int"),
+        (loops.Recursive("t", first, seven), r"gives is 7, an int"),
         (loops.Recursive("edges", first, lambda edges: edges), "`edges` is a table or view already"),
     ]
     for state, message in cases:

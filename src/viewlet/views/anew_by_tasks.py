@@ -27,30 +27,29 @@ def can_run_as_job(view: View, run: Refresh) -> bool:
 
 
 def fill_by_tasks(view: View, run: Refresh, sources: Mapping[str, Source]) -> None:
-    """Fill a view whose maps are there, and empty."""
-    _run(view, run, run.deltas, sources, Anew())
+    """Fill a view whose maps are there, and empty, whatever they held before this epoch."""
+    _run(view, run, run.deltas, sources, Anew(_kept(view)))
 
 
 def recompute_by_tasks(view: View, run: Refresh) -> None:
     """Make a view anew; what is passed on is how it differs."""
-    deltas, transaction, kept = (
-        EpochDeltas(run.transaction),
-        run.transaction,
-        [s for s in view.ready.steps if s.map.stored],
-    )
+    deltas, transaction, kept = EpochDeltas(run.transaction), run.transaction, _kept(view)
     sources = run.sources()
-    for step in kept:
-        if step.map.name != view.name:
-            there = transaction.before(step.map.name)
-            transaction.drop(step.map.name)
-            transaction.create(step.map.name, there.layout, there.types)
-    anew = Anew(frozenset(step.map.name for step in kept), frozenset({view.name}))
-    _run(view, run, deltas, sources, anew)
+    for name in kept - {view.name}:
+        there = transaction.before(name)
+        transaction.drop(name)
+        transaction.create(name, there.layout, there.types)
+    _run(view, run, deltas, sources, Anew(kept, frozenset({view.name})))
     if view.name in deltas.changes.written:
         run.deltas.changes.written[view.name] = deltas.changes.written[view.name]
     elif (delta := deltas.changes.get(view.name)) is not None:
         run.deltas.changes[view.name] = delta
     run.deltas.jobs += deltas.jobs
+
+
+def _kept(view: View) -> frozenset[str]:
+    """The maps that a view stores, itself among them."""
+    return frozenset(step.map.name for step in view.ready.steps if step.map.stored)
 
 
 def _run(view: View, run: Refresh, deltas: EpochDeltas, sources: Mapping[str, Source], anew: Anew) -> None:
