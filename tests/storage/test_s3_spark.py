@@ -24,9 +24,7 @@ def url(bucket: Bucket) -> str:
     return f"s3://{bucket.name}/w"
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(140_000, marks=pytest.mark.slow)])
-def test_views_are_kept_read_and_checked(url: str, spark: SparkSession, count: int) -> None:
-    """So many rows that the table has files, which Spark reads; or so few that it has none."""
+def keep_read_and_check(url: str, spark: SparkSession, count: int) -> None:
     with viewlet.connect(url, spark=spark) as db:
         db.sql("CREATE TABLE items (id BIGINT, kind BIGINT, n BIGINT, PRIMARY KEY (id))")
         db.sql("CREATE MATERIALIZED VIEW totals AS SELECT kind, sum(n) AS n FROM items GROUP BY kind")
@@ -38,6 +36,10 @@ def test_views_are_kept_read_and_checked(url: str, spark: SparkSession, count: i
             (r.kind, r.n) for r in db.spark.sql("SELECT kind, count(*) AS n FROM items GROUP BY kind").collect()
         )
         assert db.table("items").spark().count() == count - 2
+
+
+def test_views_are_kept_read_and_checked(url: str, spark: SparkSession) -> None:
+    keep_read_and_check(url, spark, 1_000)
 
 
 def test_credentials_are_those_of_the_session(
@@ -78,11 +80,30 @@ spark.stop()
 """
 
 
+FILES = """
+import sys
+from tests.conftest import small_session
+from tests.storage.test_s3_spark import keep_read_and_check
+
+spark = small_session()
+keep_read_and_check(sys.argv[1], spark, 140_000)
+spark.stop()
+"""
+
+
+def run_alone(script: str, url: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, url]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300, check=True, env=os.environ)
+
+
+@pytest.mark.slow
+def test_files_of_a_large_table_are_read_by_tasks(url: str) -> None:
+    run_alone(FILES, url)
+
+
 @pytest.mark.slow
 def test_tasks_read_and_write_runs(url: str) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, url], stdout=subprocess.PIPE, text=True, timeout=300, check=True, env=os.environ
-    )
+    run = run_alone(SCRIPT, url)
     left = [i for i in range(1000) if i % 3]
     expected = [["even", sum(i for i in left if i % 2 == 0)], ["odd", sum(i for i in left if i % 2)]]
     assert json.loads(run.stdout.splitlines()[-1]) == [expected, 0]

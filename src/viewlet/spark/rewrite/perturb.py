@@ -2,7 +2,8 @@
 
 Sums of doubles round, in Spark in an order of its own; where large values cancel, what is left may be rounding alone.
 How much, only the query itself can tell: every argument is multiplied by a number near 1, another one for each row, and
-the query is run again.
+the query is run again. A ratio of moments, such as a skewness, rounds as numbers near 1 do even where no argument moves
+it (of rows with two values it depends on how many have which), so it is moved itself, too.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ ROUNDING = frozenset(
      "CovPopulation", "CovSample", "RegrSXX", "RegrSYY", "RegrSXY", "RegrSlope", "RegrIntercept", "RegrR2", "RegrAvgX",
      "RegrAvgY", "RegrReplacement")
 )  # fmt: skip
+RATIOS = frozenset(("Skewness", "Kurtosis", "Corr", "RegrR2"))
+"""Those of them that are ratios of moments."""
 CALLS_AT = {"Aggregate": 1, "Window": 0}
 """Which argument of an operator's constructor holds its calls."""
+CALL = {"Aggregate": "AggregateExpression", "Window": "WindowExpression"}
+"""What stands for a call in the results of an operator."""
 
 
 def perturbed(frame: DataFrame, size: float, seed: int) -> DataFrame | None:
@@ -45,7 +50,9 @@ class _Shake:
         if not any(rounds(e) for c in calls for e in walk(c)):
             return None
         columns: list[Node] = []
+        kind = CALL[class_of(node)]
         changed = [c.transformUp(self.jvm.rule(lambda e: self._call(e, columns))) for c in calls]
+        changed = [c.transformUp(self.jvm.rule(lambda e: self._ratio(e, kind))) for c in changed]
         below = self.jvm.project([*items(node.child().output()), *columns], node.child())
         above = copy_with(self.jvm, node, {at or 0: self.jvm.seq(changed)}).withNewChildren(self.jvm.seq([below]))
         return self.jvm.project(items(node.output()), above)
@@ -54,6 +61,13 @@ class _Shake:
         if not rounds(expr):
             return None
         return expr.withNewChildren(self.jvm.seq([self._argument(c, columns) for c in children(expr)]))
+
+    def _ratio(self, expr: Node, kind: str) -> Node | None:
+        """ratio + size."""
+        function = function_of(expr) if class_of(expr) == kind else None
+        if function is None or class_of(function) not in RATIOS:
+            return None
+        return self.jvm.expressions.Add(expr, self.jvm.literal(self.size))
 
     def _argument(self, argument: Node, columns: list[Node]) -> Node:
         """argument · (1 − size + 2·size·random)."""
@@ -65,6 +79,12 @@ class _Shake:
         columns.append(random)
         spread = e.Multiply(number(2 * self.size), random.toAttribute())
         return e.Multiply(argument, e.Add(number(1.0 - self.size), spread))
+
+
+def function_of(call: Node) -> Node:
+    """The function that is called over groups or over a window."""
+    aggregate = children(call)[0] if class_of(call) == "WindowExpression" else call
+    return children(aggregate)[0] if class_of(aggregate) == "AggregateExpression" else aggregate
 
 
 def rounds(expr: Node) -> bool:

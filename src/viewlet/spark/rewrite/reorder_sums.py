@@ -2,15 +2,17 @@
 
 Spark's sum of 1e308, 1e308 and −1e308 is 1e308 or ∞, as the rows happen to come. Here every sum is taken of values
 that are 2⁶⁴ times smaller, which leaves their digits as they are, and is multiplied at the end: beyond the largest
-double is what the sum itself is. A moment (variance, corr …) of finite values that is not finite is NULL here: of values
-whose squares are beyond the largest double, Spark gives ∞ or NaN, as the rows happen to lie.
+double is what the sum itself is. NULL here is what is not finite although all values are: a moment (variance, corr …) of
+values whose squares are beyond the largest double, for which Spark gives ∞ or NaN, as the rows happen to lie; and a sum of
+products that are beyond it, of which Spark adds infinities and a view the products.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from viewlet.spark.rewrite.perturb import CALLS_AT, is_double, rounds
+from viewlet.spark.rewrite.perturb import CALL, CALLS_AT, function_of, is_double, rounds
 from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, children, class_of, copy_with, items
 
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SCALE = 2.0**64
-_CALL = {"Aggregate": "AggregateExpression", "Window": "WindowExpression"}
-"""What stands for a call in the results of an operator."""
+_ARITHMETIC = frozenset(("Add", "Subtract", "Multiply", "UnaryMinus"))
 
 
 def steady(frame: DataFrame) -> DataFrame | None:
@@ -39,7 +40,7 @@ class _Steady:
         kind = class_of(node)
         if kind not in CALLS_AT:
             return None
-        rule = self.jvm.rule(lambda e: self._call(e) if class_of(e) == _CALL[kind] else None)
+        rule = self.jvm.rule(lambda e: self._call(e) if class_of(e) == CALL[kind] else None)
         at, was = CALLS_AT[kind], self.found
         self.found = False
         changed = [call.transformUp(rule) for call in items(node.productElement(at))]
@@ -48,8 +49,7 @@ class _Steady:
 
     def _call(self, call: Node) -> Node | None:
         """A call of a function that adds up doubles, over groups or over a window."""
-        aggregate = children(call)[0] if class_of(call) == "WindowExpression" else call
-        function = children(aggregate)[0] if class_of(aggregate) == "AggregateExpression" else aggregate
+        function = function_of(call)
         if not rounds(function):
             return None
         self.found = True
@@ -60,20 +60,24 @@ class _Steady:
         e, (argument, *_) = self.jvm.expressions, children(function)
         scaled = self.jvm.aggregate.Sum(e.Multiply(argument, self.jvm.literal(1 / _SCALE)))
         total = e.Multiply(self._with(call, scaled), self.jvm.literal(_SCALE))
-        if class_of(function) == "Sum":
-            return total
-        count = self._with(call, self.jvm.aggregate.Count(self.jvm.seq([argument])))
-        return e.Divide(total, self.jvm.cast(count, function.dataType()))
+        if class_of(function) == "Average":
+            count = self._with(call, self.jvm.aggregate.Count(self.jvm.seq([argument])))
+            total = e.Divide(total, self.jvm.cast(count, function.dataType()))
+        factors = list(_factors(argument))
+        return total if factors == [argument] else self._open(total, call, factors)
 
     def _moment(self, call: Node, function: Node) -> Node:
-        """The call itself, but NULL where it is not finite although all values are: 0·∞ is NaN, and so is 0·NaN."""
+        return self._open(call, call, [c for c in children(function) if is_double(c)])
+
+    def _open(self, result: Node, call: Node, values: list[Node]) -> Node:
+        """A result, but NULL where it is not finite although all values are: 0·∞ is NaN, and so is 0·NaN."""
         e, zero = self.jvm.expressions, self.jvm.literal(0.0)
-        first, *more = (e.Multiply(c, zero) for c in children(function) if is_double(c))
+        first, *more = (e.Multiply(value, zero) for value in values)
         for other in more:
             first = e.Add(first, other)
-        is_finite = e.Not(e.IsNaN(e.Multiply(call, zero)))
+        is_finite = e.Not(e.IsNaN(e.Multiply(result, zero)))
         is_strange = e.IsNaN(self._with(call, self.jvm.aggregate.Sum(first)))
-        return e.If(e.Or(is_finite, is_strange), call, self.jvm.null(call.dataType()))
+        return e.If(e.Or(is_finite, is_strange), result, self.jvm.null(result.dataType()))
 
     def _with(self, call: Node, function: Node) -> Node:
         """The same call of another function."""
@@ -81,3 +85,12 @@ class _Steady:
             return copy_with(self.jvm, call, {0: function, 4: self.jvm.new_id()})
         aggregate, spec = children(call)
         return call.withNewChildren(self.jvm.seq([self._with(aggregate, function), spec]))
+
+
+def _factors(argument: Node) -> Iterator[Node]:
+    """What an argument multiplies and adds."""
+    if class_of(argument) in _ARITHMETIC:
+        for part in children(argument):
+            yield from _factors(part)
+    else:
+        yield argument

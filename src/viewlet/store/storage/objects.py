@@ -16,7 +16,7 @@ from viewlet.store.storage.bucket import Bucket
 from viewlet.store.storage.cache import FULL, Cache
 from viewlet.store.storage.storage import Entry
 
-_CREDENTIALS = "credentials are taken from the environment: see docs/warehouse.md"
+_CREDENTIALS = "credentials are taken from the environment, by tasks from that of their executor: see docs/warehouse.md"
 _ROOM = "make room on the disk of the cache, or name another folder: VIEWLET_CACHE"
 _LATER = "look whether the object store can be reached, and try again"
 
