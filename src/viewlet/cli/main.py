@@ -157,12 +157,12 @@ def _open_existing(arguments: argparse.Namespace, *, write: bool = False) -> Dat
 
 def _watch(arguments: argparse.Namespace) -> int:
     with _open_existing(arguments, write=True) as db, ExitStack() as told:
+        if not any("source" in table for table in db.status()["tables"].values()):
+            raise UnknownName(f"no table of {db.address} has a source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
         lineage = Lineage(db) if arguments.lineage else None
         if arguments.metrics is not None:
             told.callback(serve_metrics(db, arguments.metrics).shutdown)
         _send(db)
-        if not any("source" in table for table in db.status()["tables"].values()):
-            raise UnknownName(f"no table of {db.address} has a source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
         for epoch in db.watch(*arguments.tables, every=arguments.every, seconds=arguments.seconds):
             _report(db, [epoch])
             _send(db)
