@@ -230,7 +230,7 @@ def test_handlers_that_never_end_say_so(db: viewlet.Database) -> None:
     endless = loops.fixpoint(
         "d", "SELECT 0L AS v, 0L AS cost", "SELECT * FROM edges", on=("v", "src"), key="v", join=Along(), max_rounds=20
     )
-    with pytest.raises(EndlessLoop, match="round 20 still changes 1 rows of d"):
+    with pytest.raises(EndlessLoop, match="round 20 still changes 1 row of d"):
         db.create_view("d", endless)
     with pytest.raises(UnsupportedQuery, match="`source`, which rows are joined on, is no column"):
         db.create_view(

@@ -149,7 +149,7 @@ def test_max_recursion_level_is_sparks(db: viewlet.Database, level: int) -> None
 def test_a_loop_without_end_names_the_rows_that_keep_changing(db: viewlet.Database) -> None:
     db.create_view("v", f"{COUNTED.format(' MAX RECURSION LEVEL 50')} SELECT v FROM r")
     db.insert("edges", [(1, 2, 1), (2, 3, 0)])
-    with pytest.raises(EndlessLoop, match=r"round 50 still changes 1 rows of r, such as \(\d, 51, 50\)") as failed:
+    with pytest.raises(EndlessLoop, match=r"round 50 still changes 1 row of r, such as \(\d, 51, 50\)") as failed:
         db.insert("edges", [(3, 1, 0)])
     assert failed.value.sizes == dict.fromkeys(range(46, 51), 1)
     assert failed.value.rows[0]["n"] == 51
@@ -309,7 +309,7 @@ def test_the_result_after_any_round(db: viewlet.Database) -> None:
 def test_a_path_whose_value_gets_better_without_end_says_so(db: viewlet.Database) -> None:
     db.create_view("dist", DISTANCES)
     db.insert("edges", [(0, 1, 1), (1, 2, -3)])
-    with pytest.raises(EndlessLoop, match=r"the loop does not end: round \d+ still changes 1 rows of d") as failed:
+    with pytest.raises(EndlessLoop, match=r"the loop does not end: round \d+ still changes 1 row of d") as failed:
         db.insert("edges", [(2, 0, 1)])
     assert "cycle of edges" in str(failed.value.hint)
     assert rows(db, "dist") == [(0, 0), (1, 1), (2, -2)]

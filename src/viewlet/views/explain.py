@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from viewlet.formatting import size
+from viewlet.formatting import plural, size
 from viewlet.program.brief import statements
 from viewlet.program.program import Map, Note, Program, operators
 from viewlet.program.show import show_map
@@ -26,7 +26,7 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
     snapshot = warehouse.store.snapshot()
     program = view.program
-    head = padded(f"view {view.name} {heading(program)}", f"{snapshot.contents(view.name).total():,} rows")
+    head = padded(f"view {view.name} {heading(program)}", plural(snapshot.contents(view.name).total(), "row"))
     lines = [head, *operator_lines(program), *_settled(view), *_under(view), "maps"]
     sharers = _sharers(warehouse, view)
     lines += [
@@ -122,7 +122,7 @@ def padded(left: str, right: str, margin: int = 0) -> str:
 
 def map_size(kept: Map, snapshot: Snapshot) -> str:
     contents = snapshot.contents(kept.name)
-    return f"{contents.rows:,} rows  {size(contents.bytes)}"
+    return f"{plural(contents.rows, 'row')}  {size(contents.bytes)}"
 
 
 def statement_lines(
@@ -146,9 +146,7 @@ def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
         done = record.get("views", {}).get(view)
         if record["kind"] == "epoch" and done and table in done["rows_in"]:
             out = done["inserted"] + done["deleted"]
-            return (
-                f"last epoch: {done['rows_in'][table]:,} rows in, {out:,} out, {done['ms']:.1f} ms, {record['engine']}"
-            )
+            return f"last epoch: {plural(done['rows_in'][table], 'row')} in, {out:,} out, {done['ms']:.1f} ms, {record['engine']}"
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from viewlet.formatting import plural
 from viewlet.loops.definition.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
 from viewlet.loops.language.syntax import State
@@ -28,7 +29,7 @@ def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
     """The states with their operators, maps and statements, the query over them, and what epochs cost."""
     snapshot, records = warehouse.store.snapshot(), warehouse.history(loop.name)
     lines = [
-        padded(f"loop {loop.name} {heading(loop.compiled.result)}", f"{snapshot.contents(loop.name).total():,} rows")
+        padded(f"loop {loop.name} {heading(loop.compiled.result)}", plural(snapshot.contents(loop.name).total(), "row"))
     ]
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
         lines += _state(text, state, snapshot, verbose=verbose)
@@ -58,7 +59,7 @@ def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: 
         return _handled(text, state, snapshot, verbose=verbose)
     if isinstance(state, GatheredState):
         return _gathered(text, state, snapshot, verbose=verbose)
-    rows = "" if snapshot is None else f"{snapshot.contents(state.program.view).total():,} rows"
+    rows = "" if snapshot is None else plural(snapshot.contents(state.program.view).total(), "row")
     columns = ", ".join(f.name for f in state.program.columns)
     head = padded(f"state {text.name} ({columns}): {merging(text, state)}", rows)
     return [head, *_program(state.program, snapshot, varying(state), verbose=verbose)]
@@ -94,7 +95,7 @@ def _handled(text: State, state: HandledState, snapshot: Snapshot | None, *, ver
 def _gathered(text: State, state: GatheredState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
     """The edges and the columns of vertices as invariant views, and what a round adds up again."""
     columns, gathering = ", ".join(f.name for f in state.fields), state.gathering
-    rows = "" if snapshot is None else f"{snapshot.contents(state.bag).total():,} rows"
+    rows = "" if snapshot is None else plural(snapshot.contents(state.bag).total(), "row")
     sources = "" if state.sources is None else f" ⋈ {state.sources.view}"
     summed = f"sum({show_expr(gathering.offer)})"
     applied = show_expr(gathering.apply).replace(SUM, "sum")

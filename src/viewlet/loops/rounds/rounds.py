@@ -18,6 +18,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
 from viewlet.errors import EndlessLoop, shortened
+from viewlet.formatting import plural
 from viewlet.loops.definition.compiled import CompiledState
 from viewlet.loops.rounds.checkpoints import Checkpoints, Done
 from viewlet.loops.rounds.progress import report_round
@@ -209,7 +210,7 @@ def endless(view: str, sizes: Mapping[int, int], now: Mapping[str, Rows], hint: 
     listed = ", ".join(f"({', '.join(shortened(v) for v in row.values())})" for row in shown)
     last = dict(list(sizes.items())[-5:])
     error = EndlessLoop(
-        f"view {view}: the loop does not end: round {number} still changes {len(rows):,} rows of {name}, "
+        f"view {view}: the loop does not end: round {number} still changes {plural(len(rows), 'row')} of {name}, "
         f"such as {listed}; the last rounds changed {', '.join(f'{n:,}' for n in last.values())}",
         hint=hint,
     )

@@ -39,7 +39,7 @@ def explain(view: SignalView, warehouse: Warehouse, *, verbose: bool = False) ->
     found.append("state")
     for bag in view.bags[1:]:
         contents = snapshot.contents(bag)
-        found.append(_padded(f"  {bag}", f"{contents.rows:,} rows  {size(contents.bytes)}"))
+        found.append(_padded(f"  {bag}", f"{plural(contents.rows, 'row')}  {size(contents.bytes)}"))
     return "\n".join([*found, *_kept(view), *_costs(warehouse.history(view.name), view.name)])
 
 
