@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import viewlet
+from tests.compile.tpch_sizes import read_sizes
 from tests.compile.workloads import facts
 from tests.test_tpch import Warehouse
 from viewlet.errors import EvaluationError
@@ -56,6 +58,20 @@ def test_an_epoch_of_several_views_is_one_job(spark: Any, tmp_path: Path) -> Non
         assert record["engine"] == "spark"
         assert [job["stages"] for job in record["jobs"]] == [3]
         assert record["jobs"][0]["shuffled_bytes"] > 0
+
+
+def test_an_epoch_of_q18_has_three_stages_where_the_sizes_of_its_maps_are_known(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = replace(facts("tpch"), rows=read_sizes())
+    monkeypatch.setattr(refresh_together, "facts_with_maps", lambda _: known)
+    some = Warehouse(tmp_path, spark, ["q18"])
+    with some.db:
+        some.create_views()
+        some.db.engine = "spark"
+        edits = some.changes.epoch()
+        assert jobs_and_stages(spark, lambda: some.apply(edits)) == (1, 3)
+        some.check()
 
 
 @pytest.mark.slow

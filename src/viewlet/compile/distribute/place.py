@@ -56,6 +56,8 @@ class Placement:
             return
         elif name in small:
             self.tags[name] = Local() if name in local else Replicated()
+            if name not in local and name not in self.group_keys and grouped(step) is None:
+                self.choices[name] = (Replicated(), *self._large_keys(step.map))
         elif (term := grouped(step)) is not None:
             self.tags[name] = self._with_groups(term, self.tags)
         elif name in self.group_keys:
@@ -162,11 +164,19 @@ class Placement:
         return None
 
     def _candidates(self, kept: Map) -> tuple[Tag, ...]:
+        if keys := self._keys(kept):
+            return tuple(Partitioned((n,)) for n, _ in keys)
         allowed = self._allowed(kept)
-        keys = [(n, c) for n in allowed if (c := self.lineage.cardinality(kept.name, n)) is not None]
-        if keys:
-            return tuple(Partitioned((n,)) for n, _ in sorted(keys, key=lambda found: -found[1]))
         return (Partitioned(tuple(n for n in kept.key if n in allowed) or allowed),)
+
+    def _large_keys(self, kept: Map) -> tuple[Tag, ...]:
+        """What a small map can be partitioned by: it has few of the keys of a large table, and spreads as they do."""
+        return tuple(Partitioned((n,)) for n, count in self._keys(kept) if count > SMALL)
+
+    def _keys(self, kept: Map) -> list[tuple[str, float]]:
+        """The columns that hold a table's key, with the number of its values, the largest first."""
+        found = [(n, c) for n in self._allowed(kept) if (c := self.lineage.cardinality(kept.name, n)) is not None]
+        return sorted(found, key=lambda key: -key[1])
 
     def _allowed(self, kept: Map) -> Names:
         """The columns that a map may be partitioned by: rows that its statements bring together stay together."""
