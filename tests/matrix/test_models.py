@@ -77,6 +77,24 @@ def test_ridge_is_least_squares_with_more_rows(strategy: Any) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_errors_of_a_ridge_are_those_of_its_singular_values(strategy: Any) -> None:
+    """β = V·(s / (s² + λ))·Uᵀ·y, of which each entry varies as y does; the fit is U·(s² / (s² + λ))·Uᵀ·y."""
+    rows = Rows(3)
+    program = matrix.program(models.ridge(3.0), X=("n", 4), y=("n", 1))
+    state = program.start(X=rows.X, y=rows.y, options={"strategy": strategy})
+    for _ in range(10):
+        state.update(**rows.move())
+        u, s, v = np.linalg.svd(rows.X, full_matrices=False)
+        kept = s**2 / (s**2 + 3.0)
+        residual = rows.y - u * kept @ (u.T @ rows.y)
+        hat = u * kept @ u.T
+        variance = (residual**2).sum() / np.trace((np.eye(len(hat)) - hat).T @ (np.eye(len(hat)) - hat))
+        errors = np.sqrt(variance * ((v.T * (kept / s)) ** 2).sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(state["variance"], variance, rtol=1e-9)
+        np.testing.assert_allclose(state["standard_errors"], errors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("model", ["linear", "exponential", "skip-4", "krylov"])
 def test_iterations_equal_their_loops(strategy: Any, model: str) -> None:
     random = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from scipy import linalg, stats
+from scipy import linalg, optimize, stats
 from sklearn.decomposition import PCA  # type: ignore[import-untyped]
 from sklearn.linear_model import LinearRegression, Ridge  # type: ignore[import-untyped]
 
@@ -76,10 +76,17 @@ def test_least_squares_is_that_of_scikit_learn_with_the_errors_of_scipy(db: view
         found = fitted(db, "fit")
         close([found[t][0] for t in TERMS], [wanted.intercept_, *wanted.coef_])
         close(found["a"][3], wanted.score(X, y))
+        close([found[t][1] for t in TERMS], errors_of_scipy(rows[:, :4], y))
         line, other = fitted(db, "line"), stats.linregress(rows[:, 1], y)
         close(line["a"][:2], [other.slope, other.stderr])
         close(line["one"][:2], [other.intercept, other.intercept_stderr])
         close(line["a"][3], other.rvalue**2)
+
+
+def errors_of_scipy(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The standard errors of a fit that knows nothing of a line but its slope."""
+    _, covariance = optimize.curve_fit(lambda X, *b: X @ b, X, y, np.zeros(X.shape[1]), jac=lambda X, *b: X)
+    return np.sqrt(np.diag(covariance))
 
 
 def test_ridge_and_its_prediction_are_those_of_scikit_learn(db: viewlet.Database) -> None:
@@ -89,12 +96,24 @@ def test_ridge_and_its_prediction_are_those_of_scikit_learn(db: viewlet.Database
     db.insert("wanted", [(i, *row) for i, row in enumerate(Z.tolist())])
     program = matrix.program(models.predicting(models.ridge(0.7)), X=("sale", "term"), y=("sale", 1), Z=("q", "term"))
     Zs = Wide("wanted", TERMS, row="id")
-    db.create_matrix("fit", program, **regression(TERMS), Z=Zs, outputs=["coefficients"])
+    db.create_matrix("fit", program, **regression(TERMS), Z=Zs, outputs=["coefficients", "standard_errors", "r_squared"])
     db.create_matrix("guess", program, **regression(TERMS), Z=Zs, outputs=["prediction"])
     for rows in sales.epochs():
         wanted = Ridge(alpha=0.7, fit_intercept=False).fit(rows[:, :4], rows[:, 4])
-        close([fitted(db, "fit")[t][0] for t in TERMS], wanted.coef_)
+        found = fitted(db, "fit")
+        close([found[t][0] for t in TERMS], wanted.coef_)
+        close(found["a"][2], wanted.score(rows[:, :4], rows[:, 4]))
+        close([found[t][1] for t in TERMS], errors_of_ridge(wanted, rows[:, :4], rows[:, 4]))
         close([guess for _, guess in sorted(db.table("guess").rows())], wanted.predict(Z))
+
+
+def errors_of_ridge(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How far scikit-learn's coefficients vary with y: it is asked for those of each unit vector."""
+    units = np.eye(len(y))
+    weights = Ridge(alpha=model.alpha, fit_intercept=False).fit(X, units).coef_.T
+    rest = units - X @ weights
+    variance = np.sum((rest @ y) ** 2) / np.sum(rest**2)
+    return np.sqrt(variance * np.sum(weights**2, axis=1))
 
 
 def test_principal_components_are_those_of_scikit_learn(db: viewlet.Database) -> None:

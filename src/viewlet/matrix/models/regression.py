@@ -21,15 +21,23 @@ def ols(X: Any, y: Any) -> dict[str, Any]:
 
     `variance` is that of the residuals, over n − p; R² is about the mean of y. An intercept is a column of ones.
     """
-    return _fit(X, y, 0.0)
+    gram = X.T @ X
+    inverse = np.linalg.inv(gram)
+    return _fit(X, y, gram, inverse, inverse, X.shape[1])
 
 
 def ridge(penalty: float) -> Model:
-    """Least squares with penalty · ‖β‖² added: the coefficients and the fit, no standard errors."""
+    """Least squares with penalty · ‖β‖² added; the same results as `ols`, and the same for a penalty of zero.
+
+    With H the matrix that makes the fit of y, Ŷ = H·y, the residuals have n − tr(2H − H·Hᵀ) degrees of freedom. The standard
+    errors are those of the coefficients as estimated: how far they vary, not how far the penalty moves them.
+    """
 
     def model(X: Any, y: Any) -> dict[str, Any]:
-        fit = _fit(X, y, penalty)
-        return {name: fit[name] for name in ("coefficients", "r_squared")}
+        gram = X.T @ X
+        inverse = np.linalg.inv(gram + penalty * np.eye(X.shape[1], like=X))
+        shrunk = inverse @ gram  # whose trace is that of H
+        return _fit(X, y, gram, inverse, shrunk @ inverse, 2 * np.trace(shrunk) - np.trace(shrunk @ shrunk))
 
     return model
 
@@ -44,17 +52,17 @@ def predicting(model: Model) -> Model:
     return predict
 
 
-def _fit(X: Any, y: Any, penalty: float) -> dict[str, Any]:
-    gram, moments = X.T @ X, X.T @ y
-    inverse = np.linalg.inv(gram + penalty * np.eye(X.shape[1], like=X) if penalty else gram)
+def _fit(X: Any, y: Any, gram: Any, inverse: Any, covariance: Any, parameters: Any) -> dict[str, Any]:
+    """The results, from the covariance of the coefficients where y varies by one, and how many parameters those are worth."""
+    moments = X.T @ y
     beta = inverse @ moments
     squared = np.sum(y.T @ y)
     residual = np.maximum(squared - 2 * np.sum(beta.T @ moments) + np.sum(beta.T @ (gram @ beta)), 0.0)
-    variance = residual / (X.shape[0] - X.shape[1])
+    variance = residual / (X.shape[0] - parameters)
     spread = squared - np.sum(y) * np.sum(y) / X.shape[0]
     return {
         "coefficients": beta,
-        "standard_errors": np.sqrt(variance * diagonal(inverse)),
+        "standard_errors": np.sqrt(variance * diagonal(covariance)),
         "variance": variance,
         "r_squared": 1.0 - residual / spread,
     }
