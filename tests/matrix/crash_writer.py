@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 import viewlet
+from tests.kill_at_write import kill_at_write
 
 Rows = dict[int, tuple[float, ...]]
 WIDTH = 3
@@ -34,10 +35,11 @@ def replay(first: int, last: int, there: Rows) -> Rows:
     return there
 
 
-def main(path: str) -> None:
+def write(path: str, epochs: int | None = None) -> None:
     with viewlet.connect(path) as db:
         there: Rows = {r[0]: r[1:] for r in db.table("items").rows()}
-        while True:
+        while epochs is None or epochs > 0:
+            epochs = None if epochs is None else epochs - 1
             number = db.status()["epoch"] + 1
             put, gone = changes(number, there)
             with db.epoch() as epoch:
@@ -48,5 +50,12 @@ def main(path: str) -> None:
             sys.stdout.flush()
 
 
+def main(path: str, first: str, epochs: str = "", killed_at: str = "") -> None:
+    """Until it is killed; or some epochs, and killed at one of their writes."""
+    if killed_at:
+        kill_at_write(int(killed_at))
+    write(path, int(epochs) if epochs else None)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

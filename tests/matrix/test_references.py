@@ -96,7 +96,9 @@ def test_ridge_and_its_prediction_are_those_of_scikit_learn(db: viewlet.Database
     db.insert("wanted", [(i, *row) for i, row in enumerate(Z.tolist())])
     program = matrix.program(models.predicting(models.ridge(0.7)), X=("sale", "term"), y=("sale", 1), Z=("q", "term"))
     Zs = Wide("wanted", TERMS, row="id")
-    db.create_matrix("fit", program, **regression(TERMS), Z=Zs, outputs=["coefficients", "standard_errors", "r_squared"])
+    db.create_matrix(
+        "fit", program, **regression(TERMS), Z=Zs, outputs=["coefficients", "standard_errors", "r_squared"]
+    )
     db.create_matrix("guess", program, **regression(TERMS), Z=Zs, outputs=["prediction"])
     for rows in sales.epochs():
         wanted = Ridge(alpha=0.7, fit_intercept=False).fit(rows[:, :4], rows[:, 4])

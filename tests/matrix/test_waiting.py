@@ -82,7 +82,9 @@ def test_a_program_takes_the_place_of_another(db: viewlet.Database) -> None:
     create(db, replace=True)
     np.testing.assert_allclose([v for _, v in sorted(db.table("twice").rows())], 2 * np.array(least_squares(ROWS)))
     create(db, matrix.program(models.ridge(1.0), X=("sale", "term"), y=("sale", 1)), replace=True)
-    solved = matrix.program(lambda X, y: {"solved": np.linalg.solve(X.T @ X, X.T @ y)}, X=("sale", "term"), y=("sale", 1))
+    solved = matrix.program(
+        lambda X, y: {"solved": np.linalg.solve(X.T @ X, X.T @ y)}, X=("sale", "term"), y=("sale", 1)
+    )
     with pytest.raises(InUse, match="twice read fit"):
         create(db, solved, replace=True)
 
