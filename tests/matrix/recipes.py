@@ -20,7 +20,6 @@ Dims = tuple[int | str, int | str]
 Shape = Dims | tuple[()]
 """Rows and columns, or nothing: a number's."""
 INPUTS: dict[str, Dims] = {"X": ("n", "m"), "y": ("n", 1), "S": ("k", "k"), "B": ("k", 2), "C": (4, 4)}
-START = {"n": 7, "m": 4, "k": 5}
 FULL = slice(None)
 
 
@@ -128,16 +127,21 @@ class Recipe:
         return {f"r{i}": v for i, v in enumerate(values[len(inputs) :])}
 
 
-@st.composite
-def recipes(draw: Any, most: int = 5) -> Recipe:
-    """Recipes of up to so many steps; a step prefers what the one before it made."""
+def grown(steps: int, choose: Callable[[list[Any]], Any]) -> Recipe:
+    """A recipe of so many steps; a step prefers what the one before it made."""
     recipe = Recipe(())
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(steps):
         shapes = recipe.shapes()
         found = list(fitting(shapes))
         recent = [f for f in found if len(shapes) - 1 in f[1]] if recipe.steps else found
-        recipe = Recipe((*recipe.steps, draw(st.sampled_from(recent or found))))
+        recipe = Recipe((*recipe.steps, choose(recent or found)))
     return recipe
+
+
+@st.composite
+def recipes(draw: Any, most: int = 5) -> Recipe:
+    """Recipes of up to so many steps."""
+    return grown(draw(st.integers(1, most)), lambda found: draw(st.sampled_from(found)))
 
 
 def fitting(shapes: list[Any]) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.matrix.recipes import INPUTS, START
+from tests.matrix.recipes import INPUTS
 from viewlet.matrix import Border, ColumnChange, Entries, LowRank, Replace, RowChange
 
 Arrays = dict[str, Any]
-SMALLEST = 3
+SMALLEST, LARGEST = 3, 8
+"""How many rows or columns there are where that may change, at first."""
 
 
 def first(random: np.random.Generator) -> Arrays:
-    """Matrices to start from."""
+    """Matrices to start from, of sizes of their own."""
+    sizes = {name: int(random.integers(SMALLEST, LARGEST + 1)) for name in "nmk"}
     return {
-        name: random.normal(size=[START[d] if isinstance(d, str) else d for d in shape])
+        name: random.normal(size=[sizes[d] if isinstance(d, str) else d for d in shape])
         for name, shape in INPUTS.items()
     }
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.marks import rounds
-from tests.matrix.recipes import INPUTS, RULES, Recipe, fitting, recipes
+from tests.matrix.recipes import INPUTS, RULES, Recipe, fitting, grown, recipes
 from tests.matrix.streams import STEPS, first, step
 from viewlet import matrix
 
@@ -52,6 +52,28 @@ def follow(recipe: Recipe, seed: int, options: dict[str, str], steps: list[Any])
 @given(recipe=recipes(), seed=st.integers(0, 2**32 - 1), options=st.sampled_from(OPTIONS))
 def test_outputs_equal_numpy_from_scratch(recipe: Recipe, seed: int, options: dict[str, str]) -> None:
     follow(recipe, seed, options, [step] * 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_stay_exact_through_ten_thousand_updates(seed: int) -> None:
+    """Five operators on top of each other, under changes of every kind."""
+    random = np.random.default_rng(seed)
+    recipe = grown(5, lambda found: picked(random, found))
+    arrays = first(random)
+    state = matrix.program(recipe, **INPUTS).start(**arrays, options=OPTIONS[seed % len(OPTIONS)])
+    for number in range(10_000):
+        updates, arrays = step(random, arrays)
+        state.update(**updates)
+        if number % 100 == 99:
+            compare(state, recipe, arrays, str(number))
+
+
+def picked(random: np.random.Generator, found: list[Any]) -> Any:
+    """A step: each operator as likely as any other, however many operands fit it."""
+    rule = random.choice(sorted({name for name, _ in found}))
+    steps = [step for step in found if step[0] == rule]
+    return steps[random.integers(len(steps))]
 
 
 @pytest.mark.parametrize("rule", RULES)
