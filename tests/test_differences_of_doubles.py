@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewlet.columns.kernels.differences import least_difference
+from viewlet.columns.kernels.difference_bounds import least_difference
 
 NUMBERS = [0.0, -0.0, 5e-324, -1.0, 0.1, 1e16, -1e16 - 2, 1000.0, 999.9999999999999, -1.7976931348623157e308]
 finite = st.floats(allow_nan=False, allow_infinity=False)

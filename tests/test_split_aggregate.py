@@ -1,4 +1,4 @@
-"""Aggregates that are kept in parts, joined by key: sums, different values, states, first rows."""
+"""Aggregates that are kept in parts, joined by key: sums, distinct values, states, first rows."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ def test_explain_says_what_is_kept_apart(tmp_path: Path) -> None:
     for name in ("mixed", "all_ways", "whole"):
         db.create_view(name, VIEWS[name])
     assert "max: only the first rows of a group are read, in order; sums are kept separately" in db.explain("mixed")
-    assert "sums and different values are kept separately" in db.explain("all_ways")
+    assert "sums and distinct values are kept separately" in db.explain("all_ways")
     assert "is not a sum" in db.explain("whole")
     db.close()

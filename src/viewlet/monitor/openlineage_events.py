@@ -32,16 +32,16 @@ class Lineage:
         self.db = db
         self.client = client or package.OpenLineageClient()
         self.epoch = db.last_epoch if since is None else since
-        """The last epoch that was told."""
+        """The last epoch that was sent."""
 
     def emit(self) -> int:
         """Tell what was committed since; the number of epochs."""
-        told = 0
+        sent = 0
         for record in self.db.history(since=self.epoch):
             for event in self._events(record):
                 self.client.emit(event)
-            self.epoch, told = record["epoch"], told + 1
-        return told
+            self.epoch, sent = record["epoch"], sent + 1
+        return sent
 
     def _events(self, record: dict[str, Any]) -> Iterator[RunEvent]:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState

@@ -14,7 +14,7 @@ from viewlet.columns.kernels import (
     comparison,
     conditional,
     dates,
-    differences,
+    difference_bounds,
     logic,
     nested,
     sketches,
@@ -35,5 +35,5 @@ TABLE: dict[str, Rule] = {
     **sketches.RULES,
 }
 
-OWN: dict[str, Rule] = differences.RULES
+OWN: dict[str, Rule] = difference_bounds.RULES
 """Functions that no query calls and Spark does not have: the compiler writes them."""

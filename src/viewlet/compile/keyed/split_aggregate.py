@@ -69,7 +69,7 @@ def _strategy_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tupl
     if is_sum(call.function, [a.type for a in call.args]):
         if not call.distinct:
             return "sums", ()
-        return ("different values", call.args) if len(call.args) == 1 and call.where is None else None
+        return ("distinct values", call.args) if len(call.args) == 1 and call.where is None else None
     if is_sketch(call):
         return "sketches", (replace(call, distinct=False),)
     if why_not_state(build, call, growing) is None:
@@ -149,7 +149,7 @@ def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...
 def _tier(parts: tuple[AggregatePart, ...], *, growing: bool) -> tuple[str, str]:
     """The tier of the weakest part, and what is done for each."""
     strategies = {part.strategy: part for part in parts}
-    beside = [strategy for strategy in ("sums", "different values", "sketches") if strategy in strategies]
+    beside = [strategy for strategy in ("sums", "distinct values", "sketches") if strategy in strategies]
     also = f"; {' and '.join(beside)} are kept separately" if beside else ""
     if read := [part for part in parts if part.strategy in _IN_ORDER]:
         return "keyed", "; ".join(dict.fromkeys(map(_what_is_read, read))) + also
@@ -157,7 +157,7 @@ def _tier(parts: tuple[AggregatePart, ...], *, growing: bool) -> tuple[str, str]
         tier, why = tier_of(states.plan)
         return tier, why + also
     tier = "ring" if "sketches" not in strategies else "monoid" if growing else "keyed"
-    return tier, f"{' and '.join(beside)} are kept apart and joined by key"
+    return tier, f"{' and '.join(beside)} are kept separately and joined by key"
 
 
 def _what_is_read(part: AggregatePart) -> str:
@@ -175,7 +175,7 @@ def _renamed(build: Builder, part: Aggregate) -> Aggregate:
 def _kept(build: Builder, strategy: str, part: Aggregate) -> Aggregate:
     """A part in the form in which it is kept."""
     match strategy:
-        case "different values":
+        case "distinct values":
             return over_distinct(part, calls_of(part)[0].args[0])
         case "sketches":
             made = over_registers(part, build.abilities)

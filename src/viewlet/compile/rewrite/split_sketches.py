@@ -21,7 +21,7 @@ _HASH_BITS = 64
 
 
 def is_sketch(call: Reduce) -> bool:
-    """Whether a function counts different values approximately."""
+    """Whether a function counts distinct values approximately."""
     return call.function.startswith(_NAME)
 
 

@@ -71,7 +71,9 @@ def compile_program(
     ordered = reassociate(source, sizes)
     ordered = ordered if in_blocks else solve_inverses(ordered)
     found = [
-        min((_weigh(form, m, s, sizes, expected or Expected(), machine or Machine()) for form in forms), key=_seconds)
+        min(
+            (_estimate(form, m, s, sizes, expected or Expected(), machine or Machine()) for form in forms), key=_seconds
+        )
         for m in _models(ordered, model, in_blocks)
         for s in _strategies(strategy)
         for forms in (_forms(ordered, m, s, in_blocks),)
@@ -112,7 +114,7 @@ def extents_of(program: Program, sizes: Mapping[str, int]) -> dict[str, Extent]:
     return {name: measured(shape, sizes) for name, shape in shapes_in(program).items()}
 
 
-def _weigh(
+def _estimate(
     program: Program, model: Model, strategy: Strategy, sizes: Mapping[str, int], expected: Expected, machine: Machine
 ) -> tuple[Alternative, Program]:
     extents = extents_of(program, sizes)

@@ -165,12 +165,12 @@ def _agree(said: dict[str, tuple[str, Wanted]], symbol: str, name: str, wanted: 
     first, before = said.setdefault(symbol, (name, wanted))
     if before != wanted:
         raise RejectedEpoch(
-            f"{first} and {name} both have {symbol} rows or columns, but {first} gets {_told(before)} and {name} {_told(wanted)}",
+            f"{first} and {name} both have {symbol} rows or columns, but {first} gets {_described(before)} and {name} {_described(wanted)}",
             hint="change them in the same update; of a square matrix, rows and columns with Border",
         )
 
 
-def _told(wanted: Wanted) -> str:
+def _described(wanted: Wanted) -> str:
     return f"{wanted.added} new and loses {list(wanted.gone)}"
 
 

@@ -101,12 +101,12 @@ def _comparable(kind: Type) -> str:
 
 
 def _disagreement(axis: str, first: str, second: str, there: AxisKind, kind: AxisKind) -> ShapeError:
-    told = [
+    labels = [
         f"{len(k.fixed)} labels, {shortened(list(k.fixed))}" if k.fixed is not None else f"labels of type {k.type}"
         for k in (there, kind)
     ]
     return ShapeError(
-        f"{axis} has {told[0]} by {first}, and {told[1]} by {second}", hint="give one of them another name"
+        f"{axis} has {labels[0]} by {first}, and {labels[1]} by {second}", hint="give one of them another name"
     )
 
 

@@ -53,8 +53,8 @@ def _results(program: Program, axes: Mapping[str, AxisKind], outputs: Sequence[s
         raise UnknownName(f"the program has no output {unknown[0]}", hint=f"its outputs are {', '.join(known)}")
     found = {known[name] for name in wanted if known[name]}
     if len(found) > 1:
-        told = ", ".join(f"{name} ({show_shape(known[name])})" for name in wanted)
-        raise ShapeError(f"a table shows outputs of one shape, not {told}", hint="outputs=[…] picks some of them")
+        differing = ", ".join(f"{name} ({show_shape(known[name])})" for name in wanted)
+        raise ShapeError(f"a table shows outputs of one shape, not {differing}", hint="outputs=[…] picks some of them")
     shape = next(iter(found), ())
     names = [axis_of(dim) for dim in shape]
     if None in names:

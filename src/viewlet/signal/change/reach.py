@@ -117,7 +117,7 @@ def _chain(node: Running) -> int:
     return node.size - 1 + (node.renewal - 1) * node.hop
 
 
-def carry(node: Node, changed: Spans, step: Callable[[Node, Spans], Spans]) -> dict[Node, Spans]:
+def propagate(node: Node, changed: Spans, step: Callable[[Node, Spans], Spans]) -> dict[Node, Spans]:
     """Spans of changed readings, carried up operator by operator."""
     found: dict[Node, Spans] = {}
     for one in in_order(node):
@@ -141,7 +141,7 @@ def distance(node: Node, tolerance: float) -> int:
         raise _DependsOnReadings
 
     try:
-        reached = carry(node, _instant(), lambda at, spans: reach(at, spans, undecided, tolerance))[node]
+        reached = propagate(node, _instant(), lambda at, spans: reach(at, spans, undecided, tolerance))[node]
     except _DependsOnReadings:
         return FOREVER
     return int(reached.stop[0] - reached.start[0])
@@ -159,7 +159,7 @@ def is_bounded(node: Node) -> bool:
 @lru_cache(maxsize=256)
 def lookbacks(node: Node, tolerance: float) -> Mapping[Scan, int]:
     """How many samples before the last one each scan begins anew when a reading comes: there its state is wanted."""
-    reached = carry(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))
+    reached = propagate(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))
     wanted = {node: reached[node]}
     found: dict[Scan, int] = {}
     for one in reversed(in_order(node)):

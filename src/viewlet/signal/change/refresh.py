@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from viewlet.signal.change.evaluate import Inputs, evaluate, widen
-from viewlet.signal.change.reach import carry, distance, reach
+from viewlet.signal.change.reach import distance, propagate, reach
 from viewlet.signal.operators.pointwise import common
 from viewlet.signal.plan.nodes import Node, Scan
 from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Spans, Values
@@ -70,7 +70,7 @@ def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
             kept.forget(at, reached)
         return reached
 
-    return carry(node, changed, step)[node]
+    return propagate(node, changed, step)[node]
 
 
 def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:

@@ -17,7 +17,7 @@ from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.signal.change.checkpoints import Checkpoints, Filters
 from viewlet.signal.change.evaluate import Needs, needed
-from viewlet.signal.change.reach import Widen, carry, reach
+from viewlet.signal.change.reach import Widen, propagate, reach
 from viewlet.signal.plan.nodes import Sample, Source
 from viewlet.signal.samples.ragged import FOREVER, Ints, Mask, Spans
 from viewlet.signal.samples.series import Series
@@ -53,7 +53,7 @@ def _at(groups: Ints, mark: int) -> tuple[Ints, Ints, Ints]:
 
 def _needed_from(schema: Schema, filters: Filters, tolerance: float, changed: Spans, widen: Widen) -> Needs:
     """What a change at the watermark would ask for, of each group."""
-    reached = carry(schema.node, changed, lambda node, spans: reach(node, spans, widen, tolerance))
+    reached = propagate(schema.node, changed, lambda node, spans: reach(node, spans, widen, tolerance))
     return needed(schema.node, reached[schema.node], filters.resume, widen)
 
 

@@ -50,14 +50,14 @@ def _refuse_lengths(source: Source, rows: Rows, columns: Sequence[pa.Array], wid
     for name, column in zip(source.values, columns, strict=True):
         if len(found := other_lengths(column, width)):
             at = int(found[0])
-            told = _told({key: rows[key][at].as_py() for key in source.by}, rows[source.time][at].as_py())
+            where = _place({key: rows[key][at].as_py() for key in source.by}, rows[source.time][at].as_py())
             raise RejectedEpoch(
-                f"{source.table}.{name} has an array of {len(column[at])} numbers, of {told}",
+                f"{source.table}.{name} has an array of {len(column[at])} numbers, of {where}",
                 hint=f"the signal was made of arrays of {width}",
             )
 
 
-def _told(keys: Mapping[str, object], time: object) -> str:
+def _place(keys: Mapping[str, object], time: object) -> str:
     return f"{', '.join(f'{k} = {v!r}' for k, v in keys.items())} at {time}"
 
 
@@ -113,9 +113,9 @@ def _refuse(source: Source, keys: Rows, columns: Columns, series: Series, severa
     if not len(several):
         return
     at = several[0]
-    told = {name: keys[name][int(series.groups[at])].as_py() for name in columns.keys}
+    of_group = {name: keys[name][int(series.groups[at])].as_py() for name in columns.keys}
     time = from_numpy(series.times[at : at + 1], columns.time_type)[0].as_py()
-    where = _told(told, time)
+    where = _place(of_group, time)
     if source.until is not None:
         raise RejectedEpoch(
             f"{source.table} has readings that overlap, of {where}", hint="end one before the next begins"

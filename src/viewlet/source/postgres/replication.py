@@ -107,13 +107,13 @@ def read_changes(database: str, readings: Sequence[Reading]) -> Generator[Portio
         while True:
             for slot, place in zip(slots, places, strict=True):
                 slot.advance(place)
-            told = up_to_same([slot.peek(place, end) for slot, place in zip(slots, places, strict=True)])
-            if not any(told):
+            peeked = up_to_same([slot.peek(place, end) for slot, place in zip(slots, places, strict=True)])
+            if not any(peeked):
                 for slot in slots:
                     slot.keep_up(end)
                 return
-            last = max(transactions[-1][0] for transactions in told if transactions)
-            made = [r.batch(session, some, last) for r, some in zip(readings, told, strict=True)]
+            last = max(transactions[-1][0] for transactions in peeked if transactions)
+            made = [r.batch(session, some, last) for r, some in zip(readings, peeked, strict=True)]
             if portion := [
                 (r.target.table, batch) for r, batch in zip(readings, made, strict=True) if batch is not None
             ]:
@@ -121,10 +121,10 @@ def read_changes(database: str, readings: Sequence[Reading]) -> Generator[Portio
             places = [max(place, last) for place in places]
 
 
-def up_to_same(told: Sequence[Peeked]) -> list[list[Transaction]]:
+def up_to_same(peeked: Sequence[Peeked]) -> list[list[Transaction]]:
     """The transactions of slots up to the last that all of those tell which had more to tell."""
-    end = min((transactions[-1][0] for transactions, is_cut in told if is_cut and transactions), default=None)
-    return [[t for t in transactions if end is None or t[0] <= end] for transactions, _ in told]
+    end = min((transactions[-1][0] for transactions, is_cut in peeked if is_cut and transactions), default=None)
+    return [[t for t in transactions if end is None or t[0] <= end] for transactions, _ in peeked]
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ def perturbed(frame: DataFrame, size: float, seed: int) -> DataFrame | None:
     """The query with such arguments changed by up to `size`, relatively; None where it has none."""
     jvm = Jvm(frame.sparkSession)
     plan = plan_of(frame)
-    shake = _Shake(jvm, size, seed)
-    result = plan.transformUpWithSubqueries(jvm.rule(shake.operator))
-    return jvm.frame(result) if shake.drawn else None
+    perturbation = _Perturbation(jvm, size, seed)
+    result = plan.transformUpWithSubqueries(jvm.rule(perturbation.operator))
+    return jvm.frame(result) if perturbation.drawn else None
 
 
-class _Shake:
+class _Perturbation:
     def __init__(self, jvm: Jvm, size: float, seed: int) -> None:
         self.jvm, self.size, self.seed = jvm, size, seed
         self.drawn = 0

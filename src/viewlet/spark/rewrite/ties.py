@@ -16,8 +16,8 @@ def sortable(jvm: Jvm, expr: Node) -> Node:
 
     Spark has no order for maps and variants; and strings that a collation takes as equal it ties.
     """
-    is_told_apart = jvm.is_orderable(expr) and not is_collated(expr)
-    return expr if is_told_apart else jvm.cast(expr, jvm.data_type("string"))
+    has_order = jvm.is_orderable(expr) and not is_collated(expr)
+    return expr if has_order else jvm.cast(expr, jvm.data_type("string"))
 
 
 def is_collated(expr: Node) -> bool:

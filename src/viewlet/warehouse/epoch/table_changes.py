@@ -292,10 +292,10 @@ class TableChanges:
     def _refuse_missing(self, given: Sorted) -> None:
         """Every row that is to go must be there, as often as it is given."""
         assert self.index is not None
-        told_apart = self.index.layout.columns
+        identifying = self.index.layout.columns
         by_hash = self.index.layout.fingerprints
-        there = given.weigh(self.index, self.pending, whole=True) if by_hash else self._count(given, told_apart)
-        missing = there < _copies(given, told_apart)
+        there = given.weigh(self.index, self.pending, whole=True) if by_hash else self._count(given, identifying)
+        missing = there < _copies(given, identifying)
         if missing.any():
             self._reject_row(given.rows.select(self.table.names), missing, "it does not exist, or not that often")
 
@@ -310,11 +310,11 @@ def _owned(part: Sorted) -> Sorted:
     return replace(part, rows=part.rows.copied())
 
 
-def _copies(given: Sorted, told_apart: Names) -> Weights:
+def _copies(given: Sorted, identifying: Names) -> Weights:
     """How often each row is given."""
     if given.are_distinct():
         return np.ones(len(given), dtype=np.int64)
-    _, groups = group([given.rows[name] for name in told_apart], len(given))
+    _, groups = group([given.rows[name] for name in identifying], len(given))
     return np.bincount(groups)[groups]
 
 

@@ -65,8 +65,8 @@ class ShowChanges:
         at = np.repeat(np.arange(len(netted)), np.abs(netted.weights))
         kinds, when = self._kinds(netted), dt.datetime.fromtimestamp(self.timestamp, dt.UTC)
         schema = change_schema(self.fields)
-        told = zip((self.epoch, when), schema.types[-2:], strict=True)
-        extra = [pa.array(kinds[at].tolist(), pa.string()), *(pa.array([v] * len(at), kind) for v, kind in told)]
+        commit = zip((self.epoch, when), schema.types[-2:], strict=True)
+        extra = [pa.array(kinds[at].tolist(), pa.string()), *(pa.array([v] * len(at), kind) for v, kind in commit)]
         own = [column.combine_chunks() for column in netted.take(at).arrow().columns]
         return pa.Table.from_arrays([*own, *extra], schema=schema)
 

@@ -23,7 +23,7 @@ on orders
 SELECT cust, count(DISTINCT day) AS days, sum(total) AS total FROM orders GROUP BY cust
 -- program
 view v → cust, days, total
-  Aggregate [cust] cust, count(DISTINCT day) AS days, sum(total) AS total_2   ring  (sums and different values are kept apart and joined by key)
+  Aggregate [cust] cust, count(DISTINCT day) AS days, sum(total) AS total_2   ring  (sums and distinct values are kept separately and joined by key)
     Project cust, total, day                                                  ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
