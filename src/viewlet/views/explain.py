@@ -100,7 +100,7 @@ def _evictions(program: Program, own: Collection[str]) -> list[str]:
 
 
 def _weighed(program: Program) -> list[str]:
-    return ["weighed", *(f"  {line}" for line in dict.fromkeys(program.choices))] if program.choices else []
+    return ["weighed", *(f"  {line}" for line in program.choices)] if program.choices else []
 
 
 def heading(program: Program) -> str:
