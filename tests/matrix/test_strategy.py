@@ -71,6 +71,24 @@ def test_a_thin_matrix_takes_whole_changes_and_a_wide_one_factors() -> None:
     assert wide["exponential", "incremental"] * 5 < min(c for (_, s), c in wide.items() if s == "reevaluate")
 
 
+@pytest.mark.parametrize("reading", [1e10, 2e10, 4e10])
+def test_a_thin_iteration_goes_through_a_matrix_that_stays_in_the_cache(reading: float) -> None:
+    """Sixteen passes over A, and nothing else: whatever memory is like, no other model is faster."""
+    machine = Machine(flops=1e11, bytes=5e10, reading=reading, cached=1e11)
+    for n in (500, 1000):
+        compiled = general(16).compile({"n": n, "p": 1}, machine=machine, expected=Expected(rates={"A": 1.0}))
+        assert compiled.chosen.model == "krylov"
+
+
+def test_passes_after_the_first_read_what_stayed_in_the_cache() -> None:
+    machine = Machine(reading=1e10, cached=1e11)
+    small, large = 1 << 20, 1 << 30
+    assert machine.passing(small) == small / 1e10
+    assert machine.passing(small, 11) == pytest.approx(small / 1e10 + 10 * small / 1e11)
+    assert machine.passing(large, 11) == pytest.approx(11 * large / 1e10)
+    assert 10 * machine.passing(1 << 25) > machine.passing(1 << 25, 10) > 10 * (1 << 25) / 1e11
+
+
 @pytest.mark.parametrize("n", [50, 600, 4000])
 @pytest.mark.parametrize("rank", [1, 30])
 def test_hybrid_is_estimated_no_dearer_than_the_others(n: int, rank: int) -> None:

@@ -90,13 +90,18 @@ class Costs:
         self.width = width
         self._checking: dict[tuple[str, int], float] = {}
 
-    def product(self, rows: int, inner: int, columns: int) -> float:
-        """A few vectors take a pass and what they take in the cache; more of them the arithmetic, and three passes."""
+    def product(self, rows: int, inner: int, columns: int, times: int = 1) -> float:
+        """A few vectors take a pass and what they take in the cache; more of them the arithmetic, and three passes.
+
+        Several times: products with the same matrix, one after the other.
+        """
         thin = min(rows, inner, columns)
-        reading = self.width * max(rows * inner, inner * columns, rows * columns) / self.machine.reading
+        largest = max(rows * inner, inner * columns, rows * columns)
+        reading = self.machine.passing(self.width * largest, times)
         if thin <= FEW:
-            return self.machine.call + (1 + 0.4 * (thin - 1)) * reading
-        return self.machine.call + 2 * rows * inner * columns / self.machine.flops + 3 * reading
+            return times * self.machine.call + (1 + 0.4 * (thin - 1)) * reading
+        arithmetic = 2 * rows * inner * columns / self.machine.flops
+        return times * (self.machine.call + arithmetic) + 3 * reading
 
     def moving(self, entries: float) -> float:
         return self.machine.call + self.width * entries / self.machine.bytes
@@ -114,8 +119,8 @@ class Costs:
                 found = sum(self.product(rows, self.extents[a][1], columns) for a, _ in products)
                 return found + (len(products) + len(addends) - 1) * self.moving(3 * rows * columns)
             case Steps(a, _, added, times):
-                step = self.product(rows, rows, columns)
-                return times * (step if added is None else step + self.moving(3 * rows * columns))
+                adding = 0.0 if added is None else self.moving(3 * rows * columns)
+                return self.product(rows, rows, columns, times) + times * adding
             case Inverse():  # 2n³, and slower than a product
                 return 3 * self.product(rows, rows, rows)
             case Solve(a):
@@ -146,8 +151,7 @@ class Costs:
             case Whole():
                 return self.moving(3 * rows * columns)
             case Spread(rank, r, c):
-                passed = self.width * 1.5 * r * c / self.machine.reading  # in place: read, and written
-                return self.machine.call + 2 * r * rank * c / self.machine.flops + passed
+                return self.moving(4 * r * c) + 2 * r * rank * c / self.machine.flops  # both read, both written
             case _:
                 assert_never(kind)
 
@@ -219,23 +223,24 @@ class Costs:
         rows, columns = self.extents[name]
         a, others = kind(op.matrix), [kind(n) for n in (op.start, op.added) if n is not None]
         if isinstance(a, Spread) and is_stepped(columns, a.rank):
-            return op.times * self.product(rows, rows, columns) + self.moving(3 * rows * columns), Whole()
+            return self.product(rows, rows, columns, op.times) + self.moving(3 * rows * columns), Whole()
         work, spread = 0.0, list[Kind]()
         if isinstance(a, Spread):
-            work += op.times * self._around(rows, a.rank) + len(others) * self.product(op.times * a.rank, rows, columns)
+            work += self._around(rows, a.rank, op.times) + len(others) * self.product(op.times * a.rank, rows, columns)
             spread.append(Spread(op.times * a.rank, rows, columns))
         for k in others:
             if isinstance(k, Spread):
-                work += op.times * self.product(rows, rows, k.rank)
+                work += self.product(rows, rows, k.rank, op.times)
                 spread.append(Spread(k.rank, rows, k.columns))
         joined, found = self._sum(name, *spread)
         return None if any(isinstance(k, Whole) for k in (a, *others)) else (work + joined, found)
 
-    def _around(self, size: int, rank: int) -> float:
-        """A·U and Aᵀ·V: of few ranks in one pass."""
+    def _around(self, size: int, rank: int, times: int) -> float:
+        """A·U and Aᵀ·V, several times; of few ranks in one pass each."""
         if rank > FEW:
-            return 2 * self.product(size, size, rank)
-        return 4 * self.machine.call + (1 + 0.4 * (2 * rank - 1)) * self.width * size * size / self.machine.reading
+            return 2 * self.product(size, size, rank, times)
+        reading = self.machine.passing(self.width * size * size, times)
+        return 4 * times * self.machine.call + (1 + 0.4 * (2 * rank - 1)) * reading
 
     def _sum(self, name: str, *kinds: Kind) -> tuple[float, Kind]:
         rows, columns = self.extents[name]
@@ -300,8 +305,9 @@ class Costs:
     def checking(self, name: str, op: Op, probes: int = 2) -> float:
         """The residual of a statement on some vectors; every refresh asks."""
         if (name, probes) not in self._checking:
-            read = (name, *operands(op), *((op.matrix,) * (op.times - 1) if isinstance(op, Steps) else ()))
-            self._checking[name, probes] = sum(self.product(*self.extents[n], probes) for n in read)
+            again = {op.matrix: op.times} if isinstance(op, Steps) else {}
+            read = ((*self.extents[n], probes, again.get(n, 1)) for n in (name, *operands(op)))
+            self._checking[name, probes] = sum(self.product(*one) for one in read)
         return self._checking[name, probes]
 
     def credit(self, name: str, op: Op, kind: Kind) -> float:
