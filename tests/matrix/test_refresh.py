@@ -12,7 +12,7 @@ import pytest
 from tests.matrix.endurance import endure
 from viewlet import matrix
 from viewlet.errors import EvaluationError, RejectedEpoch, UnknownName
-from viewlet.matrix import Border, ColumnChange, Factored, LowRank, Replace, RowChange, SingularMatrix
+from viewlet.matrix import Border, ColumnChange, Factored, LowRank, Machine, Replace, RowChange, SingularMatrix
 
 RANDOM = np.random.default_rng(5)
 
@@ -198,7 +198,9 @@ def test_residuals_are_small_and_recorded() -> None:
 def test_a_check_that_costs_more_than_refreshes_waits() -> None:
     """XᵀX of a tall X: a check reads all of it, a changed row does not."""
     X = RANDOM.normal(size=(200_000, 3))
-    state = matrix.program(lambda X: X.T @ X, X=("n", 3)).start(X=X, options={"strategy": "incremental"})
+    state = matrix.program(lambda X: X.T @ X, X=("n", 3)).start(
+        X=X, options={"strategy": "incremental", "machine": Machine()}
+    )
     checked = [state.update(X=RowChange(changed={i: X[i + 1]})).steps[0].residual is not None for i in range(60)]
     assert 1 <= sum(checked) < 20
 
