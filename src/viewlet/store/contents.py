@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 import pyarrow as pa
@@ -319,13 +320,15 @@ class Contents:
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
         """All rows in pieces of about some size, with some of their columns; one row may come in several pieces.
 
-        A row that is not there comes in none: what was taken away again is netted first.
+        A row that is not there comes in none: what was taken away again is netted first, one range of hashes at a time.
         """
         if len(self.runs) == 1:
             yield from self._pieces_of_run(columns, size)
             return
-        rows = self.consolidated().select(columns)
-        yield from (rows.slice(start, size) for start in range(0, len(rows), size))
+        count = max(1, ceil(self.rows / size))
+        for part in (self.partition(i, count) for i in range(count)) if self.part is None else (self,):
+            rows = part.consolidated().select(columns)
+            yield from (rows.slice(start, size) for start in range(0, len(rows), size))
 
     def _pieces_of_run(self, columns: Names, size: int) -> Iterator[Rows]:
         """The rows of the only run, which come as they are."""
