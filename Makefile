@@ -145,8 +145,8 @@ bench-load: $(READY) ## loading TPC-H's largest table, at scale 1, beside Spark 
 	$(BIN)/python -m benchmarks.load --out docs/load.md
 
 .PHONY: bench-opening
-bench-opening: $(READY) ## opening a warehouse of scale 10 with all 22 views, and the first epochs (an hour, the warehouse mostly)
-	$(BIN)/python -m benchmarks.opening --scale 10 --out docs/opening.md
+bench-opening: $(READY) ## opening a warehouse with all 22 views of TPC-H, at scale 1, and the first epochs of a process
+	$(BIN)/python -m benchmarks.opening --out docs/opening.md
 
 .PHONY: bench-sources soak
 bench-sources: $(READY) ## rows a second from each source to a refreshed view, beside inserting them

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.parallel import MANY, in_parallel
 
 _LEAST = b"least"
 _WIDTHS = (1, 2, 3, 4, 5, 6, 8)
@@ -31,7 +32,8 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 def narrowed_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of a batch in their stored form."""
-    made = [narrowed(array, field.name) for array, field in zip(batch.columns, batch.schema, strict=True)]
+    named = list(zip(batch.columns, batch.schema.names, strict=True))
+    made = list((in_parallel if batch.num_rows >= MANY else map)(lambda column: narrowed(*column), named))
     return pa.RecordBatch.from_arrays([array for array, _ in made], schema=pa.schema([field for _, field in made]))
 
 
