@@ -144,6 +144,10 @@ bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row an
 bench-load: $(READY) ## loading TPC-H's largest table, at scale 1, beside Spark writing it as Parquet
 	$(BIN)/python -m benchmarks.load --out docs/load.md
 
+.PHONY: bench-opening
+bench-opening: $(READY) ## opening a warehouse with all 22 views of TPC-H, at scale 1, and the first epochs of a process
+	$(BIN)/python -m benchmarks.opening --out docs/opening.md
+
 .PHONY: bench-sources soak
 bench-sources: $(READY) ## rows a second from each source to a refreshed view, beside inserting them
 	$(BIN)/python -m benchmarks.sources --out docs/source-rates.md

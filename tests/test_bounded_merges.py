@@ -21,7 +21,7 @@ LARGEST = 32 << 10
 LIMITS = Limits(
     inline_bytes=0, inline_most=0, first_level_rows=64, commit_merge_rows=0, recent_rows=16, largest_run=LARGEST
 )
-EPOCHS, EACH = 60, 400
+EPOCHS, EACH = 120, 200
 
 
 def rows(first: int, weight: int = 1) -> Rows:

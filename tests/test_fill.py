@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ import viewlet
 from tests.marks import some
 from viewlet.columns.rows import Rows, distinct
 from viewlet.engine import partitions, program_run, stream
-from viewlet.store import Layout
+from viewlet.engine.prepared import PreparedStep
+from viewlet.store import Layout, Store
+from viewlet.store.limits import Limits
 from viewlet.store.runs.add_rows import add_together
 
 
@@ -61,13 +64,43 @@ def test_pieces_are_all_rows_without_those_deleted(db: viewlet.Database) -> None
         assert _as_dict(found) == _as_dict(expected)
 
 
+@pytest.mark.parametrize("least", [-1, 0, 1])
+def test_pieces_of_a_map_of_several_runs_are_netted(tmp_path: Path, least: int) -> None:
+    rng = np.random.default_rng(3)
+    layout = Layout(columns=("k", "v", "s_0"), key=("k",), sums=("s_0",))
+    store = Store.open(tmp_path / "s", limits=replace(Limits(), commit_merge_rows=0, fan=10))
+    with store.begin() as transaction:
+        for _ in range(5):
+            values = {name: pa.array(rng.integers(0, most, 900)) for name, most in {"k": 60, "v": 9, "s_0": 3}.items()}
+            transaction.fill("m", Rows(values, rng.integers(least, 2, 900)), layout)
+        transaction.commit({})
+    contents = store.snapshot().contents("m")
+    pieces = list(contents.batches(("v", "k", "s_0"), 97))
+    assert len(contents.runs) == 5
+    assert len(pieces) > 5
+    assert max(map(len, pieces)) <= 97
+    expected = contents.consolidated()
+    assert _as_dict(Rows.concat(pieces).consolidate(("s_0",))) == _as_dict(expected.select(("v", "k", "s_0")))
+    if least < 1:
+        assert sum(map(len, pieces)) == len(expected)
+    for part in range(3):
+        some = Rows.concat(list(contents.partition(part, 3).batches(("k", "v", "s_0"), 10)))
+        assert _as_dict(some.consolidate(("s_0",))) == _as_dict(contents.partition(part, 3).consolidated())
+    store.close()
+
+
 def _as_dict(rows: Rows) -> dict[tuple[Any, ...], int]:
     values = zip(*(column.to_pylist() for column in rows.columns.values()), strict=True) if rows.columns else [()]
     return dict(zip(values, rows.weights.tolist(), strict=True))
 
 
 @pytest.mark.spark
-def test_views_of_many_pieces_equal_spark_sql(db: viewlet.Database) -> None:
+@pytest.mark.parametrize("large", [stream._LARGE, 20_000, 2_000])
+def test_views_of_many_pieces_equal_spark_sql(
+    db: viewlet.Database, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(stream, "_LARGE", large)
+    filled = _count_fills(monkeypatch)
     db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
     db.sql("CREATE TABLE items (item BIGINT, kind STRING)")
     db.insert("sales", sales(1_500, 3))
@@ -83,10 +116,23 @@ def test_views_of_many_pieces_equal_spark_sql(db: viewlet.Database) -> None:
     }
     for name, text in some(2, texts.items()):
         db.create_view(name, text)
+    assert (max(filled.values()) > 1) == (large < 1 << 20), "a map that is large is put in place in parts"
     assert db.check().num_rows == 0
     db.delete("sales", sales(1_500, 3).slice(400, 1_000))  # most of it: computed anew
     db.insert("sales", sales(200, 4))
     assert db.check().num_rows == 0
+
+
+def _count_fills(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often rows are put into each map that is filled."""
+    filled, fill = Counter[str](), program_run.ProgramRun.fill
+
+    def counted(run: program_run.ProgramRun, step: PreparedStep, rows: Rows) -> None:
+        filled[step.map.name] += 1
+        fill(run, step, rows)
+
+    monkeypatch.setattr(program_run.ProgramRun, "fill", counted)
+    return filled
 
 
 @pytest.mark.spark

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewlet.columns import hash as hashing
-from viewlet.columns.hash import fingerprint_rows, hash_array, hash_rows, order_of
+from viewlet.columns import parallel
+from viewlet.columns.hash import fingerprint_rows, hash_array, hash_rows, identify_rows, order_of
 from viewlet.columns.rows import group
 
 WORDS = st.lists(st.none() | st.text(st.sampled_from("ab\0é𝄞"), max_size=40), max_size=60)
@@ -40,13 +41,13 @@ def test_order_of_hashes(hashes: list[int], many: bool) -> None:
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_order_of_very_many_hashes(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashing, "CORES", cores)
+    monkeypatch.setattr(parallel, "CORES", cores)
     monkeypatch.setattr(hashing, "MANY", 2_500)
     rng = np.random.default_rng(cores)
     numbers = rng.integers(0, 2**64, 5_000, dtype=np.uint64)
     numbers[::3] = numbers[7]
     numbers[1::5] = numbers[1] ^ rng.integers(0, 4, 1_000, dtype=np.uint64)  # the last bits alone tell these apart
-    for hashes in (numbers, numbers >> np.uint64(56)):
+    for hashes in (numbers, numbers >> np.uint64(56), numbers << np.uint64(50)):
         assert order_of(hashes).tolist() == np.argsort(hashes, kind="stable").tolist()
 
 
@@ -58,6 +59,7 @@ def test_rows_hash_alike_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing, "MANY", 300)
     assert hash_rows(columns, 997).tolist() == whole.tolist()
     in_blocks = fingerprint_rows(columns, 997).tolist()
+    assert [found.tolist() for found in identify_rows(columns, 997)] == [whole.tolist(), in_blocks]
     monkeypatch.undo()
     assert fingerprint_rows(columns, 997).tolist() == in_blocks
 

@@ -18,6 +18,7 @@ import viewlet
 from viewlet.columns.rows import Rows
 from viewlet.store import Layout, Store
 from viewlet.store.access.probe import Sorted
+from viewlet.store.runs import narrow
 from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.narrow import StoredColumns, narrowed_batch
 
@@ -27,7 +28,7 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int8(): st.integers(-128, 127),
     pa.int16(): st.integers(-(2**15), 2**15 - 1) | SHORT,
     pa.int32(): st.integers(-(2**31), 2**31 - 1) | SHORT,
-    pa.int64(): LONG | SHORT | st.integers(2**32 - 300, 2**32),
+    pa.int64(): LONG | SHORT | st.integers(2**32 - 300, 2**32) | st.integers(0, 50).map(lambda bits: 1 << bits),
     pa.date32(): st.dates(),
     pa.timestamp("us", tz="UTC"): SHORT.map(lambda n: datetime(2020, 1, 1) + timedelta(microseconds=n)),
     pa.decimal128(20, 2): st.decimals(-(10**17), 10**17, places=2) | SHORT.map(Decimal),
@@ -71,15 +72,40 @@ def test_what_is_stored_is_read_as_what_it_was(column: pa.Array, data: st.DataOb
     [
         (pa.array([7] * 100), 0),
         (pa.array(range(1_000, 1_100)), 8),
+        (pa.array([5, 2**24 + 4]), 24),
+        (pa.array([5, 2**24 + 5]), 32),
         (pa.array([0, 2**32 - 1]), 32),
+        (pa.array([-1, None, 2**40 - 2]), 40),
+        (pa.array([0, 2**48 - 1]), 48),
+        (pa.array([0, 2**48]), 64),
         (pa.array([-(2**63), 2**63 - 1]), 64),
-        (pa.array([Decimal("0.01"), Decimal("655.36")], type=pa.decimal128(26, 4)), 32),
+        (pa.array([Decimal("0.01"), Decimal("655.36")], type=pa.decimal128(26, 4)), 24),
         (pa.array([date(1992, 1, 1), None, date(1992, 9, 1)]), 8),
     ],
 )
 def test_few_bytes_hold_a_column(column: pa.Array, bits: int) -> None:
     (kind,) = narrowed_batch(pa.RecordBatch.from_arrays([column], names=["0"])).schema.types
     assert (0 if pa.types.is_null(kind) else kind.bit_width) == bits
+
+
+@pytest.mark.parametrize("most", [2**24 - 1, 2**40 - 1])
+def test_many_numbers_of_odd_widths(most: int) -> None:
+    numbers = np.random.default_rng(1).integers(0, most, 5_000, endpoint=True)
+    column = pa.array(np.append(numbers, [0, most]))
+    stored = StoredColumns(narrowed_batch(pa.RecordBatch.from_arrays([column], names=["0"])), [column.type])
+    for places in (np.arange(5_002), np.arange(5_001, 0, -3), np.array([7])):
+        assert stored.take(places).column(0).equals(column.take(pa.array(places)))
+        assert stored.last(places).tolist() == column.take(pa.array(places)).to_pylist()
+    assert stored.column(0, 3, 4_500).equals(column.slice(3, 4_497))
+
+
+@pytest.mark.parametrize(("rows", "bits"), [(256, 8), (257, 32)])
+def test_places_take_few_bytes_where_those_hold_all(rows: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrow, "_PLACE", 1)
+    places = pa.array(range(rows), pa.uint32())
+    stored = narrow.narrowed_places(places)
+    assert stored.type.bit_width == bits
+    assert narrow.as_numbers(narrow.stored_numbers(stored)).tolist() == list(range(rows))
 
 
 def test_strings_that_repeat_are_stored_once() -> None:
@@ -104,7 +130,7 @@ def test_a_map_is_read_from_its_file_as_it_was_written(tmp_path: Path) -> None:
             transaction.append("bag", rows, layout)
             transaction.commit({})
         size = store.snapshot().contents("bag").bytes
-    assert size < count * (4 + 2 + 1 + 2 + 0 + 4 + 4) + 4_000
+    assert size < count * (4 + 2 + 1 + 2 + 0 + 4 + 3) + 4_000
     with Store.open(tmp_path / "w") as store:
         contents = store.snapshot().contents("bag")
         assert contents.total() == count

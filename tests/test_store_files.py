@@ -92,20 +92,18 @@ def test_damaged_run_file_is_named(tmp_path: Path, suffix: str, damage: str) -> 
 
 
 def test_a_file_is_verified_once_until_somebody_touches_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = note_checks(monkeypatch)
     fill(tmp_path)
     expected = read_all(tmp_path)
-    assert (tmp_path / "verified").read_text() == "{}"  # what has just been written may change within the same tick
+    assert checked == [], "this process has written them"
+    (tmp_path / "verified").unlink()
+    assert read_all(tmp_path) == expected
+    assert set(checked) == set((tmp_path / "data").iterdir())
+    assert verify(tmp_path) == []
+    assert (tmp_path / "verified").read_text() == "{}"  # what has just been changed may change within the same tick
     monkeypatch.setattr("viewlet.store.storage.verified._REST", 0)
     assert verify(tmp_path) == []
-    checked: list[Path] = []
-    real = read_checked
-
-    def noting(path: Path, *args: Any) -> pa.Buffer:
-        if path.parent.name == "data":
-            checked.append(path)
-        return real(path, *args)
-
-    monkeypatch.setattr("viewlet.store.storage.folder.read_checked", noting)
+    checked.clear()
     assert (read_all(tmp_path), checked) == (expected, [])
     (table,) = (tmp_path / "data").glob("*.parquet")
     os.utime(table)
@@ -117,6 +115,51 @@ def test_a_file_is_verified_once_until_somebody_touches_it(tmp_path: Path, monke
         (tmp_path / "verified").write_bytes(damage)
         assert read_all(tmp_path) == expected
         assert set(checked) == set((tmp_path / "data").iterdir())
+
+
+def note_checks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files of data whose bytes are verified from now on."""
+    checked: list[Path] = []
+    real = read_checked
+
+    def noting(path: Path, *args: Any) -> pa.Buffer:
+        if path.parent.name == "data":
+            checked.append(path)
+        return real(path, *args)
+
+    monkeypatch.setattr("viewlet.store.storage.folder.read_checked", noting)
+    return checked
+
+
+@pytest.mark.parametrize("ticks", [1_000_000, 4_000_000, 1_000_000_000])
+def test_a_file_that_was_just_written_and_is_changed_within_the_same_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticks: int
+) -> None:
+    fill(tmp_path)
+    (path,) = (tmp_path / "data").glob("*.parquet")
+    written = path.stat().st_mtime_ns
+    flip(path, path.stat().st_size // 2)
+    os.utime(path, ns=(written, written // ticks * ticks))  # as if the file system had counted both as one moment
+    with pytest.raises(CorruptFile, match=path.name):
+        read_all(tmp_path)
+
+
+@pytest.mark.parametrize("coarse", [True, False])
+def test_a_file_whose_time_of_change_cannot_be_set_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coarse: bool
+) -> None:
+    real = os.utime
+
+    def utime(path: Path, ns: tuple[int, int]) -> None:
+        if not coarse:
+            raise PermissionError(path)
+        real(path, ns=(ns[0] // 1_000_000_000 * 1_000_000_000,) * 2)
+
+    monkeypatch.setattr("viewlet.store.storage.verified.os.utime", utime)
+    checked = note_checks(monkeypatch)
+    fill(tmp_path)
+    read_all(tmp_path)
+    assert set(checked) == set((tmp_path / "data").iterdir())
 
 
 def test_spark_is_never_given_a_damaged_file(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ SECTIONS = {
         "views.md",
         "create.md",
         "load.md",
+        "opening.md",
         "source-rates.md",
         "soak.md",
         "loops-figures.md",

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, data_bytes, offsets_of, truth_of, valid_mask
-from viewlet.columns.parallel import CORES, MANY, in_parallel
+from viewlet.columns.parallel import MANY, in_parallel
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -44,18 +44,25 @@ def fingerprint_rows(columns: Sequence[pa.Array], length: int) -> Hashes:
     return _in_blocks(_fingerprint_block, columns, length, 0)
 
 
+def identify_rows(columns: Sequence[pa.Array], length: int) -> tuple[Hashes, Hashes]:
+    """The hash and the fingerprint of each row, for which each value is hashed once."""
+    hashes, fingerprints = _in_blocks(_identify_block, columns, length, 0, results=2)
+    return hashes, fingerprints
+
+
 _Hash = Callable[[Sequence[pa.Array], int, int], Hashes]
 
 
-def _in_blocks(hash_block: _Hash, columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+def _in_blocks(hash_block: _Hash, columns: Sequence[pa.Array], length: int, seed: int, results: int = 0) -> Hashes:
+    """What a function gives for each row, one number or several `results`, for so many rows at a time."""
     if length <= _BLOCK or any(pa.types.is_nested(column.type) for column in columns):
         return hash_block(columns, length, seed)
-    result = np.empty(length, dtype=np.uint64)
+    result = np.empty((results, length) if results else length, dtype=np.uint64)
 
     def hash_blocks(start: int) -> None:
         for at in range(start, min(start + MANY, length), _BLOCK):
-            part = result[at : at + _BLOCK]
-            part[:] = hash_block([column.slice(at, len(part)) for column in columns], len(part), seed)
+            count = min(_BLOCK, length - at)
+            result[..., at : at + count] = hash_block([column.slice(at, count) for column in columns], count, seed)
 
     in_parallel(hash_blocks, range(0, length, MANY))
     return result
@@ -65,8 +72,22 @@ _BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
 
 
 def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+    return _chained(_hash_columns(columns, length, seed), length, seed)
+
+
+def _fingerprint_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+    return _added_up(_hash_columns(columns, length, seed), length, seed)
+
+
+def _identify_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+    known = list(_hash_columns(columns, length, seed))
+    return np.stack([_chained(known, length, seed), _added_up(known, length, seed)])
+
+
+def _chained(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
+    """The hashes of the columns of each row, mixed one after the other."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
-    for hashes in _hash_columns(columns, length, seed):
+    for hashes in columns:
         turned = result << _ROTATE
         turned |= result >> _UNROTATE
         turned *= _PRIME
@@ -75,10 +96,10 @@ def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     return result
 
 
-def _fingerprint_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
+def _added_up(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
     """The hash of each column times an odd number of its place, added up: rows that differ in one number differ."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
-    for place, hashes in enumerate(_hash_columns(columns, length, seed)):
+    for place, hashes in enumerate(columns):
         result += hashes * _factor(place)
     return mix(result)
 
@@ -116,27 +137,42 @@ def _is_number(kind: pa.DataType) -> bool:
 def order_of(hashes: Hashes) -> Positions:
     """The order in which hashes ascend; equal ones stay in theirs.
 
-    Sorting numbers takes a fraction of what sorting their places does, so each hash carries its place along, in its
-    last bits. The first ones tell nearly always which of two hashes is the greater; those that they do not tell apart
-    are sorted once more.
+    NumPy sorts numbers of 16 bits by counting them, in a fraction of the time that it compares longer ones in. The
+    first 32 bits nearly always tell which of two hashes is the greater; those that they do not are sorted once more.
     """
     if len(hashes) < _FEW:
         return np.argsort(hashes, kind="stable")
-    places = np.uint64((1 << (len(hashes) - 1).bit_length()) - 1)
-    sorted_together = hashes & ~places
-    sorted_together |= np.arange(len(hashes), dtype=np.uint64)
-    sorted_together = _sorted_by_range(sorted_together) if len(hashes) > MANY else np.sort(sorted_together)
-    order = (sorted_together & places).view(np.int64)
+    order = _order_by_range(hashes) if len(hashes) > MANY else _order_by_first_half(hashes)
     ordered = hashes[order]
     untold = np.flatnonzero(ordered[1:] < ordered[:-1])
-    return _sorted_again(hashes, order, sorted_together & ~places, untold) if len(untold) else order
+    return _sorted_again(hashes, order, ordered & _FIRST_HALF, untold) if len(untold) else order
 
 
-def _sorted_by_range(numbers: Hashes) -> Hashes:
-    """Numbers in order: those of each range of their first bits by themselves, on all cores."""
-    first = (numbers >> np.uint64(48)).astype(np.uint16)
-    ranges = list(pairwise((np.arange(CORES + 1) << 16) // CORES))
-    return np.concatenate(in_parallel(lambda ends: np.sort(numbers[(first >= ends[0]) & (first < ends[1])]), ranges))
+_FIRST_HALF = np.uint64(0xFFFFFFFF00000000)
+
+
+def _order_by_first_half(hashes: Hashes) -> Positions:
+    """By the second 16 bits, then by the first ones: sorting by these leaves alike ones as they are."""
+    order = np.argsort((hashes >> np.uint64(32)).astype(np.uint16), kind="stable")
+    return order.take(np.argsort((hashes >> np.uint64(48)).astype(np.uint16).take(order), kind="stable"))
+
+
+def _order_by_range(hashes: Hashes) -> Positions:
+    """The same, range by range of the first 8 bits: each fits the caches, and all cores have some."""
+    first = (hashes >> np.uint64(56)).astype(np.uint8)
+    order = np.argsort(first, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=_RANGES))])
+
+    def order_ranges(begin: int) -> None:
+        for start, stop in pairwise(ends[begin : begin + _SHARE + 1]):
+            at = order[start:stop]
+            at[:] = at.take(_order_by_first_half(hashes.take(at)))
+
+    in_parallel(order_ranges, range(0, _RANGES, _SHARE))
+    return order
+
+
+_RANGES, _SHARE = 256, 32  # of the first bits; so many are ordered by one thread before it takes others
 
 
 def _sorted_again(hashes: Hashes, order: Positions, beginnings: Hashes, untold: Positions) -> Positions:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.dense import distinct_numbers
-from viewlet.columns.hash import Hashes, fingerprint_rows, hash_array, hash_rows, order_of
+from viewlet.columns.hash import Hashes, fingerprint_rows, hash_array, hash_rows, identify_rows, order_of
 from viewlet.columns.parallel import MANY, in_parallel
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
@@ -52,6 +52,10 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"Rows({len(self)} rows of {', '.join(self.columns)})"
+
+    @property
+    def nbytes(self) -> int:
+        return self.weights.nbytes + sum(array.nbytes for array in self.columns.values())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,9 +156,19 @@ class Rows:
             self._hashes[key] = columns, fingerprint_rows(columns, len(self))
         return self._hashes[key][1]
 
+    def learn_identities(self, wanted: Sequence[str]) -> None:
+        """Remember the hash and the fingerprint of each row, over some columns: together they take little more than one."""
+        hashes, fingerprints = identify_rows([self.columns[n] for n in wanted], len(self))
+        self.learn(wanted, hashes)
+        self.learn_fingerprints(wanted, fingerprints)
+
     def learn_fingerprints(self, names: Iterable[str], known: Hashes) -> None:
         """Remember the fingerprint of each row, over some columns."""
         self.learn(names, known, _FINGERPRINT)
+
+    def without_hashes(self) -> Rows:
+        """The same rows, which remember nothing but their fingerprints: of many rows that are only to be stored."""
+        return Rows(self.columns, self.weights, {key: known for key, known in self._hashes.items() if key[0]})
 
     def _knows(self, names: Iterable[str]) -> bool:
         """Whether the hashes over some columns are remembered."""

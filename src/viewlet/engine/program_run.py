@@ -91,15 +91,24 @@ class ProgramRun:
     def put(self, step: PreparedStep, rows: Rows) -> None:
         """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
         name = step.map.name
-        if self.initial and step.map.stored and len(rows) > _MANY and name != self.ready.program.view:
-            self.deltas.transaction.fill(name, rows, step.layout)
-            self.sources[name] = Source(self.new(name), step.layout.columns)
+        if self.fills(step) and (len(rows) > _MANY or name in self.sources):
+            self.fill(step, rows)
         elif step.map.stored and name != self._aside:
             self.deltas.add_unnetted(name, rows, step.layout)
         else:
             delta = rows if step.is_netted and not self.initial else rows.consolidate(step.map.sums)
             if len(delta):
                 self.deltas.changes[name] = delta
+
+    def fills(self, step: PreparedStep) -> bool:
+        """Whether this run fills a step's map, and nobody asks for all of its rows at once."""
+        return self.initial and step.map.stored and step.map.name != self.ready.program.view
+
+    def fill(self, step: PreparedStep, rows: Rows) -> None:
+        """Put many rows into a map, all that there are or some; what follows from them reads them piece by piece."""
+        name = step.map.name
+        self.deltas.transaction.fill(name, rows, step.layout)
+        self.sources[name] = Source(self.new(name), step.layout.columns)
 
     def adopt(self, step: PreparedStep, delta: Rows, refs: Sequence[RunRef]) -> None:
         """Record what changes in a step's map, whose runs tasks have written where it is kept."""

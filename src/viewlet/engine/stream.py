@@ -2,7 +2,8 @@
 
 A term that starts from a bag's change is linear in it, so it is applied to each piece of the bag by itself: no more is
 in memory than some pieces and what they come to. Pieces are worked on by all cores at once, where Arrow and NumPy let
-go of Python's lock.
+go of Python's lock. Where even that is large, it is put into the map on the way, as a run of its own: a map is the sum
+of its runs.
 
 A product has a term for each factor that can change. When all factors are new, Δa₁·b_old + a_new·Δb₁ is the last of
 them alone; but any one of them that reads the others as they are now is all of the product, too. So the one that
@@ -29,6 +30,8 @@ from viewlet.store import Contents
 
 _MANY = 1 << 20
 """Partial results of so many rows are added up before more come."""
+_LARGE = 512 << 20
+"""Bytes of partial results that are put into the map before more come."""
 _SAMPLE = 32
 """Rows of a factor by which the work of a term that starts from it is estimated."""
 
@@ -41,7 +44,8 @@ def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
             continue  # it reads something as it was: empty
         same = [other for other in step.terms if term.factors and other.factors == term.factors]
         epoch, chosen = _cheapest(same, run) if len(same) > 1 else (run, term)
-        parts.append(_contribution(run, epoch, chosen, step.map.sums, progress))
+        total = PartialSums(step.map.sums, partial(run.fill, step) if run.fills(step) else None)
+        parts.append(_contribution(run, epoch, chosen, total, progress))
     return [rows for rows in parts if rows is not None]
 
 
@@ -103,28 +107,27 @@ class _FillProgress:
 
 
 def _contribution(
-    run: ProgramRun, epoch: EpochReader, term: CompiledTerm, sums: tuple[str, ...], progress: _FillProgress
+    run: ProgramRun, epoch: EpochReader, term: CompiledTerm, total: PartialSums, progress: _FillProgress
 ) -> Rows | None:
-    """What a term comes to, piece by piece if it can be; None for no rows."""
+    """What a term comes to, piece by piece if it can be, as far as it is not in the map yet; None for no rows."""
     if parts := partitions(run, term):
-        return _total((partial(term, part) for part in parts), sums)
+        return _total((partial(term, part) for part in parts), total)
     if term.bag is None or not term.is_local:
         return term(epoch)
     if term.bag in run.sources:
         source = run.sources[term.bag]
         pieces = source.pieces([at for at, _ in term.used], PIECE)
         followed = progress.follow(term.bag, pieces, source.contents.rows)
-        return _total((partial(term.of, epoch, piece) for piece in followed), sums)
+        return _total((partial(term.of, epoch, piece) for piece in followed), total)
     rows = term.start(epoch)
     if rows is None or len(rows) <= PIECE:
         return term.after(epoch, rows)
     slices = (rows.slice(at, PIECE) for at in range(0, len(rows), PIECE))
-    return _total((partial(term.after, epoch, piece) for piece in slices), sums)
+    return _total((partial(term.after, epoch, piece) for piece in slices), total)
 
 
-def _total(work: Iterable[Callable[[], Rows | None]], sums: tuple[str, ...]) -> Rows | None:
-    """The sum of what pieces come to."""
-    total = PartialSums(sums)
+def _total(work: Iterable[Callable[[], Rows | None]], total: PartialSums) -> Rows | None:
+    """The sum of what pieces come to, as far as it is not in the map yet."""
     for rows in _in_parallel(work):
         if rows is not None:
             total.add(rows)
@@ -132,23 +135,30 @@ def _total(work: Iterable[Callable[[], Rows | None]], sums: tuple[str, ...]) -> 
 
 
 class PartialSums:
-    """Rows that come in parts; they are added up on the way where that makes them fewer."""
+    """Rows that come in parts; they are added up on the way where that makes them fewer.
 
-    def __init__(self, sums: tuple[str, ...]) -> None:
-        self._sums = sums
+    `keep` takes those that are too many to wait for the others.
+    """
+
+    def __init__(self, sums: tuple[str, ...], keep: Callable[[Rows], None] | None = None) -> None:
+        self._sums, self._keep = sums, keep
         self._parts: list[Rows] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
         self._limit = _MANY if sums else None
 
     def add(self, rows: Rows) -> None:
         self._parts.append(rows)
         self._rows += len(rows)
+        self._bytes += rows.nbytes
         if self._limit is not None and self._rows > self._limit:
             self._add_up(self._rows)
+        if self._keep is not None and self._bytes > _LARGE:
+            self._keep(Rows.concat(self._parts))
+            self._parts, self._rows, self._bytes = [], 0, 0
 
     def _add_up(self, before: int) -> None:
         rows = Rows.concat(self._parts).consolidate(self._sums)
-        self._parts, self._rows = [rows], len(rows)
+        self._parts, self._rows, self._bytes = [rows], len(rows), rows.nbytes
         self._limit = None if 2 * len(rows) > before else max(_MANY, 2 * len(rows))
 
     def result(self) -> Rows | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 import pyarrow as pa
@@ -319,19 +320,19 @@ class Contents:
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
         """All rows in pieces of about some size, with some of their columns; one row may come in several pieces.
 
-        A row that is not there comes in none: what was taken away again is netted first.
+        A row that is not there comes in none: where anything was taken away, rows are netted first, one range of hashes
+        at a time.
         """
-        if len(self.runs) == 1:
-            yield from self._pieces_of_run(columns, size)
+        runs = list(zip(self.runs, self._spans, strict=True))
+        if len(runs) == 1 or all((run.map.weights(span) > 0).all() for run, span in runs):
+            for run, (begin, end) in runs:
+                for start in range(begin, end, size):
+                    yield self._part_of_run(run, columns, start, min(start + size, end))
             return
-        rows = self.consolidated().select(columns)
-        yield from (rows.slice(start, size) for start in range(0, len(rows), size))
-
-    def _pieces_of_run(self, columns: Names, size: int) -> Iterator[Rows]:
-        """The rows of the only run, which come as they are."""
-        ((begin, end),) = self._spans
-        for start in range(begin, end, size):
-            yield self._part_of_run(self.runs[0], columns, start, min(start + size, end))
+        count = max(1, ceil(self.rows / size))
+        for part in (self.partition(i, count) for i in range(count)) if self.part is None else (self,):
+            rows = part.consolidated().select(columns)
+            yield from (rows.slice(start, size) for start in range(0, len(rows), size))
 
     def _part_of_run(self, run: Run, columns: Names, start: int, stop: int) -> Rows:
         places = [*map(self.layout.columns.index, columns), len(self.layout.columns)]

@@ -30,7 +30,7 @@ class Limits:
     recent_rows: int = 131_072  # rows of a table beyond this are in Parquet, not in Arrow
     recent_bytes: int = 32 << 20
     gone_share: float = 0.2  # a table is rewritten when more than this share of its rows was taken away
-    largest_run: int = 512 << 20  # runs of this many bytes are not merged further
+    largest_run: int = 512 << 20  # merges make runs of so many bytes; those of a `fan`-th of it are not merged further,
     largest_row: int = 1 << 20  # and neither are those whose rows have this many bytes each
     grace_seconds: float = 60.0  # superseded files stay this long for readers in other processes
     lease_seconds: float = 30.0  # a writer of an object store that was not heard of for so long has ended

@@ -14,6 +14,7 @@ import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, different, is_among, order_of
+from viewlet.columns.parallel import MANY
 from viewlet.columns.rows import Rows, Weights, alike, group
 from viewlet.store.runs.layout import Layout, Names
 
@@ -38,7 +39,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     if not alive.all():
         order = order[alive[order]]
         ordered = hashes[order]
-    return rows.take(order), ordered
+    return (rows.without_hashes() if len(rows) >= MANY else rows).take(order), ordered
 
 
 _MANY = 2_000  # rows that are compared one by one later than they are told apart by their hashes

@@ -12,6 +12,7 @@ know the second halves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -19,11 +20,12 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.hash import Hashes, hash_rows, order_of
+from viewlet.columns.parallel import MANY, in_parallel
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store.access.search import StoredHashes, find
 from viewlet.store.runs.add_rows import add_together
 from viewlet.store.runs.layout import Layout, Names
-from viewlet.store.runs.narrow import StoredColumns
+from viewlet.store.runs.narrow import StoredColumns, as_numbers, stored_numbers
 
 if TYPE_CHECKING:
     from viewlet.store.access.gathered import Gathered
@@ -47,7 +49,7 @@ class MapBody:
         at = [0, *(width + 2 + 2 * i for i in range(count - 1))]
         self.batch, self._layout = batch, layout
         self._hashes: list[StoredHashes] = [_stored_hashes(batch.column(i)) for i in at]
-        self._rows_of = [values_of(batch.column(i + 1), "u4") for i in at[1:]]
+        self._rows_of = [stored_numbers(batch.column(i + 1)) for i in at[1:]]
         self._fingerprints = values_of(batch.column(width + 2 * count), "u8") if layout.fingerprints else None
         self.rows = StoredColumns(batch.select(list(range(1, width + 2))), None if kinds is None else [*kinds, _WEIGHT])
         self.ranges: dict[tuple[Names, str, Span], RangeIndex] = {}
@@ -142,7 +144,7 @@ class MapBody:
             return None
         if lookup == 0:
             return (found[0], found[1] + start) if start else found
-        which, at = found[0], self._rows_of[lookup - 1][found[1]].astype(np.int64)
+        which, at = found[0], as_numbers(self._rows_of[lookup - 1][found[1]])
         if start == 0 and stop == len(self):
             return which, at
         inside = (at >= start) & (at < stop)
@@ -178,14 +180,19 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
     if not len(rows):
         return None
     arrays: list[Any] = [from_numpy(ordered, _HASH), *rows.columns.values(), from_numpy(rows.weights, _WEIGHT)]
-    for wanted in layout.indexes:
-        hashes = rows.hashes(wanted)
-        order = order_of(hashes)
-        arrays += [from_numpy(hashes[order], _HASH), from_numpy(order.astype(np.uint32), _ROW)]
+    for index in (in_parallel if len(rows) >= MANY else map)(partial(_index, rows), layout.indexes):
+        arrays += index
     if layout.fingerprints:
         arrays.append(from_numpy(rows.fingerprints(layout.plain), _FINGERPRINT))
     schema = batch_schema([array.type for array in rows.columns.values()], layout)
     return MapBody(pa.RecordBatch.from_arrays(arrays, schema=schema), layout)
+
+
+def _index(rows: Rows, wanted: Names) -> tuple[pa.Array, pa.Array]:
+    """The hashes of rows over some columns, ascending, and which row each is of."""
+    hashes = rows.hashes(wanted)
+    order = order_of(hashes)
+    return from_numpy(hashes[order], _HASH), from_numpy(order.astype(np.uint32), _ROW)
 
 
 def batch_schema(columns: Sequence[pa.DataType], layout: Layout, *, hashed: bool = True) -> pa.Schema:

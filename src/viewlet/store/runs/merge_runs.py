@@ -99,8 +99,11 @@ def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = N
 
 
 def _is_open(run: Run, limits: Limits) -> bool:
-    """Whether a run may grow. Rows that are megabytes each, as blocks of matrices are, cost more to copy than to find."""
-    return run.ref.size < min(limits.largest_run, limits.largest_row * run.ref.rows)
+    """Whether a run may grow. Rows that are megabytes each, as blocks of matrices are, cost more to copy than to find.
+
+    So do the rows of a run that is one of a few anyway: a load leaves its runs as they are.
+    """
+    return run.ref.size < min(limits.largest_run // limits.fan, limits.largest_row * run.ref.rows)
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,9 @@
 """Columns as runs store them: in as few bytes as hold their values.
 
-    whole numbers, dates, times, decimals    least + above      `above` in 0, 1, 2, 4 or 8 bytes a row
+    whole numbers, dates, times, decimals    least + above      `above` in 0 to 6 bytes a row, or 8
     strings that repeat                      dictionary[code]   `code` in 1 or 2 bytes a row
     hashes                                   their first half   4 bytes a row; map_run.py computes the rest
+    places of rows                           as they are        in 3 bytes where these hold them
 
 A column with one value throughout takes no bytes. `least` is kept beside the column's type, in the schema. Rows become
 what they are when they are read: a look-up widens the few that it finds.
@@ -16,11 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.parallel import MANY, in_parallel
 
 _LEAST = b"least"
-_WIDTHS = (1, 2, 4, 8)
+_WIDTHS = (1, 2, 3, 4, 5, 6, 8)
 _UNSIGNED = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
+"""The types of stored numbers; those of other widths are bytes, the least one first."""
 _SAMPLE = 1_000  # strings by which it is seen whether they repeat
 _CODES = 1 << 15  # different strings that a dictionary holds at most
 
@@ -29,7 +32,8 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 def narrowed_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of a batch in their stored form."""
-    made = [narrowed(array, field.name) for array, field in zip(batch.columns, batch.schema, strict=True)]
+    named = list(zip(batch.columns, batch.schema.names, strict=True))
+    made = list((in_parallel if batch.num_rows >= MANY else map)(lambda column: narrowed(*column), named))
     return pa.RecordBatch.from_arrays([array for array, _ in made], schema=pa.schema([field for _, field in made]))
 
 
@@ -37,6 +41,9 @@ def narrowed(array: pa.Array, name: str) -> tuple[pa.Array, pa.Field]:
     """A column in its stored form, and its field; as it is where no other form is narrower."""
     if pa.types.is_string(array.type) or pa.types.is_uint64(array.type):
         array = _coded(array) if pa.types.is_string(array.type) else _first_halves(array)
+        return array, pa.field(name, array.type)
+    if pa.types.is_uint32(array.type):
+        array = narrowed_places(array)
         return array, pa.field(name, array.type)
     found = _above_least(array)
     if found is None:
@@ -63,6 +70,14 @@ def _first_halves(hashes: pa.Array) -> pa.Array:
     return from_numpy((values_of(hashes, "u8") >> np.uint64(32)).astype(np.uint32), pa.uint32())
 
 
+def narrowed_places(array: pa.Array) -> pa.Array:
+    """The places of rows, in 3 bytes each where there are few enough of them to be held."""
+    return _of_width(values_of(array, "u4"), _PLACE) if len(array) <= 1 << 8 * _PLACE else array
+
+
+_PLACE = 3
+
+
 def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
     """How far numbers are above the least of them, in as few bytes as hold it; None where that is not fewer."""
     numbers = _numbers(array)
@@ -76,8 +91,35 @@ def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
     width = next(w for w in _WIDTHS if most - least < 1 << 8 * w)
     if 8 * width >= array.type.bit_width:
         return None
-    above = (numbers - np.int64(least)).view(np.uint64).astype(f"u{width}")
-    return from_numpy(above, _UNSIGNED[width], valid), least
+    return _of_width((numbers - np.int64(least)).view(np.uint64), width, valid), least
+
+
+def _of_width(numbers: np.ndarray[Any, Any], width: int, valid: Mask | None = None) -> pa.Array:
+    """Numbers, none of them negative, in so many bytes each."""
+    if width in _UNSIGNED:
+        return from_numpy(numbers.astype(f"u{width}"), _UNSIGNED[width], valid)
+    parts = np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), -1)[:, :width]
+    return from_numpy(parts, pa.binary(width), valid)
+
+
+def stored_numbers(array: pa.Array) -> np.ndarray[Any, Any]:
+    """What is stored of numbers: NumPy's own, or bytes."""
+    kind = array.type
+    if pa.types.is_fixed_size_binary(kind):
+        return values_of(array, f"V{kind.byte_width}")
+    return values_of(array, f"{'i' if pa.types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
+
+
+def as_numbers(stored: np.ndarray[Any, Any]) -> Numbers:
+    """The numbers that are stored, in memory of their own."""
+    if stored.dtype.kind != "V":
+        return stored.astype(np.int64)
+    numbers, width = np.zeros(len(stored), dtype=np.int64), stored.itemsize
+    parts = numbers.view(np.uint8).reshape(len(stored), 8)
+    given = np.ascontiguousarray(stored).view(np.uint8).reshape(len(stored), width)
+    for some in [slice(width)] if len(stored) < _FEW else range(width):  # of many rows, one byte of all after the other
+        parts[:, some] = given[:, some]
+    return numbers
 
 
 def _numbers(array: pa.Array) -> Numbers | None:
@@ -91,6 +133,9 @@ def _numbers(array: pa.Array) -> Numbers | None:
     if pa.types.is_signed_integer(kind) or (pa.types.is_temporal(kind) and kind.bit_width <= 64):
         return values_of(array, f"i{kind.bit_width // 8}").astype(np.int64, copy=False)
     return None
+
+
+_FEW = 1_000
 
 
 def taken(rows: StoredColumns | pa.RecordBatch, at: Positions) -> pa.RecordBatch:
@@ -158,7 +203,7 @@ class _StoredColumn:
         self._array, self._kind, self._least = array, kind, _least_of(field)
         self._is_wide = array.type == kind
         self._dictionary = array.dictionary if pa.types.is_dictionary(array.type) else None
-        self._stored = _stored_numbers(array if self._dictionary is None else array.indices)
+        self._stored = _numbers_or_codes(array if self._dictionary is None else array.indices)
 
     def slice(self, start: int, stop: int) -> pa.Array:
         return _widened(self._array.slice(start, stop - start), self._kind, self._least)
@@ -174,19 +219,19 @@ class _StoredColumn:
     def numbers(self, at: Positions) -> Numbers:
         """The whole numbers that some rows are, none of them NULL."""
         assert self._stored is not None, f"{self._kind} is not stored as numbers"
-        found = self._stored[at].astype(np.int64)
+        found = as_numbers(self._stored[at])
         found += self._least
         return found
 
 
-def _stored_numbers(array: pa.Array) -> np.ndarray[Any, Any] | None:
+def _numbers_or_codes(array: pa.Array) -> np.ndarray[Any, Any] | None:
     """The numbers of a column, none of them NULL; None if it holds others."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.broadcast_to(np.uint8(0), len(array))
-    if array.null_count or not pa.types.is_integer(kind):
+    if array.null_count or not (pa.types.is_integer(kind) or pa.types.is_fixed_size_binary(kind)):
         return None
-    return values_of(array, f"{'i' if pa.types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
+    return stored_numbers(array)
 
 
 def _least_of(field: pa.Field) -> int:
@@ -202,7 +247,7 @@ def _widened(array: pa.Array, kind: pa.DataType, least: int) -> pa.Array:
     if pa.types.is_null(array.type):
         numbers = np.full(len(array), least, dtype=np.int64)
     else:
-        numbers = values_of(array, f"u{array.type.bit_width // 8}").astype(np.int64)
+        numbers = as_numbers(stored_numbers(array))
         numbers += least
     valid = valid_mask(array) if array.null_count and not pa.types.is_null(array.type) else None
     return from_numpy(_as_stored(numbers, kind), kind, valid)

@@ -46,7 +46,7 @@ def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
 
 def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
     """Rows as they are written to Parquet: their columns and the hash of the whole row."""
-    hashes = pa.array(rows.hashes(layout.columns).view(np.int64))
+    hashes = from_numpy(rows.hashes(layout.columns).view(np.int64), pa.int64())
     return pa.table({**{name: rows[name] for name in layout.columns}, layout.row_hash: hashes})
 
 

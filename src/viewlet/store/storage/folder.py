@@ -52,6 +52,8 @@ class Folder:
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
         write_file(self.root / file, pieces)
+        if file.startswith(f"{DATA}/"):
+            self._verified.add_written(file)
 
     def sync(self, files: Iterable[str]) -> None:
         sync_files(self.root / file for file in files)

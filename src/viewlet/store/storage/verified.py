@@ -1,4 +1,4 @@
-"""Files that were verified before, kept for the next process: opening a warehouse need not read all of it.
+"""Files that were written or verified before, kept for the next process: opening a warehouse need not read all of it.
 
 A file that still looks as it did (its size, its times, its inode) was touched by nobody since, provided that it had
 rested when it was verified: times are coarse, and a change within the same tick would leave them as they were. What
@@ -20,6 +20,8 @@ Traits = list[int]
 """What no change of a file leaves as it was: its size, when bytes and status changed (in nanoseconds), its inode."""
 _REST = 3_000_000_000
 """Nanoseconds after its last change before a file is remembered: more than the ticks of any file system."""
+_COARSE = 1_000
+"""Nanoseconds of the shortest ticks: a multiple of it could be one of the file system's own times."""
 
 
 class VerifiedFiles:
@@ -43,6 +45,19 @@ class VerifiedFiles:
         """Remember a file that is verified after it looked so, unless it was changed just before."""
         if time.time_ns() - traits[2] >= _REST:
             self._files[file] = traits
+
+    def add_written(self, file: str) -> None:
+        """Remember a file that this process wrote, with a time of change that nobody else gives it.
+
+        File systems count time in ticks, this one is in nanoseconds: whoever changes the file, even within the same
+        tick, gives it another. One that keeps coarser times does not take it; its files are verified when they are read.
+        """
+        path, now = self._path.parent / file, time.time_ns()
+        with suppress(OSError):
+            os.utime(path, ns=(now, now))
+            traits = traits_of(path)
+            if traits is not None and traits[1] == now and now % _COARSE:
+                self._files[file] = traits
 
     def remove(self, file: str) -> None:
         self._files.pop(file, None)

@@ -74,6 +74,8 @@ class TableLoading(Loading):
     def _add(self, rows: Rows) -> None:
         given = self._changes.checked(rows.filter(self._changes.admit(rows))).rows
         self._changes.before += len(rows)
+        if self._index is not None and self._index.layout.fingerprints and self._index.layout.plain == given.names:
+            given.learn_identities(given.names)  # the table keeps the hash of each row, the index the fingerprint
         self._rows.add(given)
         if self._index is not None:
             self._index.add(given)
