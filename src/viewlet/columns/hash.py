@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewlet.columns import native
 from viewlet.columns.arrays import Mask, Positions, data_bytes, offsets_of, truth_of, valid_mask
 from viewlet.columns.parallel import CORES, MANY, in_parallel
 
@@ -67,6 +68,9 @@ _BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
 def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for hashes in _hash_columns(columns, length, seed):
+        if native.kernels is not None:
+            native.kernels.fold(result, hashes)
+            continue
         turned = result << _ROTATE
         turned |= result >> _UNROTATE
         turned *= _PRIME
@@ -79,7 +83,10 @@ def _fingerprint_block(columns: Sequence[pa.Array], length: int, seed: int) -> H
     """The hash of each column times an odd number of its place, added up: rows that differ in one number differ."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for place, hashes in enumerate(_hash_columns(columns, length, seed)):
-        result += hashes * _factor(place)
+        if native.kernels is None:
+            result += hashes * _factor(place)
+        else:
+            native.kernels.add_times(result, hashes, int(_factor(place)))
     return mix(result)
 
 
@@ -91,7 +98,9 @@ def _factor(place: int) -> np.uint64:
 
 def _hash_columns(columns: Sequence[pa.Array], length: int, seed: int) -> Iterable[Hashes]:
     """The hashes of each column's values."""
-    return _hash_arrays(columns, seed) if length < _FEW else (hash_array(column, seed) for column in columns)
+    if length < _FEW and native.kernels is None:
+        return _hash_arrays(columns, seed)
+    return (hash_array(column, seed) for column in columns)
 
 
 def _hash_arrays(arrays: Sequence[pa.Array], seed: int) -> list[Hashes]:
@@ -120,6 +129,8 @@ def order_of(hashes: Hashes) -> Positions:
     last bits. The first ones tell nearly always which of two hashes is the greater; those that they do not tell apart
     are sorted once more.
     """
+    if native.kernels is not None and len(hashes) <= MANY:
+        return native.order_of(hashes)
     if len(hashes) < _FEW:
         return np.argsort(hashes, kind="stable")
     places = np.uint64((1 << (len(hashes) - 1).bit_length()) - 1)
@@ -168,6 +179,8 @@ def is_among(hashes: Hashes, ordered: Hashes) -> Mask:
 
 def mix(x: Hashes) -> Hashes:
     """Spread every bit of each number over all 64."""
+    if native.kernels is not None and x.ndim == 1:
+        return native.mix(x)
     mixed = x >> _SHIFT
     mixed ^= x
     mixed *= _MIX1
@@ -182,7 +195,9 @@ def mix(x: Hashes) -> Hashes:
 def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     """The hash of each value of an array; hashes of different seeds have nothing to do with each other."""
     kind = array.type
-    if pa.types.is_struct(kind):
+    if native.kernels is not None and (way := _compiled(kind)) is not None:
+        hashes = way(array, seed)
+    elif pa.types.is_struct(kind):
         hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed)
     elif pa.types.is_map(kind):
         hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys), seed))
@@ -197,11 +212,22 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     return _null_apart(array, hashes)
 
 
+@lru_cache(maxsize=1024)
+def _compiled(kind: pa.DataType) -> Callable[[pa.Array, int], Hashes] | None:
+    """How values of a type, with a seed, are hashed by compiled code, where they are."""
+    if _is_bytes(kind):
+        return lambda array, seed: native.hash_texts(array, int(_salt(seed + 1)))
+    if _is_number(kind) and not pa.types.is_boolean(kind):
+        return lambda array, seed: native.hash_numbers(array, int(_salt(seed)))
+    return None
+
+
 def _null_apart(array: pa.Array, hashes: Hashes) -> Hashes:
     """The hashes of values, with that of NULL where there is none."""
     return np.where(valid_mask(array), hashes, _NULL) if array.null_count else hashes
 
 
+@lru_cache(maxsize=16)
 def _salt(seed: int) -> np.uint64:
     """A number that sets the hashes of a seed apart."""
     return np.uint64(seed * int(_PRIME) & 0xFFFFFFFFFFFFFFFF)
