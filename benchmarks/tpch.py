@@ -8,6 +8,9 @@ in the same run.
     python -m benchmarks.tpch [--scale 1] [--folder build/tpch] [--queries 1,3,18] [--quick] [--out docs]
     python -m benchmarks.tpch --scale 10 --queries 1,3,18
 
+A long run can be made in parts: `--parts none`, then `--parts alone --queries 1,2,3 --add` and further ones, and `--parts
+together --add`; each adds to what the folder has of the parts before.
+
 A scale above 1 measures growth: the queries at scale 1 and at that scale, each in a warehouse of its own with just
 the tables and columns that it names. Every run leaves its figures in the folder; the page shows the last of each kind.
 """
@@ -21,7 +24,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -183,32 +186,41 @@ def _written(file: Path, rows: Iterator[pa.Table]) -> Path:
     return file
 
 
-def compare(spark: Any, made: Path, names: list[str], sizes: list[int], path: Path) -> dict[str, Any]:
-    """The main measurement: each query alone, all together, and both recomputations."""
+PARTS = ("none", "alone", "together")
+"""Epochs without a view; each query alone, beside its recomputations; all queries together."""
+
+
+def compare(
+    spark: Any, made: Path, names: list[str], sizes: list[int], path: Path, parts: Collection[str]
+) -> dict[str, Any]:
+    """The main measurement, or some parts of it."""
     orders = Orders(made, 12 * max(sizes))
-    again = recompute(spark, made, orders, names)
+    found: dict[str, Any] = {}
+    again = recompute(spark, made, orders, names) if "alone" in parts else {}
+    if "none" in parts:
+        found |= without_view(spark, made, orders, sizes, path / "trusted")
+        orders.start_again()
+    warehouse = Warehouse(path / "checked", spark, made, orders, schema())
+    if "none" in parts:
+        found["none"] = warehouse.epochs(sizes, [])
+        say(f"no view: {_medians(found['none'])}")
+    found["tables"] = warehouse.db.status()["tables"]
+    found["queries"] = {name: {**warehouse.alone(name, sizes), **again[name]} for name in names if name in again}
+    if "together" in parts:
+        found["together"] = warehouse.together(names, sizes)
+    warehouse.db.close()
+    return found
+
+
+def without_view(spark: Any, made: Path, orders: Orders, sizes: list[int], path: Path) -> dict[str, Any]:
+    """Epochs of TRUSTED tables that no view reads, and the smallest job of Spark."""
     job = measured(partial(timed, partial(run_on_spark, spark, "SELECT 1")), 20, 3)
     changing = {t: s for t, s in schema().items() if t in KEYS}
-    unchecked = Warehouse(path / "trusted", spark, made, orders, trusted(changing))
-    believed = unchecked.epochs(sizes, [])
-    unchecked.db.close()
-    say(f"no view, TRUSTED: {_medians(believed)}; the smallest job of Spark: {duration(_median(job))}")
-    orders.start_again()
-    warehouse = Warehouse(path / "checked", spark, made, orders, schema())
-    none = warehouse.epochs(sizes, [])
-    say(f"no view: {_medians(none)}")
-    tables = warehouse.db.status()["tables"]
-    alone = {name: {**warehouse.alone(name, sizes), **again[name]} for name in names}
-    together = warehouse.together(names, sizes)
+    warehouse = Warehouse(path, spark, made, orders, trusted(changing))
+    believed = warehouse.epochs(sizes, [])
     warehouse.db.close()
-    return {
-        "tables": tables,
-        "job": job,
-        "none": none,
-        "trusted": believed,
-        "queries": alone,
-        "together": together,
-    }
+    say(f"no view, TRUSTED: {_medians(believed)}; the smallest job of Spark: {duration(_median(job))}")
+    return {"job": job, "trusted": believed}
 
 
 def trusted(statements: dict[str, str]) -> dict[str, str]:
@@ -413,6 +425,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="a hundredth of the scale and small epochs, to see that it runs"
     )
+    parser.add_argument("--parts", default=",".join(PARTS), help="what to measure at scale 1")
+    parser.add_argument("--add", action="store_true", help="to the figures of earlier parts, which stay")
     parser.add_argument("--out", type=Path, help="where tpch.md and tpch.svg go: docs, or with --quick nowhere")
     given = parser.parse_args(argv)
     given.base = 0.01 if given.quick else 1
@@ -429,9 +443,12 @@ def run(given: argparse.Namespace, names: list[str], sizes: list[int]) -> dict[s
         if kind == "growth":
             found = grow(spark, given.folder, [given.base, given.scale], names, sizes, Path(path))
         else:
-            found = compare(spark, generate(given.scale, given.folder), names, sizes, Path(path) / "warehouse")
+            parts = given.parts.split(",")
+            found = compare(spark, generate(given.scale, given.folder), names, sizes, Path(path) / "warehouse", parts)
     kept = given.folder / ("quick.json" if given.quick else "figures.json")
     figures = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if given.add and (earlier := figures.get(kind)):
+        found = {**earlier, **found, "queries": dict(sorted((earlier["queries"] | found["queries"]).items()))}
     kept.write_text(json.dumps(figures | {kind: {"scale": given.scale, **found}}), encoding="utf-8")
     return json.loads(kept.read_text(encoding="utf-8"))
 
@@ -442,6 +459,9 @@ def main(argv: list[str] | None = None) -> None:
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 4g pyspark-shell")
     wanted = {int(number) for number in given.queries.split(",") if number} or set(range(1, 23))
     results = run(given, [f"q{number:02d}" for number in sorted(wanted)], [1, 20] if given.quick else [1, 200, 5_000])
+    if missing := {"none", "together"}.difference(results.get("compare", {"none": {}, "together": {}})):
+        say(f"not measured yet: {', '.join(sorted(missing))}")
+        return
     print(page(results))
     if given.out:
         given.out.mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compiled import either_way as either_way
 from viewlet.columns import hash as hashing
 from viewlet.columns import parallel
 from viewlet.columns.hash import fingerprint_rows, hash_array, hash_rows, identify_rows, order_of

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.compiled import either_way as either_way
 from viewlet.store.access import search
 
 MOST = 2**64 - 1

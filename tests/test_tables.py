@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewlet
+from tests.compiled import either_way as either_way
 from tests.few_hashes import few_hashes
 from viewlet.columns.hash import fingerprint_rows
 from viewlet.columns.rows import Rows

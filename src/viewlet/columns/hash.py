@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewlet.columns import native
 from viewlet.columns.arrays import Mask, Positions, data_bytes, offsets_of, truth_of, valid_mask
 from viewlet.columns.parallel import MANY, in_parallel
 
@@ -88,6 +89,9 @@ def _chained(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
     """The hashes of the columns of each row, mixed one after the other."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for hashes in columns:
+        if native.kernels is not None:
+            native.kernels.fold(result, hashes)
+            continue
         turned = result << _ROTATE
         turned |= result >> _UNROTATE
         turned *= _PRIME
@@ -100,7 +104,10 @@ def _added_up(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
     """The hash of each column times an odd number of its place, added up: rows that differ in one number differ."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for place, hashes in enumerate(columns):
-        result += hashes * _factor(place)
+        if native.kernels is None:
+            result += hashes * _factor(place)
+        else:
+            native.kernels.add_times(result, hashes, int(_factor(place)))
     return mix(result)
 
 
@@ -112,7 +119,9 @@ def _factor(place: int) -> np.uint64:
 
 def _hash_columns(columns: Sequence[pa.Array], length: int, seed: int) -> Iterable[Hashes]:
     """The hashes of each column's values."""
-    return _hash_arrays(columns, seed) if length < _FEW else (hash_array(column, seed) for column in columns)
+    if length < _FEW and native.kernels is None:
+        return _hash_arrays(columns, seed)
+    return (hash_array(column, seed) for column in columns)
 
 
 def _hash_arrays(arrays: Sequence[pa.Array], seed: int) -> list[Hashes]:
@@ -140,6 +149,8 @@ def order_of(hashes: Hashes) -> Positions:
     NumPy sorts numbers of 16 bits by counting them, in a fraction of the time that it compares longer ones in. The
     first 32 bits nearly always tell which of two hashes is the greater; those that they do not are sorted once more.
     """
+    if native.kernels is not None and len(hashes) <= MANY:
+        return native.order_of(hashes)
     if len(hashes) < _FEW:
         return np.argsort(hashes, kind="stable")
     order = _order_by_range(hashes) if len(hashes) > MANY else _order_by_first_half(hashes)
@@ -204,6 +215,8 @@ def is_among(hashes: Hashes, ordered: Hashes) -> Mask:
 
 def mix(x: Hashes) -> Hashes:
     """Spread every bit of each number over all 64."""
+    if native.kernels is not None and x.ndim == 1:
+        return native.mix(x)
     mixed = x >> _SHIFT
     mixed ^= x
     mixed *= _MIX1
@@ -218,7 +231,9 @@ def mix(x: Hashes) -> Hashes:
 def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     """The hash of each value of an array; hashes of different seeds have nothing to do with each other."""
     kind = array.type
-    if pa.types.is_struct(kind):
+    if native.kernels is not None and (way := _compiled(kind)) is not None:
+        hashes = way(array, seed)
+    elif pa.types.is_struct(kind):
         hashes = hash_rows([pc.struct_field(array, [i]) for i in range(kind.num_fields)], len(array), seed)
     elif pa.types.is_map(kind):
         hashes = _hash_lists(array, hash_rows([array.keys, array.items], len(array.keys), seed))
@@ -233,11 +248,22 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
     return _null_apart(array, hashes)
 
 
+@lru_cache(maxsize=1024)
+def _compiled(kind: pa.DataType) -> Callable[[pa.Array, int], Hashes] | None:
+    """How values of a type, with a seed, are hashed by compiled code, where they are."""
+    if _is_bytes(kind):
+        return lambda array, seed: native.hash_texts(array, int(_salt(seed + 1)))
+    if _is_number(kind) and not pa.types.is_boolean(kind):
+        return lambda array, seed: native.hash_numbers(array, int(_salt(seed)))
+    return None
+
+
 def _null_apart(array: pa.Array, hashes: Hashes) -> Hashes:
     """The hashes of values, with that of NULL where there is none."""
     return np.where(valid_mask(array), hashes, _NULL) if array.null_count else hashes
 
 
+@lru_cache(maxsize=16)
 def _salt(seed: int) -> np.uint64:
     """A number that sets the hashes of a seed apart."""
     return np.uint64(seed * int(_PRIME) & 0xFFFFFFFFFFFFFFFF)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewlet.columns import native
 from viewlet.columns.arrays import Mask, Positions, columns_of, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.dense import distinct_numbers
 from viewlet.columns.hash import Hashes, fingerprint_rows, hash_array, hash_rows, identify_rows, order_of
@@ -113,6 +114,10 @@ class Rows:
         columns = {name: pa.concat_arrays([array, array[:0]]) for name, array in self.columns.items()}
         return Rows(columns, self.weights)._learn_all(self._by_name())
 
+    def apart(self) -> Rows:
+        """The same rows for another thread: what either is asked from now on, only that one remembers."""
+        return Rows(self.columns, self.weights, dict(self._hashes))
+
     def filter(self, keep: Mask) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
@@ -208,7 +213,8 @@ class Rows:
         if len(self) == 0 or (len(self) == 1 and self.weights[0]):
             return self
         keys = tuple(n for n in self.columns if n not in sums)
-        hashes = None if len(self) >= _ENCODED and not self._knows(keys) else self.hashes(keys)
+        encoded = native.kernels is None and len(self) >= _ENCODED and not self._knows(keys)
+        hashes = None if encoded else self.hashes(keys)
         first, groups = group([self.columns[n] for n in keys], len(self), hashes)
         totals = add_up(self.weights, groups, len(first))
         kept = totals != 0
@@ -228,7 +234,7 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     """Number the distinct rows: the position of each one's first occurrence, and each row's number."""
     if length > _MANY and len(columns) == 1 and (found := distinct_numbers(columns[0])) is not None:
         return found
-    if hashes is None and columns and all(_can_encode(c.type) for c in columns):
+    if hashes is None and native.kernels is None and columns and all(_can_encode(c.type) for c in columns):
         return _first_of(_codes(columns))
     if hashes is None:
         hashes = hash_rows(columns, length)
@@ -270,6 +276,8 @@ def _first_of(found: pa.DictionaryArray) -> tuple[Positions, Positions]:
 
 def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
+    if native.kernels is not None:
+        return native.distinct(hashes)
     if len(hashes) < _FEW:
         return _distinct_few(hashes)
     if len(hashes) > _MANY and not _are_repeated(hashes):

@@ -18,13 +18,14 @@ from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.hash import Hashes, hash_rows, order_of
 from viewlet.columns.rows import Rows, Weights
 from viewlet.store.access.affected_ranges import AffectedRanges, around
+from viewlet.store.access.gathered import is_small
 from viewlet.store.access.nearest import Places, nearest
 from viewlet.store.access.ranges import Bound, RangeIndex, add_ranges, add_ranges_by_lane, index_of, make_probes
 from viewlet.store.access.ranked import around_shares
 from viewlet.store.access.session_intervals import sessions_met
 from viewlet.store.runs.add_rows import add_together
 from viewlet.store.runs.layout import Layout, Names
-from viewlet.store.runs.map_run import Span, to_rows
+from viewlet.store.runs.map_run import MapBody, Span, to_rows
 from viewlet.store.runs.narrow import StoredColumns, taken
 from viewlet.store.runs.runs import Run, RunRef, Types
 
@@ -77,6 +78,13 @@ class Contents:
     def _spans(self) -> list[Span]:
         """Which rows of each run belong to the partition."""
         return [run.map.span(self.part) for run in self.runs]
+
+    @cached_property
+    def by_size(self) -> tuple[list[MapBody], list[MapBody]]:
+        """The runs that are searched one by one, and those that are searched together, if there are several."""
+        bodies = [run.map for run in self.runs]
+        small = [body for body in bodies if is_small(body)] if self.layout.fingerprints else []
+        return (bodies, []) if len(small) < 2 else ([body for body in bodies if not is_small(body)], small)
 
     def lookup(self, columns: Names, hashes: Hashes, *, loosely: bool = False) -> tuple[Positions, Rows]:
         """Every row whose hash over some columns is among the given ones, and which of those it is.

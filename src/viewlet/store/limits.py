@@ -18,6 +18,7 @@ class Limits:
     inline_most: int = 8 << 20  # except up to this where its bag is larger still: it will be merged away soon
     record_bytes: int = 16 << 20  # runs that together exceed this go to files, too, the largest first
     ahead_bytes: int = 512 << 10  # rows of a table beyond this are written while views are brought up to date
+    ahead_rows: int = 4_096  # and so are the rows of a table's index, if there are so many
     segment_records: int = 1_000  # a log segment with more records than this is followed by a new one,
     segment_bytes: int = 64 << 20  # and so is one that is larger than this
     closing_share: float = 0.1  # so much of either is enough when the warehouse is closed: opening it is quick then

@@ -26,7 +26,7 @@ from viewlet.store.open_contents import make_contents
 from viewlet.store.runs.layout import Layout
 from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.runs import Run, RunRef, Types, encode
-from viewlet.store.runs.write_runs import are_many, make_runs, write_durably
+from viewlet.store.runs.write_runs import IndexRows, are_many, make_runs, write_durably, write_index
 
 if TYPE_CHECKING:
     from viewlet.store.log.writer import Writer
@@ -41,8 +41,8 @@ class Edit:
     runs: list[Run] = field(default_factory=list)
     rows: list[tuple[Rows, Layout]] = field(default_factory=list)
     """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
-    ahead: Future[list[Run]] | None = None
-    """Runs of such rows that are being written, and made durable, while other work continues."""
+    ahead: Future[Mapping[str, list[Run]]] | None = None
+    """Runs, by their bags, that are being written, and made durable, while other work continues."""
     loads: list[Load] = field(default_factory=list)
     """Rows that are written to files as they come."""
     passed_on: list[Run] | None = None
@@ -99,10 +99,37 @@ class Transaction:
             edit.rows.append((rows, layout))
             limits = self._writer.limits  # no index will share its run with many rows
             if len(rows) > limits.recent_rows or _is_larger([rows], limits.recent_bytes):
-                self._begin_to_write(edit)
+                self._begin_to_write(bag, edit)
             return rows
         body = self._add_to_map(bag, rows, layout)
         return Rows.empty({name: rows[name].type for name in layout.columns}) if body is None else body.as_rows(layout)
+
+    def append_index(self, bag: str, rows: Rows, layout: Layout) -> None:
+        """Add a table's change to its index: many rows are put in order, and written, while other work continues."""
+        if len(rows) < self._writer.limits.ahead_rows:
+            self.append(bag, rows, layout)
+            return
+        self.create(bag, layout, {name: rows[name].type for name in layout.columns})
+        layout = self.layout(bag) or layout
+        edit = self._edit(bag)
+        self._finish(bag, edit)
+        table = self._waiting_for(rows, layout)
+        index = IndexRows(bag, rows.apart(), layout, table)
+        edit.ahead = self._writer.ahead.submit(
+            write_index, index, self._placed, self._writer.storage, self._writer.limits
+        )
+        if table is not None:
+            self.edits[table[0]].ahead = edit.ahead
+
+    def _waiting_for(self, rows: Rows, layout: Layout) -> tuple[str, Layout] | None:
+        """The table that was given the very same rows as its index, if they wait for a run; they wait no longer."""
+        for name, edit in self._tables.items():
+            for waiting in edit.rows:
+                shared = waiting[0] is rows and waiting[1].columns == layout.columns and not layout.indexes
+                if shared and edit.ahead is None:
+                    edit.rows.remove(waiting)
+                    return name, waiting[1]
+        return None
 
     def fill(self, bag: str, rows: Rows, layout: Layout) -> None:
         """Add many rows to a map, which nobody asks for what they come to."""
@@ -157,15 +184,15 @@ class Transaction:
 
     def write_ahead(self) -> None:
         """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
-        for edit in self._tables.values():
+        for bag, edit in self._tables.items():
             if _is_larger([rows for rows, _ in edit.rows], self._writer.limits.ahead_bytes):
-                self._begin_to_write(edit)
+                self._begin_to_write(bag, edit)
 
-    def _begin_to_write(self, edit: Edit) -> None:
+    def _begin_to_write(self, bag: str, edit: Edit) -> None:
         if edit.ahead is None:
-            waiting, edit.rows = edit.rows, []
+            waiting, edit.rows = [(rows.apart(), layout) for rows, layout in edit.rows], []
             edit.ahead = self._writer.ahead.submit(
-                write_durably, self._writer.handles, waiting, self._writer.durable_epoch, self._writer.limits
+                write_durably, bag, self._writer.handles, waiting, self._writer.durable_epoch, self._writer.limits
             )
 
     def _finish(self, bag: str, edit: Edit) -> None:
@@ -175,15 +202,19 @@ class Transaction:
             edit.loads.pop(0)
             edit.runs += loaded
             self.durable |= {run.ref.file for run in loaded}
-        if edit.ahead is not None:
-            ahead, edit.ahead = edit.ahead, None
-            written = ahead.result()
-            edit.runs += written
-            self.durable |= {run.ref.file for run in written}
+        self._take_written(bag, edit)
         while edit.rows:
             rows, layout = edit.rows.pop(0)
             made = make_runs(rows.select(layout.columns), layout, self._writer.limits)
             edit.runs += self._placed(bag, made)
+
+    def _take_written(self, bag: str, edit: Edit) -> None:
+        """Wait for the runs that are being written."""
+        if edit.ahead is not None:
+            ahead, edit.ahead = edit.ahead, None
+            written = ahead.result()[bag]
+            edit.runs += written
+            self.durable |= {run.ref.file for run in written}
 
     def load(self, bag: str, layout: Layout, types: Types) -> TableLoad | MapLoad:
         """Take in many rows for a bag, piece by piece; it is made if it is not there."""
@@ -195,7 +226,7 @@ class Transaction:
 
     def withdraw(self, bag: str) -> None:
         """Forget what this transaction added to a bag, with the files that hold it."""
-        self._discard(self.edits.pop(bag, Edit()))
+        self._discard(bag, self.edits.pop(bag, Edit()))
         self._now.pop(bag, None)
         self._tables.pop(bag, None)
 
@@ -301,7 +332,7 @@ class Transaction:
         assert self._open, "the transaction has ended"
         if not self._writer.doubtful:
             while self.edits:
-                self._discard(self.edits.popitem()[1])
+                self._discard(*self.edits.popitem())
         self.end()
 
     def end(self) -> None:
@@ -323,12 +354,15 @@ class Transaction:
     def _edit(self, bag: str) -> Edit:
         return self.edits.setdefault(bag, Edit())
 
-    def _discard(self, edit: Edit) -> None:
+    def _discard(self, bag: str, edit: Edit) -> None:
         """Remove the files of an edit that no other one shares."""
         for load in edit.loads:
             load.abandon()
-        if edit.ahead is not None and edit.ahead.exception() is None:
-            edit.runs += edit.ahead.result()
+        ahead = edit.ahead
+        if ahead is not None and ahead.exception() is None:
+            for name, other in ((bag, edit), *self.edits.items()):
+                if other.ahead is ahead:
+                    self._take_written(name, other)
         shared = {run.ref.file for other in self.edits.values() for run in other.runs}
         own = {run.ref.file for run in (*edit.runs, *(edit.passed_on or ())) if run.ref.file} - shared
         self._writer.storage.remove(own)

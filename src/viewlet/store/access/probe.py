@@ -10,7 +10,7 @@ import numpy as np
 from viewlet.columns.arrays import Positions, values_of
 from viewlet.columns.hash import Hashes, order_of
 from viewlet.columns.rows import Rows, Weights
-from viewlet.store.access.gathered import Gathered, is_small
+from viewlet.store.access.gathered import Gathered
 from viewlet.store.access.search import find
 from viewlet.store.contents import Contents
 from viewlet.store.runs.layout import Names
@@ -47,7 +47,7 @@ class Sorted:
         starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
         hashes = np.concatenate([part.hashes for part in parts])
         order = np.concatenate([part.order + start for part, start in zip(parts, starts, strict=True)])
-        merged = np.argsort(hashes, kind="stable")
+        merged = order_of(hashes)
         return Sorted(Rows.concat([part.rows for part in parts]), parts[0].key, order[merged], hashes[merged])
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Sorted:
 
     def _find_in_runs(self, contents: Contents) -> Iterator[tuple[MapBody, tuple[Positions, Positions]]]:
         """Which of our hashes match which rows of each run, where some do."""
-        large, small = _by_size(contents)
+        large, small = contents.by_size
         for body in large:
             if (pairs := body.find(0, self.hashes, (0, len(body)))) is not None:
                 yield body, pairs
@@ -89,7 +89,7 @@ class Sorted:
         """
         total, names = np.zeros(len(self), dtype=np.int64), contents.layout.plain
         own = self.rows.fingerprints(names)[self.order] if whole else None
-        large, small = _by_size(contents)
+        large, small = contents.by_size
         for body in large:
             if (pairs := body.find(0, self.hashes, (0, len(body)), loosely=whole)) is not None:
                 which, at = pairs
@@ -128,10 +128,3 @@ class Sorted:
         ours = np.empty_like(at)
         ours[self.order] = at
         return np.arange(len(self)), ours
-
-
-def _by_size(contents: Contents) -> tuple[list[MapBody], list[MapBody]]:
-    """The runs of a map to be searched one by one, and those to be searched together, if there are several."""
-    bodies = [run.map for run in contents.runs]
-    small = [body for body in bodies if is_small(body)] if contents.layout.fingerprints else []
-    return (bodies, []) if len(small) < 2 else ([body for body in bodies if not is_small(body)], small)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.columns import native
 from viewlet.columns.arrays import Positions
 
 StoredHashes = np.ndarray[Any, np.dtype[np.uint64]] | np.ndarray[Any, np.dtype[np.uint32]]
@@ -28,6 +29,8 @@ def find(hashes: StoredHashes, probes: StoredHashes) -> tuple[Positions, Positio
     """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
     if not len(hashes):
         return None
+    if native.kernels is not None:
+        return native.find(hashes, probes)
     first = places(hashes, probes)
     which = (hashes.take(first, mode="clip") == probes).nonzero()[0]
     if not len(which):

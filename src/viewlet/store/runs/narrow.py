@@ -156,6 +156,8 @@ class StoredColumns:
 
     def column(self, at: int, start: int, stop: int) -> pa.Array:
         """Some rows of one column."""
+        if self._kinds is None:
+            return self._batch.column(at).slice(start, stop - start)
         return self._opened()[at].slice(start, stop)
 
     def slice(self, start: int, stop: int, places: Sequence[int] | None = None) -> pa.RecordBatch:
@@ -172,6 +174,9 @@ class StoredColumns:
 
     def last(self, at: Positions) -> Numbers:
         """The last column of some rows, which holds whole numbers."""
+        if self._kinds is None:
+            numbers: Numbers = values_of(self._batch.column(self._batch.num_columns - 1), "i8")[at]
+            return numbers
         return self._opened()[-1].numbers(at)
 
     def _selected(self, places: Sequence[int] | None) -> pa.RecordBatch:

@@ -5,8 +5,11 @@ Tasks write files under names of their own attempt; what no record names in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import uuid4
+
+import numpy as np
 
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
@@ -76,12 +79,46 @@ def save(run: Run, storage: Storage, name: str) -> Run:
     return Run(saved, run.layout, run.types, storage=storage)
 
 
-def write_durably(handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoch: int, limits: Limits) -> list[Run]:
-    """The runs of some rows, each in a file of its own that is there whatever happens next."""
+def write_durably(
+    bag: str, handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoch: int, limits: Limits
+) -> Mapping[str, list[Run]]:
+    """The runs of some rows of a bag, each in a file of its own that is there whatever happens next."""
     made = [run for rows, layout in waiting for run in make_runs(rows.select(layout.columns), layout, limits)]
     saved = [handles.put(save(run, handles.storage, name_after(epoch))) for run in made]
     handles.storage.sync(run.ref.file for run in saved)
-    return saved
+    return {bag: saved}
+
+
+Place = Callable[[str, list[Run]], list[Run]]
+"""Writes the large ones of a bag's runs to files."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRows:
+    """What comes to the index of a table, and the table itself if it is given the very same rows."""
+
+    bag: str
+    rows: Rows
+    layout: Layout
+    table: tuple[str, Layout] | None
+
+
+def write_index(index: IndexRows, place: Place, storage: Storage, limits: Limits) -> Mapping[str, list[Run]]:
+    """The run of an index, where it has its place, and those of its table, which share its bytes where they can."""
+    made = place(index.bag, make_map_run(index.rows, index.layout))
+    storage.sync(run.ref.file for run in made if run.ref.file)
+    if index.table is None:
+        return {index.bag: made}
+    name, layout = index.table
+    if len(made) == 1 and _is_recent(index.rows, made[0], limits):
+        return {index.bag: made, name: [made[0].as_recent(layout)]}
+    return {index.bag: made, name: make_runs(index.rows.select(layout.columns), layout, limits)}
+
+
+def _is_recent(rows: Rows, made: Run, limits: Limits) -> bool:
+    """Whether the run of an index is one of recent rows, too: it has all of them, each once."""
+    few = len(rows) == made.ref.rows and not are_many(len(rows), made.ref.size, limits)
+    return few and bool((np.abs(rows.weights) == 1).all())
 
 
 def write_runs(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:

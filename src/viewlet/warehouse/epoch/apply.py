@@ -145,7 +145,7 @@ def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> No
         return
     deltas.add(table.name, delta, table.layout)
     if table.index is not None:
-        deltas.transaction.append(table.index, table.index_rows(delta), table.index_layout)
+        deltas.transaction.append_index(table.index, table.index_rows(delta), table.index_layout)
 
 
 def _table_record(changes: TableChanges, delta: Rows) -> dict[str, Any]:

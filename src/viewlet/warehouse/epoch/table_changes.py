@@ -216,8 +216,10 @@ class TableChanges:
         return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
-        """Rows in the order of their keys' hashes, without those that cancel: only such that share a key can."""
+        """Rows without those that cancel: only such that share a key can. Few ones are in the order of their hashes."""
         rows = changed.rows
+        if len(rows) > _MANY and changed.are_distinct():
+            return rows  # who writes the index puts them in order, beside the refresh
         return add_together(rows, rows.hashes(changed.key), self.table.index_layout, changed.order)[0]
 
     def _take(self, changed: Sorted) -> None:
@@ -303,6 +305,9 @@ class TableChanges:
         at = int(np.flatnonzero(bad)[0])
         shown = f" ({show_row(rows, at, self.table)}): {reason}"
         raise RejectedRow(self.table.name, self.before + at + 1, shown, hint, int(bad.sum()))
+
+
+_MANY = 4_096  # rows whose index is written beside the refresh
 
 
 def _owned(part: Sorted) -> Sorted:
