@@ -27,6 +27,8 @@ class Known:
     values: Values
 
     def where(self, keep: Mask) -> Known:
+        if keep.all():
+            return self
         return Known(self.vertices[keep], self.present[keep], self.valid[keep], self.values[keep])
 
     def differs(self, other: Known) -> Mask:

@@ -19,7 +19,7 @@ from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows
 from viewlet.loops.graph.edges import Change, Edges
 from viewlet.loops.graph.growing import Values
-from viewlet.loops.graph.vertex_values import DENSE, Known
+from viewlet.loops.graph.vertex_values import DENSE, Known, different
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import Labels, Offers
 from viewlet.loops.relax.offering import Offering
@@ -124,11 +124,17 @@ class Network:
 
     def _sweep_after(self, count: int) -> Sweep | None:
         """Rounds over all edges, where so many vertices have changed that these are cheaper."""
-        if DENSE * count <= len(self.vertices) or not (self.labels.are_complete and self._passes_on):
+        if DENSE * count <= len(self.vertices) or not (self._passes_on and self._all_have_values):
             return None
-        arrivals = self.edges.arrivals()
-        self._sweep = None if arrivals is None else Sweep(arrivals, self.labels)
+        self._sweep = Sweep(self.edges.arrivals(), self.labels)
         return self._sweep
+
+    @property
+    def _all_have_values(self) -> bool:
+        """Whether every vertex that has an edge has a value."""
+        labels, count = self.labels, len(self.vertices)
+        has_edge = self.edges.has_edge("source", count) | self.edges.has_edge("target", count)
+        return labels.are_complete or bool((labels.present & labels.valid | ~has_edge).all())
 
     def _name_edges(self) -> None:
         """Let vertices that changed in rounds over all edges know which edges they have their values from."""
@@ -139,12 +145,14 @@ class Network:
         """Changes with the numbers of vertices; a first row starts where it ends."""
         (source, target, *own), (key, *value) = (list(rows.columns.values()) for rows in changes)
         sources, targets, keys = self.vertices.number([source, target, key])
-        return [Change(sources, targets, own, changes[0].weights), Change(keys, keys, value, changes[1].weights)]
+        firsts = Change(keys, keys, value, changes[1].weights)
+        return [Change(sources, targets, own, changes[0].weights), firsts.netted(len(self.vertices))]
 
     def _bereft(self, gone: Positions, store: Edges) -> Positions:
         """The vertices that have their value from edges that are gone."""
         targets = store.targets[gone]
-        return np.unique(targets[self.labels.edges[targets] == self._name(gone, store)])
+        is_bereft = self.labels.edges[targets] == self._name(gone, store)
+        return different(targets[is_bereft], len(self.vertices))
 
     def _lose(self, vertices: Positions) -> Positions | None:
         """Take the values of vertices, and of those that have theirs from them; None if these are too many."""

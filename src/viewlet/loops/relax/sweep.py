@@ -47,7 +47,7 @@ class Sweep:
     def name_edges(self, targets: Positions) -> None:
         """Let vertices know the edges that they have their values from, given where each edge ends."""
         arrivals, values, rounds = self._arrivals, self._labels.values, self._changed_in
-        is_named = np.take(rounds, arrivals.sources, mode="clip") < arrivals.of_target(rounds)
-        is_named &= np.take(values, arrivals.sources, mode="clip") == arrivals.of_target(values)
-        edges = arrivals.edges[is_named]
-        self._labels.edges[targets[edges]] = edges
+        later = np.flatnonzero(np.take(rounds, arrivals.sources, mode="clip") < arrivals.of_target(rounds))
+        sources, edges = arrivals.sources[later], arrivals.edges[later]
+        named = edges[values[sources] == values[targets[edges]]]
+        self._labels.edges[targets[named]] = named
