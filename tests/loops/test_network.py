@@ -20,6 +20,7 @@ VERTICES = 24
 Edge = tuple[int, int, int]
 KNOWN = Column("x", BIGINT)
 COMPONENTS = Offering(BIGINT, (), KNOWN, Field("x", BIGINT))
+REACHED = Offering(BIGINT, (), None, None)
 DISTANCES = Offering(
     BIGINT, (Field("w", BIGINT),), Call("add", (KNOWN, Column("w", BIGINT)), BIGINT), Field("x", BIGINT)
 )
@@ -34,16 +35,22 @@ def rows(columns: list[list[int]], weights: list[int]) -> Rows:
 
 def change(offering: Offering, delta: Counter[Edge], *, first: bool) -> tuple[Rows, Rows]:
     """What changes of the edges and of the first rows: those of components go both ways, and every end is one."""
+    begins = [1] if first else []
     src, dst, w = ([edge[at] for edge in delta] for at in range(3))
     weights = list(delta.values())
     if offering is DISTANCES:
-        return rows([src, dst, w], weights), rows([[0], [0]] if first else [[], []], [1] if first else [])
+        return rows([src, dst, w], weights), rows([[0] * len(begins)] * 2, begins)
+    if offering is REACHED:
+        return rows([src, dst], weights), rows([[0] * len(begins)], begins)
     return rows([src + dst, dst + src], weights * 2), rows([src + dst] * 2, weights * 2)
 
 
-def expected(offering: Offering, there: Counter[Edge]) -> dict[int, int]:
+def expected(offering: Offering, there: Counter[Edge]) -> set[tuple[int, ...]]:
     edges = list(there)
-    return references.distances(edges, [0]) if offering is DISTANCES else references.components(edges)
+    if offering is COMPONENTS:
+        return set(references.components(edges).items())
+    distances = references.distances(edges, [0])
+    return {(v,) for v in distances} if offering is REACHED else set(distances.items())
 
 
 def assert_trees(network: Network) -> None:
@@ -62,7 +69,7 @@ def assert_trees(network: Network) -> None:
         assert network.firsts.counts[-2 - labels.edges[vertex]] > 0
 
 
-@pytest.mark.parametrize("offering", [COMPONENTS, DISTANCES], ids=["components", "distances"])
+@pytest.mark.parametrize("offering", [COMPONENTS, DISTANCES, REACHED], ids=["components", "distances", "reached"])
 @pytest.mark.parametrize("seed", range(10))
 def test_values_are_those_of_the_edges_that_are_there(
     offering: Offering, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -70,7 +77,7 @@ def test_values_are_those_of_the_edges_that_are_there(
     chance = np.random.default_rng(seed)
     monkeypatch.setattr("viewlet.loops.relax.network._FEW", 0 if seed % 2 else VERTICES)
     monkeypatch.setattr("viewlet.loops.relax.network._PART", VERTICES)
-    network, there, found = Network(offering), Counter[Edge](), Counter[tuple[int, int]]()
+    network, there, found = Network(offering), Counter[Edge](), Counter[tuple[int, ...]]()
     ways = set()
     for step in range(14):
         delta: Counter[Edge] = Counter()
@@ -87,10 +94,10 @@ def test_values_are_those_of_the_edges_that_are_there(
         there = Counter({edge: n for edge, n in there.items() if n})
         ways.add(network.begins_again)
         changed = network.changes()
-        keys, values = (column.to_pylist() for column in changed.columns.values())
-        for row, weight in zip(zip(keys, values, strict=True), changed.weights.tolist(), strict=True):
+        columns = (column.to_pylist() for column in changed.columns.values())
+        for row, weight in zip(zip(*columns, strict=True), changed.weights.tolist(), strict=True):
             found[row] += weight
-        assert {row for row, n in found.items() if n} == set(expected(offering, there).items())
+        assert {row for row, n in found.items() if n} == expected(offering, there)
         assert set(found.values()) <= {0, 1}
         assert_trees(network)
     assert ways == ({False, True} if seed % 2 else {False}), "what a change reaches, and all anew where that is much"
