@@ -163,11 +163,12 @@ def from_scratch(graph: Graph, loop: Loop, part: Part, spark: Any) -> list[Times
 
 
 @contextmanager
-def warehouse(graph: Graph, text: str, spark: Any) -> Iterator[viewlet.Database]:
-    """A warehouse whose only view is a loop."""
+def warehouse(graph: Graph, text: str | None, spark: Any) -> Iterator[viewlet.Database]:
+    """A warehouse whose only view, if any, is a loop."""
     with tempfile.TemporaryDirectory() as folder, viewlet.connect(Path(folder), spark=spark, engine="inproc") as db:
         db.create_table("edges", "src BIGINT, dst BIGINT, w BIGINT", trusted=True, rows=graph.edges)
-        db.create_view("v", text)
+        if text is not None:
+            db.create_view("v", text)
         yield db
 
 
@@ -194,7 +195,7 @@ def epochs(db: viewlet.Database, graph: Graph, batches: Sequence[int]) -> list[s
             rows = graph.some(count)
             times += [timed(partial(change, "edges", rows)) for change in (db.delete, db.insert)]
         cells.append(_median(times))
-    return [*cells, _median([timed(lambda: db.rebuild("v")) for _ in range(3)])]
+    return [*cells, _median([timed(lambda: db.rebuild("v")) for _ in range(3)]) if db.views else "–"]
 
 
 def resident() -> float:
@@ -290,6 +291,9 @@ def measure(graph: Graph, part: Part, spark: Any, images: Path | None) -> Report
             report.errors += [errors(name, courses, graph)] if name == "ranks" else []
             report.pictures += [plot(name, courses, images)] if images and name in ("ranks", "distances") else []
         report.scratch.append(_scratch_line(name, own, from_scratch(graph, loop, part, spark)))
+    if part.batches:
+        with warehouse(graph, None, spark) as db:
+            report.changes.append(["the table alone", *epochs(db, graph, part.batches), "–"])
     return report
 
 
@@ -347,7 +351,7 @@ HEAD = """# Loops: figures
 
 The time that Viewlet takes from scratch includes reading the table, building the graph in memory, and writing the result durably; SciPy builds its matrix from arrays in memory.
 
-The rounds alone are those after the first rows, with the graph in memory and sorted by both ends of its edges. Without deltas, a round goes through all edges and all vertices, some milliseconds for a million edges. The last column bounds what deltas can save: the edges that leave changed vertices, of all edges in all rounds. With deltas, a rank that changes by less than the tolerance is not passed on until its changes add up to more; without, rounds end when no rank changes by more. On R-MAT graphs with these parameters degrees hardly differ, so ranks settle everywhere at once: PageRank to one per cent takes eight rounds, and most vertices change in the first four of them. Whether the one per cent is taken of the first rank or of each vertex's own makes no difference to that. Where degrees follow the power laws of the web, as in the graphs of the papers, a few vertices take many rounds after most have settled, and the bound is higher. Deltas pay most in epochs, which resume from the last result."""
+The rounds alone are those after the first rows, with the graph in memory and sorted by both ends of its edges. Without deltas, a round goes through all edges and all vertices, some milliseconds for a million edges. The last column bounds what deltas can save: the edges that leave changed vertices, and for `ranks` those of the sums that are made anew in the end, of all edges in all rounds. With deltas, a rank that changes by less than the tolerance is not passed on until its changes add up to more; without, rounds end when no rank changes by more. On R-MAT graphs with these parameters degrees hardly differ, so ranks settle everywhere at once: PageRank to one per cent takes eight rounds, and most vertices change in the first four of them. Whether the one per cent is taken of the first rank or of each vertex's own makes no difference to that. Where degrees follow the power laws of the web, as in the graphs of the papers, a few vertices take many rounds after most have settled, and the bound is higher. Deltas pay most in epochs, which resume from the last result."""
 
 
 _ALONG = [name for name, loop in LOOPS.items() if loop.is_along_edges]

@@ -111,7 +111,8 @@ class Sums:
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
 
     def begin(self, first: Rows) -> Positions:
-        """Let neighbours read first rows; all vertices are reached."""
+        """Let neighbours read some rows, and no others; all vertices are reached."""
+        self.read.forget(np.flatnonzero(self.read.present))
         self.put(self.read, first)
         everyone = np.arange(len(self.vertices))
         self.offer_anew(everyone)

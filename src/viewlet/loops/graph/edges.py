@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
-from viewlet.columns.rows import Weights
+from viewlet.columns.rows import Weights, group
 from viewlet.loops.graph.adjacency import Adjacency, ByEnd, Numbers
 from viewlet.loops.graph.growing import Growing, Values
 from viewlet.loops.graph.vertex_values import different
@@ -20,6 +20,7 @@ from viewlet.loops.graph.vertex_values import different
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ROOM, _LEAST_BITS = 8, 10
 """So many places for each number that is looked for, and at least two to this power."""
+_WHOLE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 _MANY_GONE, _PART = 1000, 4
 """If more than these and one in so many edges are gone, the others get new numbers."""
 
@@ -45,7 +46,7 @@ class Change:
             return self
         one = np.zeros(vertices, dtype=np.int64)
         one[self.targets] = np.arange(len(self.targets))
-        if not all(_are_alike(array, one[self.targets]) for array in self.columns):
+        if not all(_are_alike(array, one, self.targets) for array in self.columns):
             return self
         counts = np.bincount(self.targets, self.weights, vertices).astype(np.int64)
         there = np.flatnonzero(counts)
@@ -53,10 +54,13 @@ class Change:
         return Change(there, there, columns, counts[there])
 
 
-def _are_alike(array: pa.Array, others: Positions) -> bool:
-    """Whether each value of an array is the same as another one of it."""
+def _are_alike(array: pa.Array, one: Positions, groups: Positions) -> bool:
+    """Whether all values of each group are the same as one of them."""
     values, valid = values_of(array, f"i{array.type.bit_width // 8}"), valid_mask(array)
-    return bool(((valid == valid[others]) & (~valid | (values == values[others]))).all())
+    is_same = values == values[one][groups]
+    if array.null_count:
+        is_same = (valid == valid[one][groups]) & (is_same | ~valid)
+    return bool(is_same.all())
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,10 @@ class Edges:
     def column(self, at: int, edges: Positions) -> pa.Array:
         """A column of some edges."""
         return from_numpy(self._columns[at].now[edges], self._kinds[at], self._valid[at].now[edges])
+
+    def columns(self, edges: Positions) -> list[pa.Array]:
+        """All columns of some edges."""
+        return [self.column(at, edges) for at in range(len(self._columns))]
 
     def change(self, rows: Change) -> tuple[Positions, Positions]:
         """Take edges away and put others in; those that are gone, and those that are new."""
@@ -215,8 +223,7 @@ class Edges:
         ]
 
     def _rows(self, edges: Positions) -> Change:
-        columns = [self.column(at, edges) for at in range(len(self._columns))]
-        return Change(self.sources[edges], self.targets[edges], columns, self._counts.now[edges])
+        return Change(self.sources[edges], self.targets[edges], self.columns(edges), self._counts.now[edges])
 
 
 def _pairs(sources: Positions, targets: Positions) -> Values:
@@ -234,24 +241,33 @@ def _may_be_among(numbers: Values, wanted: Values) -> Mask:
     return found
 
 
+def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
+    """Where mixed numbers are among others, and which of them are."""
+    some = np.flatnonzero(_may_be_among(numbers, wanted))
+    order = some[np.argsort(numbers[some])]
+    at = np.searchsorted(numbers[order], wanted)
+    is_there = at < len(order)
+    at[~is_there] = 0
+    places = order[at] if len(order) else at
+    is_there &= len(order) > 0
+    is_there[is_there] = numbers[places[is_there]] == wanted[is_there]
+    return places, is_there
+
+
 def _codes(*parts: Change) -> list[Positions]:
     """Numbers that tell edges apart by their ends and columns; those of columns by their bits."""
-    columns = [_joined([part.sources for part in parts]), _joined([part.targets for part in parts])]
-    for arrays in zip(*(part.columns for part in parts), strict=True):
-        valid = _joined([valid_mask(array) for array in arrays])
-        values = _joined([values_of(array, f"i{array.type.bit_width // 8}") for array in arrays])
-        columns += [np.where(valid, values, 0), valid]
-    order = np.lexsort(columns)
-    is_new = np.zeros(len(order), dtype=np.bool_)
-    for column in columns:
-        is_new[1:] |= np.diff(column[order]) != 0
-    codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = np.cumsum(is_new)
+    sources = np.concatenate([part.sources for part in parts])
+    targets = np.concatenate([part.targets for part in parts])
+    pairs = from_numpy(sources * (int(targets.max(initial=0)) + 1) + targets, pa.int64())
+    columns = [pa.concat_arrays(map(_bits, arrays)) for arrays in zip(*(part.columns for part in parts), strict=True)]
+    codes = group([pairs, *columns], len(pairs))[1]
     return np.split(codes, np.cumsum([len(part.sources) for part in parts])[:-1])
 
 
-def _joined(arrays: Sequence[Values]) -> Values:
-    return np.concatenate(arrays)
+def _bits(array: pa.Array) -> pa.Array:
+    """Numbers as whole ones of the same bits."""
+    width = array.type.bit_width // 8
+    return from_numpy(values_of(array, f"i{width}"), _WHOLE[width], valid_mask(array))
 
 
 def _shared_out(wanted: Weights, kinds: Positions, counts: Weights, found: Positions) -> Weights:

@@ -76,6 +76,11 @@ class VertexValues:
         self.present[new.vertices], self.valid[new.vertices] = new.present, new.valid
         self.values[new.vertices] = new.values
 
+    def forget(self, vertices: Positions) -> None:
+        """Let some vertices have no row."""
+        self.note(vertices)
+        self.present[vertices] = self.valid[vertices] = False
+
     def note(self, vertices: Positions) -> None:
         """Remember what vertices had, before it changes for the first time."""
         new = vertices[~self._noted.now[vertices]]
