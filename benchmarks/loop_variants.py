@@ -1,6 +1,7 @@
 """The rounds of a loop along the edges of a graph, one by one: on what changed, on everything, with views made anew each time.
 
-Each round is timed. The three ways go through the same states, so they differ in what a round costs, and in nothing else.
+Each round is timed, with the graph in memory and sorted by both ends of its edges. Where values settle, a change that
+deltas hold back waits until it adds up to more; where paths are followed, all ways go through the same states.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from viewlet.loops.gather.run import PreparedGathering
 from viewlet.loops.gather.sums import Sums
 from viewlet.loops.graph.deltas import delta_of
 from viewlet.loops.graph.edges import Edges
-from viewlet.loops.relax.labels import Offers
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation
 from viewlet.loops.rounds.working import WorkingMaps
@@ -32,7 +32,9 @@ class Course:
     times: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     edges: int = 0
-    """How many edges start at what changed, in all rounds; without deltas, all edges."""
+    """How many edges start at what rounds read, in all of them; without deltas, all edges."""
+    values: Rows | None = None
+    """What vertices have in the end, where that depends on the way."""
 
     @property
     def total(self) -> float:
@@ -45,17 +47,25 @@ class Course:
         return sum(self.times[after[0] :]) if after else 0.0
 
 
-def run(rounds: Iterator[Any], edges: Edges, *, deltas: bool) -> Course:
-    """All rounds, timed, given the vertices that each changes."""
-    degrees: Any = ()
+Round = tuple[Any, int]
+"""The vertices that a round changes, and how many edges start at what it reads."""
+
+
+def run(rounds: Iterator[Round]) -> Course:
+    """All rounds, timed."""
     course, started = Course(), time.perf_counter()
-    for changed in rounds:
+    for changed, edges in rounds:
         course.times.append((time.perf_counter() - started) * 1e3)
         course.sizes.append(len(changed))
-        degrees = degrees if len(degrees) else np.bincount(edges.sources, minlength=int(edges.targets.max()) + 1)
-        course.edges += int(degrees[changed].sum()) if deltas else len(edges)
+        course.edges += edges
         started = time.perf_counter()
     return course
+
+
+def sort(edges: Edges) -> None:
+    """Let edges be found by both ends, as rounds will look for them."""
+    edges.leaving(np.zeros(1, dtype=np.int64))
+    assert edges.arrivals().matrix.shape
 
 
 def views(programs: tuple[Any, ...], inputs: Inputs) -> list[Rows | None]:
@@ -70,15 +80,18 @@ def views(programs: tuple[Any, ...], inputs: Inputs) -> list[Rows | None]:
 def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas: bool, invariant: bool) -> Course:
     """Rounds until no value changes by more than the tolerance; with deltas, a value that changes by less waits."""
     sums = _begun(state, inputs)
-    everyone = np.arange(len(sums.vertices))
+    everyone, length = np.arange(len(sums.vertices)), len(sums.edges)
+    leaving, arriving = (
+        np.bincount(ends, minlength=len(everyone)) for ends in (sums.edges.sources, sums.edges.targets)
+    )
 
-    def rounds() -> Iterator[Any]:
+    def rounds() -> Iterator[Round]:
         nonlocal sums
-        made = sums.add_up(everyone)
+        made, read = sums.add_up(everyone), length
         while True:
-            moving = _moving(sums, made, tolerance)
-            yield moving
-            if not len(moving) and not len(sums.rounded):
+            moving, rounded = _moving(sums, made, tolerance), sums.rounded
+            yield moving, read
+            if not len(moving) and not len(rounded):
                 return
             if not invariant:
                 sums = _with_views_anew(state, sums, inputs)
@@ -86,11 +99,13 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
                 sums.hand_on(everyone)
                 made = sums.add_up(everyone)
             elif len(moving):
-                made = sums.spread(moving, by_difference=True)
+                made, read = sums.spread(moving, by_difference=True), int(leaving[moving].sum())
             else:
-                made = sums.add_up(sums.rounded)
+                made, read = sums.add_up(rounded), int(arriving[rounded].sum())
 
-    return run(rounds(), sums.edges, deltas=deltas)
+    course = run(rounds())
+    course.values = sums.shown_rows(everyone)
+    return course
 
 
 def _moving(sums: Sums, vertices: Any, tolerance: float) -> Any:
@@ -106,6 +121,7 @@ def _begun(state: PreparedGathering, inputs: Inputs) -> Sums:
     sums = Sums(state.compiled.gathering)
     sums.change(edges, sources, own)
     sums.begin(first)
+    sort(sums.edges)
     return sums
 
 
@@ -121,27 +137,37 @@ def _with_views_anew(state: PreparedGathering, old: Sums, inputs: Inputs) -> Sum
 
 def paths(state: PreparedRelaxation, inputs: Inputs, *, deltas: bool, invariant: bool) -> Course:
     """Rounds until nothing gets better; without deltas, every round tries all edges."""
+    network, with_deltas, changed = _first_values(state, inputs)
+    leaving = np.bincount(network.edges.sources, minlength=len(network.vertices))
+
+    def on_changes(before: Any) -> Iterator[Round]:
+        for now in with_deltas:
+            yield now, int(leaving[before].sum())
+            before = now
+        yield before[:0], int(leaving[before].sum())
+
+    def on_everything() -> Iterator[Round]:
+        while True:
+            if not invariant:
+                _first_values(state, inputs)
+            now = network.labels.improve(network._along(network.edges.all()))
+            yield now, len(network.edges)
+            if not len(now):
+                return
+
+    return run(on_changes(changed) if deltas else on_everything())
+
+
+def _first_values(state: PreparedRelaxation, inputs: Inputs) -> tuple[Network, Iterator[Any], Any]:
+    """A graph whose first rows have their values; the rounds that follow, and the vertices of these rows."""
     edges, firsts = views(state.programs, inputs)
     assert edges is not None
     assert firsts is not None
     network = Network(state.compiled.offering)
-    with_deltas = network.follow(edges, firsts)
-    if deltas:
-        return run(with_deltas, network.edges, deltas=True)
-    next(with_deltas)
-
-    def rounds() -> Iterator[Any]:
-        while True:
-            if not invariant:
-                again = Network(state.compiled.offering)
-                next(again.follow(*(rows for rows in views(state.programs, inputs) if rows is not None)))
-            offers: Offers = network._along(network.edges.all())
-            changed = network.labels.improve(offers)
-            yield changed
-            if not len(changed):
-                return
-
-    return run(rounds(), network.edges, deltas=False)
+    rounds = network.follow(edges, firsts)
+    changed = next(rounds)
+    sort(network.edges)
+    return network, rounds, changed
 
 
 def timed_rounds(loop: Any, inputs: Inputs, tolerance: float) -> dict[str, Course]:

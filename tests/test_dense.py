@@ -8,7 +8,8 @@ import pytest
 
 from viewlet.columns.dense import dense, distinct_numbers
 from viewlet.columns.rows import group
-from viewlet.loops.graph.edges import by_end
+from viewlet.loops.graph import vertices as vertices_module
+from viewlet.loops.graph.adjacency import by_end
 from viewlet.loops.graph.vertices import Vertices
 
 
@@ -45,9 +46,11 @@ def test_small_types_do_not_overflow() -> None:
 @pytest.mark.parametrize("most", [1, 70, 70_000])
 def test_edges_are_in_the_order_of_their_ends(most: int) -> None:
     ends = np.random.default_rng(most).integers(0, most, 5_000)
-    order, bounds = by_end(ends)
-    assert (order == np.argsort(ends, kind="stable")).all()
-    assert (np.diff(bounds) == np.bincount(ends)).all()
+    others = np.random.default_rng(most + 1).integers(0, 9, 5_000)
+    found, order = by_end(ends, others, 7), np.argsort(ends, kind="stable")
+    assert (found.order == order + 7).all()
+    assert (found.others == others[order]).all()
+    assert (np.diff(found.bounds) == np.bincount(ends)).all()
 
 
 @pytest.mark.parametrize("keys", [range(-5_000, 15_000), [7 * 10**9 * v for v in range(20_000)]])
@@ -61,3 +64,32 @@ def test_vertices_keep_their_numbers(keys: range | list[int]) -> None:
     again, new = vertices.number([first[:3], pa.array([-(10**15), None])])
     assert again.tolist() == numbers[:3].tolist()
     assert new.tolist() == [len(keys), len(keys) + 1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int16()])
+def test_vertices_are_numbered_once(seed: int, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that come close to the first ones, far from them, or as NULL, many or few at once."""
+    monkeypatch.setattr(vertices_module, "_FEW", 20)
+    chance = np.random.default_rng(seed)
+    vertices, known = Vertices(kind), dict[int | None, int]()
+    for _ in range(12):
+        spread = int(chance.choice([40, 40, 90, 30_000]))
+        parts = [
+            [None if chance.random() < 0.01 else int(v) for v in chance.integers(-spread, spread, size)]
+            for size in chance.choice([0, 1, 5, 80], 3)
+        ]
+        numbers = vertices.number([pa.array(part, kind) for part in parts])
+        for part, found in zip(parts, numbers, strict=True):
+            assert vertices.keys(found).to_pylist() == part
+            for key, number in zip(part, found.tolist(), strict=True):
+                assert known.setdefault(key, number) == number
+        assert sorted(known.values()) == list(range(len(vertices)))
+
+
+def test_keys_at_both_ends_of_their_type_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vertices_module, "_FEW", 2)
+    vertices, last = Vertices(pa.int64()), (1 << 63) - 1
+    vertices.number([pa.array([last - 2, last - 1, last])])
+    (found,) = vertices.number([pa.array([-(1 << 63), last, -(1 << 63) + 1, last - 2])])
+    assert vertices.keys(found).to_pylist() == [-(1 << 63), last, -(1 << 63) + 1, last - 2]

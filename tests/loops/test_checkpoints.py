@@ -16,7 +16,7 @@ from tests.loops import references
 from tests.marks import quickly
 from viewlet import loops
 from viewlet.loops.rounds import checkpoints
-from viewlet.progress import Progress
+from viewlet.progress import Progress, reporting
 
 pytestmark = pytest.mark.spark
 
@@ -97,6 +97,72 @@ def test_a_graph_is_taken_up_where_a_run_failed(
         assert_right(text, db.table("v").rows(), [(a, b, 0) for a, b in edges])
         db.delete("edges", [(0, 1)])  # what a value came from is known as before
         assert_right(text, db.table("v").rows(), [(a, b, 0) for a, b in edges[1:]])
+
+
+EPOCH = {
+    "reached": REACHED,
+    "distances": loops.shortest_paths("edges", "SELECT 0"),
+    "components": loops.connected_components("edges"),
+    "ranks": RANKS,
+    "held": loops.pagerank("edges", tolerance=1e-9),
+}
+"""Loops along edges, whose epochs go on from a graph in memory."""
+
+
+@pytest.mark.parametrize("name", EPOCH)
+def test_an_epoch_is_taken_up_where_it_failed(
+    tmp_path: Path, spark: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has the edges in another order; what it had found is offered along those with the same contents."""
+    monkeypatch.setattr(checkpoints, "AFTER", 0.0)
+    edges = [(v, v + 1, 1) for v in range(30)] + [(v, v + 1, 1) for v in range(40, 60)] + [(3, 9, 7), (12, 2, 0)]
+    told: list[str] = []
+
+    def fail(progress: Progress) -> None:
+        told.append(progress.text)
+        if "round 9," in progress.text:
+            raise KeyboardInterrupt
+
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.create_table("edges", "src BIGINT, dst BIGINT, w BIGINT", rows=edges[:20])
+        db.create_view("v", EPOCH[name])
+        for edge in edges[20:][::-1]:
+            db.insert("edges", [edge])
+    gone, new = [(12, 2, 0), (8, 9, 1)], [(7, 40, 2), (60, 61, 0), (61, 40, 0)]
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        db.insert("edges", [(100, 101, 1)])  # the graph is in memory, and grows by these
+        db.delete("edges", [(100, 101, 1)])
+        with pytest.raises(KeyboardInterrupt):
+            change(db, gone, new, fail)
+        assert any("round 8," in text for text in told)
+    with viewlet.connect(tmp_path / "w", spark=spark) as db:
+        again: list[Progress] = []
+        change(db, gone, new, again.append)
+        assert db.history("v")[-1]["views"]["v"]["technique"].endswith(("resumed at round 8", "resumed at round 9"))
+        assert not any(f"round {number}," in progress.text for progress in again for number in range(1, 8))
+        kept = [edge for edge in edges if edge not in gone] + new
+        assert_is(name, db.table("v").rows(), kept)
+        db.delete("edges", [(7, 40, 2)])  # what values come from is known as before
+        assert_is(name, db.table("v").rows(), [edge for edge in kept if edge != (7, 40, 2)])
+
+
+def change(db: viewlet.Database, gone: list[Any], new: list[Any], progress: Any) -> None:
+    """An epoch whose rounds are told."""
+    with reporting(progress), db.epoch() as e:
+        e.delete("edges", gone)
+        e.insert("edges", new)
+
+
+def assert_is(name: str, found: list[Any], edges: list[tuple[int, int, int]]) -> None:
+    match name:
+        case "reached":
+            assert {v for (v,) in found} == set(references.distances(edges, [0]))
+        case "distances":
+            assert dict(found) == references.distances(edges, [0])
+        case "components":
+            assert dict(found) == references.components(edges)
+        case _:
+            assert dict(found) == pytest.approx(references.pagerank(edges), abs=1e-6)
 
 
 def test_rounds_of_other_work_are_not_taken_up(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,3 +58,34 @@ def test_most_vertices_at_once_are_added_up_anew() -> None:
     sums = graph([1.0] * COUNT)
     sums.spread(np.arange(COUNT // 2), by_difference=True)
     assert not len(sums.rounded)
+
+
+def test_edges_that_are_gone_add_nothing() -> None:
+    """Whether few vertices change, or so many that all edges are gone through."""
+    first: list[float | None] = [float(v % 7) for v in range(COUNT)]
+    sums, ends = graph([float(v % 7) for v in range(COUNT)]), [(v, (v + 1) % COUNT) for v in range(0, COUNT, 3)]
+    gone = rows(src=[a for a, _ in ends], dst=[b for _, b in ends])
+    sums.add_up(sums.change(gone.negated(), None, None))
+    assert shown(sums) == expected(sums, first, set(ends))
+    for moving in ([7], range(COUNT)):
+        now = shown(sums)
+        first = [now[v] if v in moving else x for v, x in enumerate(first)]
+        sums.spread(np.array(moving), by_difference=True)
+        sums.add_up(sums.rounded)
+        assert shown(sums) == expected(sums, first, set(ends))
+
+
+def shown(sums: Sums) -> list[float | None]:
+    store = sums.shown
+    values = np.where(store.present, store.values.view(np.float64), np.nan)
+    return [None if np.isnan(x) else x for x in values.tolist()]
+
+
+def expected(sums: Sums, read: list[float | None], gone: set[tuple[int, int]]) -> list[float | None]:
+    """What arrives at each vertex along the edges that are left."""
+    offers: dict[int, list[float]] = {}
+    for v, x in enumerate(read):
+        for to in ((v + 1) % COUNT, (3 * v + 2) % COUNT):
+            if (v, to) not in gone and x is not None:
+                offers.setdefault(to, []).append(x)
+    return [sum(offers[v]) if v in offers else None for v in range(len(sums.vertices))]

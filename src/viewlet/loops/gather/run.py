@@ -88,25 +88,33 @@ class Gatherer:
         if first is not None:
             sums.begin(first)
         self._take_up(sums)
-        everyone = np.arange(len(sums.vertices))
-        sums.add_up(everyone)
-        self._settle(sums, everyone[sums.differs(everyone)])
+        self._settle_everyone(sums)
         return sums
 
-    def _take_up(self, sums: Sums) -> None:
-        """Let neighbours read what they had read when an earlier run of the same work ended."""
+    def _settle_everyone(self, sums: Sums) -> None:
+        everyone = np.arange(len(sums.vertices))
+        sums.add_up(everyone)
+        sums.keep_pending(everyone, pending=False)
+        self._settle(sums, everyone[sums.differs(everyone)])
+
+    def _take_up(self, sums: Sums) -> bool:
+        """Let neighbours read what they had read when an earlier run of the same work ended, if there was one."""
         done = Done() if self.checkpoints is None else self.checkpoints.done()
         found = done.moved.get(self.state.compiled.name)
         if found is not None:
             self.sizes.update(done.sizes)
             self.resumed_at, self._is_written = max(done.sizes), True
             sums.begin(found.filter(found.weights > 0))
+        return found is not None
 
     def go_on(self, sums: Sums, changes: Mapping[str, Rows]) -> Sums:
         """The values with an epoch's changes."""
         edges, sources, own, _ = self._deltas(self.maps, changes, initial=False)
         assert edges is not None
         reached = [sums.change(edges, sources, own)]
+        if self.hands_on and self._take_up(sums):
+            self._settle_everyone(sums)
+            return sums
         if self.hands_on and not self.state.until.holds_back:
             reached.append(sums.hand_on(sums.pending))
         self._settle(sums, sums.add_up(sums.each(reached)))

@@ -28,6 +28,7 @@ from viewlet.plan.types import Field
 _BITS = "i8"
 """Doubles are kept by their bits, by which they are compared."""
 
+_ONE = np.int64(1)
 _SOME = 4
 """Where no more than one in so many vertices has changed, adding differences takes less time than adding up all edges."""
 
@@ -105,12 +106,13 @@ class Sums:
 
     def _reached(self, vertices: Positions) -> Positions:
         """Where the edges of vertices lead; for most vertices, where any edge does."""
-        if DENSE * len(vertices) > len(self.vertices) and self.edges.are_all_there:
+        if DENSE * len(vertices) > len(self.vertices):
             return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
 
     def begin(self, first: Rows) -> Positions:
-        """Let neighbours read first rows; all vertices are reached."""
+        """Let neighbours read some rows, and no others; all vertices are reached."""
+        self.read.forget(np.flatnonzero(self.read.present))
         self.put(self.read, first)
         everyone = np.arange(len(self.vertices))
         self.offer_anew(everyone)
@@ -153,19 +155,33 @@ class Sums:
 
     def _show(self, vertices: Positions) -> Positions:
         """Let vertices show what their sums give; those that show something else than before."""
-        arrives = self._arrives.now[vertices]
+        there = self._arrives.now[vertices] if self.gathering.own is None else self.own.present[vertices]
+        if self.gathering.own is not None and not self.gathering.keeps_all:
+            there = there & self._arrives.now[vertices]
+        new = (
+            self._applied(vertices)
+            if there.all()
+            else self._with_none(vertices[~there], self._applied(vertices[there]))
+        )
+        new = new.where(new.differs(self.shown.known(new.vertices)))
+        self.shown.put(new)
+        return new.vertices
+
+    def _applied(self, vertices: Positions) -> Known:
+        """What the sums of vertices give that all have a row."""
         sums = from_numpy(self._totals.now[vertices], pa.float64(), self._is_number.now[vertices])
-        there = arrives if self.gathering.own is None else self.own.present[vertices]
-        if not self.gathering.keeps_all:
-            there = there & arrives
-        at = vertices[there]
-        made = self._apply(Rows({SUM: sums.filter(pa.array(there)), **self.own.arrays(at)}, np.ones(len(at), np.int64)))
-        valid, values = np.zeros(len(vertices), np.bool_), np.zeros(len(vertices), np.int64)
-        valid[there], values[there] = valid_mask(made), values_of(made, _BITS)
-        new = Known(vertices, there, valid, values)
-        differs = new.differs(self.shown.known(vertices))
-        self.shown.put(new.where(differs))
-        return vertices[differs]
+        made = self._apply(Rows({SUM: sums, **self.own.arrays(vertices)}, _each_once(vertices)))
+        return Known(vertices, np.ones(len(vertices), np.bool_), valid_mask(made), values_of(made, _BITS))
+
+    def _with_none(self, vertices: Positions, others: Known) -> Known:
+        """The same with vertices that have no row."""
+        absent = np.zeros(len(vertices), np.bool_)
+        return Known(
+            np.concatenate([vertices, others.vertices]),
+            np.concatenate([absent, others.present]),
+            np.concatenate([absent, others.valid]),
+            np.concatenate([np.zeros(len(vertices), np.int64), others.values]),
+        )
 
     def _sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
         """What arrives at vertices, added up; at which of them that is a number; and at which anything arrives."""
@@ -204,13 +220,9 @@ class Sums:
 
     def _all_sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
         """The same by adding up what arrives anywhere."""
-        sums: Values
         length, arrivals = len(self.vertices), self.edges.arrivals()
-        if arrivals is None:
-            sums = np.bincount(self.edges.targets, self._offered.now[self.edges.sources], length)
-        else:  # the same sums, in the same order
-            sums = np.zeros(length)
-            sums[arrivals.vertices] = arrivals.matrix @ self._offered.now[: arrivals.matrix.shape[1]]
+        sums = np.zeros(length)
+        sums[arrivals.vertices] = arrivals.matrix @ self._offered.now[: arrivals.matrix.shape[1]]
         arrives = self.edges.has_edge("target", length)
         if len(vertices) < length:
             sums, arrives = sums[vertices], arrives[vertices]
@@ -238,7 +250,7 @@ class Sums:
     def _evaluated(self, starts: Positions, columns: dict[str, pa.Array]) -> tuple[Values, Mask]:
         known = from_numpy(self.read.values[starts], pa.float64(), self.read.valid[starts])
         rows = {self.gathering.known.name: known, **self.sources.arrays(starts), **columns}
-        found = self._offer(Rows(rows, np.ones(len(starts), dtype=np.int64)))
+        found = self._offer(Rows(rows, _each_once(starts)))
         return values_of(found, "f8"), valid_mask(found)
 
     def hand_on(self, vertices: Positions) -> Positions:
@@ -345,6 +357,11 @@ class Sums:
         keys = self.vertices.keys(known.vertices)
         values = from_numpy(known.values, pa.float64(), known.valid)
         return Rows({"key": keys, "value": values}, np.ones(len(keys), dtype=np.int64))
+
+
+def _each_once(vertices: Positions) -> Weights:
+    """A weight of one for each vertex, without memory for it."""
+    return np.broadcast_to(_ONE, len(vertices))
 
 
 def _where(keys: pa.Array, present: Mask) -> pa.Array:

@@ -12,77 +12,17 @@ import pyarrow as pa
 from scipy import sparse
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
-from viewlet.columns.rows import Weights
+from viewlet.columns.rows import Weights, group
+from viewlet.loops.graph.adjacency import Adjacency, ByEnd, Numbers
 from viewlet.loops.graph.growing import Growing, Values
+from viewlet.loops.graph.vertex_values import different
 
-_RECENT = 1000
-"""Beside so many edges, and a part of those that are sorted, new ones are kept by vertex, one by one."""
-
-
-class Adjacency:
-    """The edges of each vertex, by the vertex at one of their ends."""
-
-    def __init__(self, ends: Growing) -> None:
-        self._ends = ends
-        self._sorted = 0
-        """So many edges are sorted by their ends."""
-        self._known = 0
-        """So many are found: sorted, or one by one."""
-        self._order: Positions = np.empty(0, dtype=np.int64)
-        self._bounds: Positions = np.zeros(1, dtype=np.int64)
-        self._recent: dict[int, list[int]] = {}
-
-    def of(self, vertices: Positions) -> Positions:
-        """The edges of some vertices."""
-        if not len(vertices):
-            return vertices
-        self._learn()
-        inside = vertices[vertices < len(self._bounds) - 1]
-        starts = self._bounds[inside]
-        counts = self._bounds[inside + 1] - starts
-        ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(ends) else 0
-        found = self._order[np.repeat(starts - ends + counts, counts) + np.arange(total)]
-        if not self._recent:
-            return found
-        more = [edge for vertex in vertices.tolist() for edge in self._recent.get(vertex, ())]
-        return np.concatenate([found, np.array(more, dtype=np.int64)])
-
-    def sorted(self) -> tuple[Positions, Positions] | None:
-        """All edges by their end, and from where to where those of each vertex are; None where some are known one by one."""
-        self._learn()
-        return None if self._recent else (self._order, self._bounds)
-
-    def forget(self) -> None:
-        """Edges have other numbers."""
-        self._sorted = self._known = 0
-        self._recent = {}
-
-    def _learn(self) -> None:
-        """Find edges that are new since the last time."""
-        length = len(self._ends)
-        if length - self._sorted > self._sorted // 4 + _RECENT or not self._sorted:
-            self._sort()
-        for edge, end in enumerate(self._ends.now[self._known :].tolist(), self._known):
-            self._recent.setdefault(end, []).append(edge)
-        self._known = length
-
-    def _sort(self) -> None:
-        self._order, self._bounds = by_end(self._ends.now)
-        self._sorted = self._known = len(self._order)
-        self._recent = {}
-
-
-def by_end(ends: Positions) -> tuple[Positions, Positions]:
-    """Edges in the order of their ends, and from where to where those of each vertex are, in linear time.
-
-    The incidence matrix has a column for each edge, with a one in the row of its end: by rows, it lists each one's edges.
-    """
-    shape = (int(ends.max(initial=-1)) + 1, len(ends))
-    kind = np.int32 if len(ends) <= np.iinfo(np.int32).max else np.int64
-    each_once = np.ones(len(ends), np.int8), ends.astype(kind), np.arange(len(ends) + 1, dtype=kind)
-    by_vertex = sparse.csc_array(each_once, shape=shape).tocsr()
-    return by_vertex.indices.astype(np.int64), by_vertex.indptr.astype(np.int64)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ROOM, _LEAST_BITS = 8, 10
+"""So many places for each number that is looked for, and at least two to this power."""
+_WHOLE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
+_MANY_GONE, _PART = 1000, 4
+"""If more than these and one in so many edges are gone, the others get new numbers."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +40,50 @@ class Change:
         columns = [c.filter(pa.array(keep)) for c in self.columns]
         return Change(self.sources[keep], self.targets[keep], columns, self.weights[keep])
 
+    def netted(self, vertices: int) -> Change:
+        """Loops at so many vertices, each once and as often as it comes, where those of a vertex are all alike."""
+        if len(self.targets) <= vertices or (self.weights < 0).any():
+            return self
+        one = np.zeros(vertices, dtype=np.int64)
+        one[self.targets] = np.arange(len(self.targets))
+        if not all(_are_alike(array, one, self.targets) for array in self.columns):
+            return self
+        counts = np.bincount(self.targets, self.weights, vertices).astype(np.int64)
+        there = np.flatnonzero(counts)
+        columns = [array.take(from_numpy(one[there], pa.int64())) for array in self.columns]
+        return Change(there, there, columns, counts[there])
+
+
+def _are_alike(array: pa.Array, one: Positions, groups: Positions) -> bool:
+    """Whether all values of each group are the same as one of them."""
+    values, valid = values_of(array, f"i{array.type.bit_width // 8}"), valid_mask(array)
+    is_same = values == values[one][groups]
+    if array.null_count:
+        is_same = (valid == valid[one][groups]) & (is_same | ~valid)
+    return bool(is_same.all())
+
 
 @dataclass(frozen=True)
 class Arrivals:
     """All edges in the order of the vertices that they end at, for rounds that go through all of them."""
 
-    edges: Positions
-    sources: Positions
+    edges: Numbers
+    sources: Numbers
     vertices: Positions
     """Those at which edges arrive."""
     starts: Positions
     """From where on the edges of each of these are."""
+
+    @staticmethod
+    def of(found: ByEnd, counts: Weights | None) -> Arrivals:
+        """Those of edges by their targets; given counts, without those that are gone."""
+        order, sources, bounds = found.order, found.others, found.bounds
+        if counts is not None:
+            is_there = counts[order] > 0
+            order, sources = order[is_there], sources[is_there]
+            bounds = np.concatenate([[0], np.cumsum(is_there)])[bounds]
+        vertices = np.flatnonzero(np.diff(bounds))
+        return Arrivals(order, sources, vertices, bounds[vertices])
 
     @cached_property
     def matrix(self) -> Any:
@@ -132,7 +105,8 @@ class Edges:
         self._kinds = tuple(kinds)
         self._columns = [Growing(f"i{kind.bit_width // 8}") for kind in kinds]
         self._valid = [Growing(np.bool_) for _ in kinds]
-        self._leaving, self._arriving = Adjacency(self._sources), Adjacency(self._targets)
+        self._leaving = Adjacency(self._sources, self._targets)
+        self._arriving = Adjacency(self._targets, self._sources)
         self._gone = 0
         self._are_single = True
         self._ends: dict[str, Mask] = {}
@@ -142,14 +116,9 @@ class Edges:
         return len(self._sources)
 
     @property
-    def are_all_there(self) -> bool:
-        """Whether none of those that have a number is gone."""
-        return not self._gone
-
-    @property
     def are_single(self) -> bool:
-        """Whether each is there once."""
-        return self._are_single and not self._gone
+        """Whether each that is there is there once."""
+        return self._are_single
 
     @property
     def sources(self) -> Positions:
@@ -167,6 +136,10 @@ class Edges:
         """A column of some edges."""
         return from_numpy(self._columns[at].now[edges], self._kinds[at], self._valid[at].now[edges])
 
+    def columns(self, edges: Positions) -> list[pa.Array]:
+        """All columns of some edges."""
+        return [self.column(at, edges) for at in range(len(self._columns))]
+
     def change(self, rows: Change) -> tuple[Positions, Positions]:
         """Take edges away and put others in; those that are gone, and those that are new."""
         return self._take_away(rows.where(rows.weights < 0)), self._add(rows.where(rows.weights > 0))
@@ -179,7 +152,7 @@ class Edges:
         self._targets.adopt(rows.targets)
         self._counts.append(rows.weights)
         self._are_single &= bool((rows.weights == 1).all())
-        self._ends, self._arrivals = {}, None
+        self._changed()
         for array, values, valid in zip(rows.columns, self._columns, self._valid, strict=True):
             values.adopt(values_of(array, values.now.dtype.str))
             valid.adopt(valid_mask(array))
@@ -197,50 +170,44 @@ class Edges:
         """Take edges away, each as often as its weight says; those that are then gone."""
         if not len(rows.sources):
             return rows.sources
-        wanted: dict[tuple[object, ...], int] = {}
-        for key, weight in zip(_keys(rows), rows.weights.tolist(), strict=True):
-            wanted[key] = wanted.get(key, 0) - weight
         edges = self._candidates(rows)
-        gone: list[int] = []
-        for edge, key in zip(edges.tolist(), _keys(self._rows(edges)), strict=True):
-            taken = min(wanted.get(key, 0), int(self._counts.now[edge]))
-            if taken:
-                wanted[key] -= taken
-                self._counts.now[edge] -= taken
-                gone += [] if self._counts.now[edge] else [edge]
-        assert not any(wanted.values()), "edges are taken away that are not there"
+        wanted, found = _codes(rows, self._rows(edges))
+        taken = _shared_out(-rows.weights, wanted, self._counts.now[edges], found)
+        self._counts.now[edges] -= taken
+        gone = edges[(taken > 0) & (self._counts.now[edges] == 0)]
         self._gone += len(gone)
-        return np.array(gone, dtype=np.int64)
+        self._changed()
+        return gone
+
+    def _changed(self) -> None:
+        self._ends, self._arrivals = {}, None
 
     def all(self) -> Positions:
         """All edges."""
         return self._there(np.arange(len(self)))
 
     def has_edge(self, end: Literal["source", "target"], count: int) -> Mask:
-        """Which of so many vertices are an end of edges, where none of these is gone."""
+        """Which of so many vertices are an end of edges."""
         if end not in self._ends or len(self._ends[end]) != count:
             numbers = self.sources if end == "source" else self.targets
-            self._ends[end] = np.bincount(numbers, minlength=count) > 0
+            self._ends[end] = np.bincount(numbers[self._counts.now > 0] if self._gone else numbers, minlength=count) > 0
         return self._ends[end]
 
-    def arrivals(self) -> Arrivals | None:
-        """All edges by where they end; None where finding that would take longer than it saves, or where some are gone."""
-        if self._gone:
-            return None
-        if self._arrivals is None and (found := self._arriving.sorted()) is not None:
-            order, bounds = found
-            vertices = np.flatnonzero(np.diff(bounds))
-            self._arrivals = Arrivals(order, self.sources[order], vertices, bounds[vertices])
+    def arrivals(self) -> Arrivals:
+        """All edges by where they end."""
+        if self._arrivals is None:
+            self._arrivals = Arrivals.of(self._arriving.sorted(), self.counts if self._gone else None)
         return self._arrivals
 
     def compacted(self) -> Positions | None:
         """Drop what is gone, if that is much; then the new number of each edge."""
-        if self._gone <= len(self) // 4 + _RECENT:
+        if self._gone <= len(self) // _PART + _MANY_GONE:
             return None
         kept = self._counts.now > 0
         for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
             part.replace(part.now[kept])
-        self._gone, self._ends, self._arrivals = 0, {}, None
+        self._gone = 0
+        self._changed()
         self._leaving.forget()
         self._arriving.forget()
         return np.cumsum(kept) - 1
@@ -250,25 +217,68 @@ class Edges:
 
     def _candidates(self, rows: Change) -> Positions:
         """The edges between the same vertices as some rows, and perhaps others."""
-        edges = self.leaving(np.unique(rows.sources))
-        wanted, pairs = (s * 0x9E3779B97F4A7C15 + t for s, t in (_unsigned(rows), _unsigned(self._rows(edges))))
-        return edges[np.isin(pairs, wanted)]
+        edges = self.leaving(different(rows.sources, int(rows.sources.max()) + 1))
+        return edges[
+            _may_be_among(_pairs(self.sources[edges], self.targets[edges]), _pairs(rows.sources, rows.targets))
+        ]
 
     def _rows(self, edges: Positions) -> Change:
-        columns = [self.column(at, edges) for at in range(len(self._columns))]
-        return Change(self.sources[edges], self.targets[edges], columns, self._counts.now[edges])
+        return Change(self.sources[edges], self.targets[edges], self.columns(edges), self._counts.now[edges])
 
 
-def _unsigned(rows: Change) -> tuple[Values, Values]:
-    return rows.sources.astype(np.uint64), rows.targets.astype(np.uint64)
+def _pairs(sources: Positions, targets: Positions) -> Values:
+    """A number for each pair of vertices, which few others have."""
+    mixed: Values = (sources.astype(np.uint64) * _ODD + targets.astype(np.uint64)) * _ODD
+    return mixed
 
 
-def _keys(rows: Change) -> list[tuple[object, ...]]:
-    """What tells edges apart: numbers by their bits."""
-    columns = [_bits(array) for array in rows.columns]
-    return list(zip(rows.sources.tolist(), rows.targets.tolist(), *columns, strict=True))
+def _may_be_among(numbers: Values, wanted: Values) -> Mask:
+    """Which mixed numbers are among others; a few that are not pass, too."""
+    shift = np.uint64(64 - max(_LEAST_BITS, (_ROOM * len(wanted)).bit_length()))
+    is_wanted = np.zeros(1 << (64 - int(shift)), dtype=np.bool_)
+    is_wanted[wanted >> shift] = True
+    found: Mask = is_wanted[numbers >> shift]
+    return found
 
 
-def _bits(array: pa.Array) -> list[object]:
-    values = values_of(array, f"i{array.type.bit_width // 8}").tolist()
-    return [v if is_there else None for v, is_there in zip(values, valid_mask(array).tolist(), strict=True)]
+def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
+    """Where mixed numbers are among others, and which of them are."""
+    some = np.flatnonzero(_may_be_among(numbers, wanted))
+    order = some[np.argsort(numbers[some])]
+    at = np.searchsorted(numbers[order], wanted)
+    is_there = at < len(order)
+    at[~is_there] = 0
+    places = order[at] if len(order) else at
+    is_there &= len(order) > 0
+    is_there[is_there] = numbers[places[is_there]] == wanted[is_there]
+    return places, is_there
+
+
+def _codes(*parts: Change) -> list[Positions]:
+    """Numbers that tell edges apart by their ends and columns; those of columns by their bits."""
+    sources = np.concatenate([part.sources for part in parts])
+    targets = np.concatenate([part.targets for part in parts])
+    pairs = from_numpy(sources * (int(targets.max(initial=0)) + 1) + targets, pa.int64())
+    columns = [pa.concat_arrays(map(_bits, arrays)) for arrays in zip(*(part.columns for part in parts), strict=True)]
+    codes = group([pairs, *columns], len(pairs))[1]
+    return np.split(codes, np.cumsum([len(part.sources) for part in parts])[:-1])
+
+
+def _bits(array: pa.Array) -> pa.Array:
+    """Numbers as whole ones of the same bits."""
+    width = array.type.bit_width // 8
+    return from_numpy(values_of(array, f"i{width}"), _WHOLE[width], valid_mask(array))
+
+
+def _shared_out(wanted: Weights, kinds: Positions, counts: Weights, found: Positions) -> Weights:
+    """How many of each edge are taken away where so many of its kind are to go: those with low numbers first."""
+    total = np.zeros(1 + max(int(kinds.max()), int(found.max(initial=0))), dtype=np.int64)
+    np.add.at(total, kinds, wanted)
+    order = np.argsort(found, kind="stable")
+    ahead = np.cumsum(counts[order]) - counts[order]
+    is_first = np.diff(found[order], prepend=-1) != 0
+    ahead -= ahead[is_first][np.cumsum(is_first) - 1]
+    taken = np.empty_like(counts)
+    taken[order] = np.clip(total[found[order]] - ahead, 0, counts[order])
+    assert taken.sum() == total.sum(), "edges are taken away that are not there"
+    return taken

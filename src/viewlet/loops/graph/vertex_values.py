@@ -27,6 +27,8 @@ class Known:
     values: Values
 
     def where(self, keep: Mask) -> Known:
+        if keep.all():
+            return self
         return Known(self.vertices[keep], self.present[keep], self.valid[keep], self.values[keep])
 
     def differs(self, other: Known) -> Mask:
@@ -73,6 +75,11 @@ class VertexValues:
         self.note(new.vertices)
         self.present[new.vertices], self.valid[new.vertices] = new.present, new.valid
         self.values[new.vertices] = new.values
+
+    def forget(self, vertices: Positions) -> None:
+        """Let some vertices have no row."""
+        self.note(vertices)
+        self.present[vertices] = self.valid[vertices] = False
 
     def note(self, vertices: Positions) -> None:
         """Remember what vertices had, before it changes for the first time."""

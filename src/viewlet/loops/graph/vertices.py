@@ -13,6 +13,9 @@ from viewlet.columns.dense import dense
 
 _FEW = 10_000
 """So few keys are looked up one by one."""
+_ROOM = 4
+"""Keys are close to the others if they are not further away than so many times as many as these."""
+_NONE = -1
 
 
 class Vertices:
@@ -22,12 +25,18 @@ class Vertices:
         self._keys = pa.array([], type=kind)
         self._numbers: dict[Any, int] | None = None
         """The number of each key, once few are looked up."""
+        self._table: Positions | None = None
+        """Where keys are whole numbers close together: the number of each by its distance from the least, or none."""
+        self._least = 0
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def number(self, arrays: Sequence[pa.Array]) -> list[Positions]:
         """The numbers of keys; one that is new gets the next."""
+        if self._table is not None and (found := self._in_table(arrays)) is not None:
+            return found
+        self._table = None
         total = sum(map(len, arrays))
         return [self._look_up(array) for array in arrays] if total < _FEW else self._encode(arrays)
 
@@ -52,9 +61,36 @@ class Vertices:
         is_there = np.zeros(found.width, dtype=np.bool_)
         for offsets in found.offsets:
             is_there[offsets] = True
-        numbers = np.cumsum(is_there) - 1
-        self._keys = from_numpy(np.flatnonzero(is_there) + found.least, pa.int64()).cast(self._keys.type)
-        return [numbers[offsets] for offsets in found.offsets]
+        self._table, self._least = np.where(is_there, np.cumsum(is_there) - 1, _NONE), found.least
+        self._keys = self._at(np.flatnonzero(is_there))
+        return [self._table[offsets] for offsets in found.offsets]
+
+    def _in_table(self, arrays: Sequence[pa.Array]) -> list[Positions] | None:
+        """The numbers of keys that are close to the first ones, without hashing; None if any is not."""
+        assert self._table is not None
+        if any(array.null_count for array in arrays):
+            return None
+        kind = f"i{self._keys.type.bit_width // 8}"
+        offsets = [values_of(array, kind).astype(np.int64, copy=False) - self._least for array in arrays]
+        least = min((int(o.min()) for o in offsets if len(o)), default=0)
+        most = max((int(o.max()) for o in offsets if len(o)), default=0)
+        if least < 0 or most >= _ROOM * len(self._keys) + _FEW:
+            return None
+        if most >= len(self._table):
+            self._table = np.concatenate([self._table, np.full(most + 1, _NONE)])
+        self._add([o[self._table[o] == _NONE] for o in offsets])
+        return [self._table[o] for o in offsets]
+
+    def _add(self, offsets: Sequence[Positions]) -> None:
+        """Let new keys have the next numbers."""
+        new = np.unique(np.concatenate(offsets))
+        if len(new) and self._table is not None:
+            self._table[new] = np.arange(len(self), len(self) + len(new))
+            self._keys = pa.concat_arrays([self._keys, self._at(new)])
+
+    def _at(self, offsets: Positions) -> pa.Array:
+        """The keys at some distances from the least."""
+        return from_numpy(offsets + self._least, pa.int64()).cast(self._keys.type)
 
     def _look_up(self, array: pa.Array) -> Positions:
         if self._numbers is None:

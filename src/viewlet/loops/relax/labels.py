@@ -92,8 +92,7 @@ class Labels(VertexValues):
 
     def forget(self, vertices: Positions) -> None:
         """Let some vertices have no value."""
-        self.note(vertices)
-        self.present[vertices] = self.valid[vertices] = False
+        super().forget(vertices)
         self.edges[vertices] = NO_EDGE
 
     def forget_all(self) -> None:

@@ -7,8 +7,7 @@ better offers its neighbours a value, until nothing does. Where most values woul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from zlib import crc32
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +15,13 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
+from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph.edges import Change, Edges, found_among
 from viewlet.loops.graph.growing import Values
-from viewlet.loops.graph.vertex_values import DENSE, Known
+from viewlet.loops.graph.vertex_values import DENSE, Known, different
 from viewlet.loops.graph.vertices import Vertices
-from viewlet.loops.relax.labels import Labels, Offers
+from viewlet.loops.relax.labels import NO_EDGE, Labels, Offers
 from viewlet.loops.relax.offering import Offering
 from viewlet.loops.relax.sweep import Sweep
 from viewlet.plan.expr import Column
@@ -45,15 +45,13 @@ class Network:
         self.begins_again = False
         """Whether all values were found anew the last time."""
         self._sweep: Sweep | None = None
-        self._number: int | None = None
 
     def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
         """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
 
-        `known` is what an earlier run from scratch had found, as `found` gives it: it is offered along with first rows.
+        `known` is what an earlier run of the same work had found, as `found` gives it: it is offered along with the others.
         """
         self._compact()
-        self._number = None
         changed = self._numbered(edges, firsts)
         gone, new = self.edges.change(changed[0])
         first_gone, first_new = self.firsts.change(changed[1])
@@ -62,17 +60,16 @@ class Network:
         taken = self._lose(lost)
         self.begins_again = taken is None
         if taken is None:
-            yield from self.solve()
+            yield from self.solve(known)
         else:
             arriving, first = self.edges.arriving(taken), self.firsts.arriving(taken)
             offers = [self._along(arriving), self._along(new), self._first(first), self._first(first_new)]
-            offers += [] if known is None else [self._offered_before(known)]
-            yield from self._rounds(Offers.concat(offers))
+            yield from self._rounds([*offers, *self._found_before(known)])
 
-    def solve(self) -> Iterator[Positions]:
+    def solve(self, known: Rows | None = None) -> Iterator[Positions]:
         """The same from scratch, with the edges that are there."""
         self.labels.forget_all()
-        yield from self._rounds(self._first(self.firsts.all()))
+        yield from self._rounds([self._first(self.firsts.all()), *self._found_before(known)])
 
     def changes(self) -> Rows:
         """What the rounds have changed since the last time: the key of each row, then its value."""
@@ -84,31 +81,40 @@ class Network:
         return self._rows(self.labels.known(vertices))
 
     def found(self, vertices: Positions) -> Rows:
-        """What some vertices have, and from which edge: with what tells whether edges have the same numbers elsewhere."""
+        """What some vertices have, and what their edges, or first rows, are, whatever the numbers of these."""
         self._name_edges()
-        labels = self.labels.known(vertices)
+        labels, named = self.labels.known(vertices), self.labels.edges[vertices]
+        contents, is_first = np.empty(len(vertices), dtype=np.uint64), named < NO_EDGE
+        contents[~is_first] = self._contents(named[~is_first], self.edges)
+        contents[is_first] = self._contents(self._name(named[is_first], self.firsts), self.firsts)
         columns = {
             "key": self.vertices.keys(vertices),
             "value": from_numpy(labels.values, self._kind, labels.valid),
-            "edge": from_numpy(self.labels.edges[vertices], pa.int64()),
-            "graph": from_numpy(np.full(len(vertices), self._graph()), pa.int64()),
+            "edge": from_numpy(contents, pa.uint64()),
         }
         return Rows(columns, np.ones(len(vertices), dtype=np.int64))
 
-    def _graph(self) -> int:
-        """A number that another order of the edges, or other ones, would hardly have."""
-        if self._number is None:
-            ends = crc32(self.edges.targets.data, crc32(self.edges.sources.data))
-            self._number = crc32(self.firsts.targets.data, ends)
-        return self._number
+    def _contents(self, edges: Positions, store: Edges) -> Hashes:
+        """Hashes of edges, or of first rows."""
+        ends = [self.vertices.keys(some[edges]) for some in (store.sources, store.targets)]
+        columns = [*ends, *store.columns(edges)]
+        return hash_rows(columns, len(edges), seed=int(store is self.firsts))
 
-    def _offered_before(self, known: Rows) -> Offers:
-        known = known.filter(values_of(known["graph"], "i8") == self._graph())
-        (targets,) = self.vertices.number([known["key"]])
-        values, edges = known["value"], values_of(known["edge"], "i8")
-        return Offers(targets, edges, values_of(values, self._dtype), valid_mask(values))
+    def _found_before(self, known: Rows | None) -> list[Offers]:
+        """What an earlier run had found, each along an edge with the same contents."""
+        if known is None:
+            return []
+        (targets,), wanted = self.vertices.number([known["key"]]), values_of(known["edge"], "u8")
+        edges, firsts = (store.arriving(different(targets, len(self.vertices))) for store in (self.edges, self.firsts))
+        names = np.concatenate([edges, self._name(firsts, self.firsts)])
+        contents = np.concatenate([self._contents(edges, self.edges), self._contents(firsts, self.firsts)])
+        at, is_there = found_among(wanted, contents)
+        values = known["value"]
+        offers = Offers(targets, names[at], values_of(values, self._dtype), valid_mask(values))
+        return [offers.where(is_there)]
 
-    def _rounds(self, offers: Offers) -> Iterator[Positions]:
+    def _rounds(self, first: Sequence[Offers]) -> Iterator[Positions]:
+        offers = Offers.concat(first)
         while len(changed := self.labels.improve(offers)):
             yield changed
             if (sweep := self._sweep_after(len(changed))) is not None:
@@ -124,11 +130,17 @@ class Network:
 
     def _sweep_after(self, count: int) -> Sweep | None:
         """Rounds over all edges, where so many vertices have changed that these are cheaper."""
-        if DENSE * count <= len(self.vertices) or not (self.labels.are_complete and self._passes_on):
+        if DENSE * count <= len(self.vertices) or not (self._passes_on and self._all_have_values):
             return None
-        arrivals = self.edges.arrivals()
-        self._sweep = None if arrivals is None else Sweep(arrivals, self.labels)
+        self._sweep = Sweep(self.edges.arrivals(), self.labels)
         return self._sweep
+
+    @property
+    def _all_have_values(self) -> bool:
+        """Whether every vertex that has an edge has a value."""
+        labels, count = self.labels, len(self.vertices)
+        has_edge = self.edges.has_edge("source", count) | self.edges.has_edge("target", count)
+        return labels.are_complete or bool((labels.present & labels.valid | ~has_edge).all())
 
     def _name_edges(self) -> None:
         """Let vertices that changed in rounds over all edges know which edges they have their values from."""
@@ -139,12 +151,14 @@ class Network:
         """Changes with the numbers of vertices; a first row starts where it ends."""
         (source, target, *own), (key, *value) = (list(rows.columns.values()) for rows in changes)
         sources, targets, keys = self.vertices.number([source, target, key])
-        return [Change(sources, targets, own, changes[0].weights), Change(keys, keys, value, changes[1].weights)]
+        firsts = Change(keys, keys, value, changes[1].weights)
+        return [Change(sources, targets, own, changes[0].weights), firsts.netted(len(self.vertices))]
 
     def _bereft(self, gone: Positions, store: Edges) -> Positions:
         """The vertices that have their value from edges that are gone."""
         targets = store.targets[gone]
-        return np.unique(targets[self.labels.edges[targets] == self._name(gone, store)])
+        is_bereft = self.labels.edges[targets] == self._name(gone, store)
+        return different(targets[is_bereft], len(self.vertices))
 
     def _lose(self, vertices: Positions) -> Positions | None:
         """Take the values of vertices, and of those that have theirs from them; None if these are too many."""

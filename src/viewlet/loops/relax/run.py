@@ -64,26 +64,30 @@ class Relaxing:
     def start(self, rows: Mapping[str, Rows]) -> tuple[Network, Rows]:
         """The graph of all rows, and the state; what an earlier run had found of it is taken up."""
         network = Network(self.state.compiled.offering)
-        done = Done() if self.checkpoints is None else self.checkpoints.done()
-        found = done.moved.get(self.state.compiled.name)
-        self.resumed_at = max(done.sizes, default=None) if found is not None else None
+        found = self._found_before()
         edges, firsts = self.deltas(self.maps, rows, initial=True)
-        self._count(
-            network, network.follow(edges, firsts, found), 0 if self.resumed_at is None else self.resumed_at + 1
-        )
+        self._count(network, network.follow(edges, firsts, found), 0)
         return network, self.visible(network.changes())
 
     def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Read) -> tuple[Network, Rows]:
         """The graph with an epoch's changes, and those of the state."""
         if network is None:
             network = self.resumed(before)
-        deltas = self.deltas(self.maps, changes, initial=False)
+        found = self._found_before()
+        edges, firsts = self.deltas(self.maps, changes, initial=False)
         try:
-            self._count(network, network.follow(*deltas), 1)
+            self._count(network, network.follow(edges, firsts, found), 1)
         except EvaluationError:  # perhaps on a row that a path led to which is gone
             network.begins_again = True
             self._count(network, network.solve(), 0)
         return network, self.visible(network.changes())
+
+    def _found_before(self) -> Rows | None:
+        """What an earlier run of the same work had found."""
+        done = Done() if self.checkpoints is None else self.checkpoints.done()
+        found = done.moved.get(self.state.compiled.name)
+        self.resumed_at = None if found is None else max(done.sizes)
+        return found
 
     def resumed(self, before: Read) -> Network:
         """The graph as the epoch found it."""
@@ -108,7 +112,7 @@ class Relaxing:
 
     def _count(self, network: Network, rounds: Iterator[Positions], first: int) -> None:
         self.sizes.clear()
-        for number, changed in enumerate(rounds, first):
+        for number, changed in enumerate(rounds, first if self.resumed_at is None else self.resumed_at + 1):
             self.sizes[number] = len(changed)
             self._write_down(network, changed)
             report_round(self.view, self.sizes)

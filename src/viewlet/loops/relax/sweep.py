@@ -23,6 +23,8 @@ class Sweep:
         self._arrivals, self._labels = arrivals, labels
         self.changed = np.arange(len(labels))
         """The vertices that the last round has changed."""
+        self._sources = arrivals.sources.astype(np.intp)
+        self._offered = np.empty(len(self._sources), dtype=labels.values.dtype)
         self._round = 0
         self._changed_in = np.zeros(len(labels), dtype=np.int32)
         """The round in which each vertex got its value; 0 for an earlier one."""
@@ -36,7 +38,8 @@ class Sweep:
 
     def _round_over_all(self) -> Positions:
         labels, arrivals = self._labels, self._arrivals
-        best = labels.best.reduceat(np.take(labels.values, arrivals.sources, mode="clip"), arrivals.starts)
+        offered = np.take(labels.values, self._sources, out=self._offered, mode="clip")
+        best = labels.best.reduceat(offered, arrivals.starts)
         better = labels.is_ahead(best, labels.values[arrivals.vertices])
         changed = arrivals.vertices[better]
         labels.take(changed, best[better])
@@ -47,7 +50,7 @@ class Sweep:
     def name_edges(self, targets: Positions) -> None:
         """Let vertices know the edges that they have their values from, given where each edge ends."""
         arrivals, values, rounds = self._arrivals, self._labels.values, self._changed_in
-        is_named = np.take(rounds, arrivals.sources, mode="clip") < arrivals.of_target(rounds)
-        is_named &= np.take(values, arrivals.sources, mode="clip") == arrivals.of_target(values)
-        edges = arrivals.edges[is_named]
-        self._labels.edges[targets[edges]] = edges
+        later = np.flatnonzero(np.take(rounds, self._sources, mode="clip") < arrivals.of_target(rounds))
+        sources, edges = arrivals.sources[later], arrivals.edges[later]
+        named = edges[values[sources] == values[targets[edges]]]
+        self._labels.edges[targets[named]] = named

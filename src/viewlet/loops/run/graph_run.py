@@ -64,8 +64,8 @@ class GraphRun:
 
     def _relax(self, state: PreparedRelaxation) -> tuple[Network, Kept]:
         relaxing = Relaxing(self.loop.view, state, self.loop.compiled.reads, self.maps)
+        relaxing.checkpoints = self.checkpoints
         if self.before is None:
-            relaxing.checkpoints = self.checkpoints
             found, delta = relaxing.start(self.changes)
         else:
             known = self.graph if isinstance(self.graph, Network) else None
@@ -75,8 +75,8 @@ class GraphRun:
 
     def _gather(self, state: PreparedGathering) -> tuple[Sums, Kept]:
         gathering, compiled = gatherer(self.loop, self.maps), state.compiled
+        gathering.checkpoints = self.checkpoints
         if self.before is None:
-            gathering.checkpoints = self.checkpoints
             sums = gathering.start(self.changes)
         else:
             known = self.graph if isinstance(self.graph, Sums) else None

@@ -1,0 +1,104 @@
+"""The edges of each vertex: those at one of their ends, found by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from viewlet.columns.arrays import Positions
+from viewlet.loops.graph.growing import Growing
+
+Numbers = np.ndarray[Any, np.dtype[np.int32]] | Positions
+"""Those of edges and vertices, in few bytes where there are not too many."""
+_RECENT = 1000
+"""So many new edges are kept by vertex, one by one; more are sorted."""
+_PART = 4
+"""Where new edges are more than one in so many of those that are sorted, all are sorted together."""
+
+
+@dataclass(frozen=True)
+class ByEnd:
+    """Edges in the order of their ends."""
+
+    order: Numbers
+    others: Numbers
+    """The vertices at their other ends."""
+    bounds: Positions
+    """From where to where those of each vertex are."""
+
+    def of(self, vertices: Positions) -> Positions:
+        """The edges of some vertices."""
+        inside = vertices[vertices < len(self.bounds) - 1]
+        starts = self.bounds[inside]
+        counts = self.bounds[inside + 1] - starts
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        return self.order[np.repeat(starts - ends + counts, counts) + np.arange(total)].astype(np.int64)
+
+
+def by_end(ends: Positions, others: Positions, first: int = 0) -> ByEnd:
+    """Edges, of which the first has a number, in the order of their ends, in linear time.
+
+    The incidence matrix has a column for each edge, with its other end in the row of its end: by rows, it lists each one's
+    edges, and where they lead.
+    """
+    shape = (int(ends.max(initial=-1)) + 1, len(ends))
+    kind = np.int32 if len(ends) <= np.iinfo(np.int32).max else np.int64
+    columns = others.astype(kind), ends.astype(kind), np.arange(len(ends) + 1, dtype=kind)
+    by_vertex = sparse.csc_array(columns, shape=shape).tocsr()
+    order = by_vertex.indices + kind(first) if first else by_vertex.indices
+    return ByEnd(order, by_vertex.data, by_vertex.indptr.astype(np.int64))
+
+
+_NONE = by_end(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+class Adjacency:
+    """The edges of each vertex: most of them sorted, those that came since sorted beside them, the last ones in lists."""
+
+    def __init__(self, ends: Growing, others: Growing) -> None:
+        self._ends, self._others = ends, others
+        self._old, self._new = _NONE, _NONE
+        self._recent: dict[int, list[int]] = {}
+        self._known = 0
+        """So many edges are found in any of the three."""
+
+    def of(self, vertices: Positions) -> Positions:
+        """The edges of some vertices."""
+        if not len(vertices):
+            return vertices
+        self._learn()
+        parts = [some.of(vertices) for some in (self._old, self._new) if len(some.order)]
+        if self._recent:
+            recent = [edge for vertex in vertices.tolist() for edge in self._recent.get(vertex, ())]
+            parts.append(np.array(recent, dtype=np.int64))
+        return parts[0] if len(parts) == 1 else np.concatenate([vertices[:0], *parts])
+
+    def sorted(self) -> ByEnd:
+        """All edges in the order of their ends."""
+        if len(self._old.order) < len(self._ends):
+            self._sort()
+        return self._old
+
+    def forget(self) -> None:
+        """Edges have other numbers."""
+        self._old, self._new, self._recent, self._known = _NONE, _NONE, {}, 0
+
+    def _learn(self) -> None:
+        """Find edges that are new since the last time."""
+        length, old = len(self._ends), len(self._old.order)
+        if length - old > old // _PART + _RECENT or not old:
+            self._sort()
+        elif length - old - len(self._new.order) > _RECENT:
+            self._new, self._recent = by_end(self._ends.now[old:], self._others.now[old:], old), {}
+        else:
+            for edge, end in enumerate(self._ends.now[self._known :].tolist(), self._known):
+                self._recent.setdefault(end, []).append(edge)
+        self._known = length
+
+    def _sort(self) -> None:
+        self._old, self._new, self._recent = by_end(self._ends.now, self._others.now), _NONE, {}
+        self._known = len(self._ends)
