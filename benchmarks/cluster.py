@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from benchmarks.measure import grid, say, spread
 QUERIES = ["q01", "q03", "q06", "q12", "q17", "q18"]
 HEADINGS = ["query", "scale", "rows", "jobs/stages", "epoch, ms", "smallest job, ms", "ratio", "bytes shuffled"]
 HEADINGS += ["bytes read", "driver, MB", "Spark SQL, ms", "faster"]
+FILES = 4
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 PAGE = """# Epochs on Spark as the data grow
 
@@ -69,7 +71,7 @@ def _without(pieces: Iterator[pa.Table], table: str, keys: pa.Array) -> Iterator
 
 
 def _write_changes(folder: Path, rows: dict[str, pa.Table], epochs: list[int], coming: Any, going: Any) -> None:
-    """A folder for each epoch, by the number of orders that come, with a file for each change of a table."""
+    """A folder for each epoch, by the number of orders that come, with one for each change of a table."""
     ends = np.cumsum(epochs)
     for at, (size, end) in enumerate(zip(epochs, ends, strict=True)):
         keys = [pa.array(some[end - size : end]) for some in (coming, going)]
@@ -77,7 +79,15 @@ def _write_changes(folder: Path, rows: dict[str, pa.Table], epochs: list[int], c
         own.mkdir(parents=True, exist_ok=True)
         for action, some in zip(("insert", "delete"), keys, strict=True):
             for table in rows:
-                pq.write_table(only([rows[table]], KEYS[table], some), own / f"{action}-{table}.parquet")
+                _write_files(only([rows[table]], KEYS[table], some), own / f"{action}-{table}")
+
+
+def _write_files(rows: pa.Table, folder: Path) -> None:
+    """Rows in several files, as what comes from elsewhere is, so that several tasks read them."""
+    folder.mkdir()
+    ends = [len(rows) * i // FILES for i in range(FILES + 1)]
+    for i, (start, end) in enumerate(pairwise(ends)):
+        pq.write_table(rows.slice(start, end - start), folder / f"{i}.parquet")
 
 
 def compare(name: str, scale: float, given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -98,7 +108,7 @@ def compare(name: str, scale: float, given: argparse.Namespace) -> list[dict[str
 def _epochs(warehouse: Path, name: str, size: int, made: Path, given: argparse.Namespace) -> dict[str, Any]:
     """What a process of its own measures."""
     more = [f"--{option}" for option in ("frames", "check") if getattr(given, option)]
-    more += ["--recompute", str(made)] if given.recompute else []
+    more += ["--recompute", str(made), "--again", str(given.again or given.times)] if given.recompute else []
     more += ["--placement", given.placement] if given.placement else []
     command = [sys.executable, "-m", "benchmarks.cluster_epochs", str(warehouse), name, str(size), str(given.times)]
     done = subprocess.run([*command, *more], stdout=subprocess.PIPE, text=True, check=True)
@@ -142,6 +152,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--keep", type=Path, help="where they are made and kept instead")
     parser.add_argument("--frames", action="store_true", help="epochs are DataFrames of Parquet files")
     parser.add_argument("--recompute", action="store_true", help="measure Spark SQL computing the query, too")
+    parser.add_argument("--again", type=int, help="how often, if not as often as there are epochs")
     parser.add_argument("--placement", help="JSON: maps of the view with the columns that they are partitioned by")
     parser.add_argument("--check", action="store_true", help="compare each view with Spark SQL in the end")
     parser.add_argument("--add", type=Path, help="a file with the results of earlier runs, which gets these, too")
