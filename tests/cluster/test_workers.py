@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
 import pytest
 
 import viewlet
@@ -73,29 +71,3 @@ def test_a_session_of_spark_connect_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongArgument, match="session of Spark Connect"):
         viewlet.connect(tmp_path / "w", spark=remote)
     assert not (tmp_path / "w").exists()
-
-
-def daemon_of(spark: Any) -> set[int]:
-    """The process that has started the Python workers of a session."""
-
-    def parents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"pid": [os.getppid()]})
-
-    return {row.pid for row in spark.range(0, 8, 1, 2).mapInArrow(parents, "pid long").collect()}
-
-
-@pytest.mark.spark
-def test_sessions_of_ours_share_python_workers(spark: Any, tmp_path: Path) -> None:
-    """Spark would give each its own, which open again what others have opened; so those with files of their own have."""
-    from viewlet.spark.session.children import bare, clone
-    from viewlet.spark.session.handles import session_of
-
-    first, second = daemon_of(clone(spark)), daemon_of(clone(spark))
-    assert len(first) == 1
-    assert first == second
-    parent = bare(spark)
-    with zipfile.ZipFile(tmp_path / "more.jar", "w"):
-        pass
-    session_of(parent).addArtifact(str(tmp_path / "more.jar"))
-    assert daemon_of(clone(parent)) != first

@@ -19,19 +19,10 @@ from viewlet.spark.session.jvm import quietly
 from viewlet.spark.session.settings import OURS
 from viewlet.spark.session.workers import own_workers
 
-_ISOLATED = "spark.sql.artifact.isolation.enabled"
-
 
 def clone(parent: SparkSession) -> SparkSession:
-    """A session with the settings, temporary views and functions that another one has now.
-
-    Spark gives a session that is isolated Python workers of its own. Only one with files or classes of its own has to
-    be: starting workers takes longer than most jobs, and they would open again what others have opened.
-    """
-    session = session_of(parent).cloneSession()
-    if not session_of(parent).artifactManager().artifactPath().toFile().exists():
-        session.sessionState().conf().setConfString(_ISOLATED, "false")
-    return _wrapped(parent, session)
+    """A session with the settings, temporary views and functions that another one has now."""
+    return _wrapped(parent, session_of(parent).cloneSession())
 
 
 def bare(parent: SparkSession) -> SparkSession:
