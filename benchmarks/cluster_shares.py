@@ -85,7 +85,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"))
     parser.add_argument("--scratch", type=Path, help="where the warehouses are made")
     given = parser.parse_args(argv)
-    made, spark, lines = generate(given.scale, given.folder), start_spark(), []
+    made = generate(given.scale, given.folder)
+    lines: list[list[str]] = []
+    spark = start_spark() if given.engine == "spark" else None
     for name in given.queries:
         with tempfile.TemporaryDirectory(dir=given.scratch) as path:
             lines += compare(name, made, Path(path), given, spark)
