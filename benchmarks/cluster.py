@@ -1,8 +1,8 @@
 """Epochs on the Spark engine as the data grow: times beside the smallest Spark job that has a shuffle and a Python stage,
 and beside recomputing with Spark SQL; bytes that are shuffled and read; what the driver holds.
 
-Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away. Bytes are
-those of the median epoch.
+Each query of TPC-H is a view of its own; an epoch brings some orders with their lines and takes as many away: Arrow tables
+that the driver has, or with `--frames` DataFrames that Spark reads from Parquet files. Bytes are those of the median epoch.
 
 A long run can be made in parts: `q03 --scales 10 --keep FOLDER --add results.json`, then further ones. Warehouses that are
 kept serve later runs, as long as there are changes that no epoch has made yet.
@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from workloads.tpch import columns, narrowed, queries
-from workloads.tpch.data import Change, chunks, generate, only, without
+from workloads.tpch.data import chunks, generate, only, without
 
 import viewlet
 from benchmarks.cluster_epochs import WARM_UP, changes_of
@@ -35,10 +35,11 @@ from benchmarks.measure import grid, say, spread
 QUERIES = ["q01", "q03", "q06", "q12", "q17", "q18"]
 HEADINGS = ["query", "scale", "rows", "jobs/stages", "epoch, ms", "smallest job, ms", "ratio", "bytes shuffled"]
 HEADINGS += ["bytes read", "driver, MB", "Spark SQL, ms", "faster"]
+FILES = 4
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 PAGE = """# Epochs on Spark as the data grow
 
-Each query of TPC-H is a view of its own; an epoch brings orders with their lines and takes as many away, on the Spark engine of two cores. Beside it, in the same run, the smallest Spark job that has a shuffle and a Python stage, and Spark SQL computing the query from the tables; medians, with the lowest and the highest quarter. The driver's memory is the most that its Python process has held of its own, and what its JVM holds after a collection. `python -m benchmarks.cluster --out docs/scaling-figures.md` makes this page.
+Each query of TPC-H is a view of its own; an epoch brings orders with their lines and takes as many away, on the Spark engine of two cores. Beside it, in the same run, the smallest Spark job that has a shuffle and a Python stage, and Spark SQL computing the query from Parquet files of the tables; medians, with the lowest and the highest quarter. The driver's memory is the most that its Python process has held of its own, and what its JVM holds after a collection. `python -m benchmarks.cluster --out docs/scaling-figures.md` makes this page.
 
 {table}
 """
@@ -70,18 +71,23 @@ def _without(pieces: Iterator[pa.Table], table: str, keys: pa.Array) -> Iterator
 
 
 def _write_changes(folder: Path, rows: dict[str, pa.Table], epochs: list[int], coming: Any, going: Any) -> None:
-    """A file for each epoch, by the number of orders that come."""
+    """A folder for each epoch, by the number of orders that come, with one for each change of a table."""
     ends = np.cumsum(epochs)
     for at, (size, end) in enumerate(zip(epochs, ends, strict=True)):
         keys = [pa.array(some[end - size : end]) for some in (coming, going)]
-        parts = [_of_orders(rows, table, some) for some in keys for table in KEYS]
-        file = changes_of(folder / "w", size) / f"{at:03}.pickle"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(pickle.dumps(Change(*parts)))
+        own = changes_of(folder / "w", size) / f"{at:03}"
+        own.mkdir(parents=True, exist_ok=True)
+        for action, some in zip(("insert", "delete"), keys, strict=True):
+            for table in rows:
+                _write_files(only([rows[table]], KEYS[table], some), own / f"{action}-{table}")
 
 
-def _of_orders(rows: dict[str, pa.Table], table: str, keys: pa.Array) -> pa.Table:
-    return only([rows[table]], KEYS[table], keys) if table in rows else pa.table({})
+def _write_files(rows: pa.Table, folder: Path) -> None:
+    """Rows in several files, as what comes from elsewhere is, so that several tasks read them."""
+    folder.mkdir()
+    ends = [len(rows) * i // FILES for i in range(FILES + 1)]
+    for i, (start, end) in enumerate(pairwise(ends)):
+        pq.write_table(rows.slice(start, end - start), folder / f"{i}.parquet")
 
 
 def compare(name: str, scale: float, given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -94,12 +100,16 @@ def compare(name: str, scale: float, given: argparse.Namespace) -> list[dict[str
             folder.mkdir(parents=True)
             prepare(folder, name, made, given.orders, (given.times + WARM_UP) * given.runs)
             say(f"{name} is filled")
-        return [{"name": name, "scale": scale, **_epochs(folder / "w", name, size, given)} for size in given.orders]
+        return [
+            {"name": name, "scale": scale, **_epochs(folder / "w", name, size, made, given)} for size in given.orders
+        ]
 
 
-def _epochs(warehouse: Path, name: str, size: int, given: argparse.Namespace) -> dict[str, Any]:
+def _epochs(warehouse: Path, name: str, size: int, made: Path, given: argparse.Namespace) -> dict[str, Any]:
     """What a process of its own measures."""
-    more = [f"--{option}" for option in ("recompute", "check") if getattr(given, option)]
+    more = [f"--{option}" for option in ("frames", "check") if getattr(given, option)]
+    more += ["--recompute", str(made), "--again", str(given.again or given.times)] if given.recompute else []
+    more += ["--placement", given.placement] if given.placement else []
     command = [sys.executable, "-m", "benchmarks.cluster_epochs", str(warehouse), name, str(size), str(given.times)]
     done = subprocess.run([*command, *more], stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -140,7 +150,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"))
     parser.add_argument("--scratch", type=Path, help="where the warehouses are made")
     parser.add_argument("--keep", type=Path, help="where they are made and kept instead")
+    parser.add_argument("--frames", action="store_true", help="epochs are DataFrames of Parquet files")
     parser.add_argument("--recompute", action="store_true", help="measure Spark SQL computing the query, too")
+    parser.add_argument("--again", type=int, help="how often, if not as often as there are epochs")
+    parser.add_argument("--placement", help="JSON: maps of the view with the columns that they are partitioned by")
     parser.add_argument("--check", action="store_true", help="compare each view with Spark SQL in the end")
     parser.add_argument("--add", type=Path, help="a file with the results of earlier runs, which gets these, too")
     parser.add_argument("--out", type=Path, help="the page, e.g. docs/scaling-figures.md")

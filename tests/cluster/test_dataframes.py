@@ -197,6 +197,27 @@ def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, mon
         assert db.check().num_rows == 0
 
 
+@pytest.mark.parametrize("has_key", [True, False])
+def test_changes_of_an_epoch_meet_where_they_share_rows(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_key: bool
+) -> None:
+    """What an epoch takes away passes an exchange of its own only if the epoch itself may have put it in."""
+    monkeypatch.setattr("viewlet.warehouse.epoch.task_intake._INLINE", 0)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS if has_key else ORDERS.replace(", PRIMARY KEY (id)", ""))
+        db.insert("orders", orders(spark, 0, 9000, "id % 100 / 4"))
+        db.create_view("spend", SPEND)
+        stages = []
+        for first, gone in ((9000, orders(spark, 0, 50, "id % 100 / 4")), (9100, orders(spark, 9150, 9160, "1"))):
+            with nothing_here(), db.epoch() as e:
+                e.insert("orders", orders(spark, first, first + 100, "1"))
+                e.delete("orders", gone)
+            stages.append(db.history()[-1]["jobs"][0]["stages"])
+        assert stages == [1, 2]
+        assert len(db.table("orders")) == 9000 + 200 - 50 - 10
+        assert db.check().num_rows == 0
+
+
 CHECKED = """CREATE TABLE clicks (id BIGINT, word STRING, at TIMESTAMP, PRIMARY KEY (id),
     CONSTRAINT known CHECK (id < 100000) ON VIOLATION FAIL EPOCH,
     CONSTRAINT short CHECK (length(soundex(word)) <= 4 AND word <> 'long') ON VIOLATION KEEP ASIDE,

@@ -60,7 +60,8 @@ def take_slices(frame: DataFrame, read: Read, take: Take, parts: int, slices: in
     from viewlet.spark.session.arrow_frames import collected
 
     pieces = frame.mapInArrow(CutTask(read, slices), _PIECES).repartitionById(parts, "slice")
-    notes = collected(pieces.sortWithinPartitions("slice").mapInArrow(SliceTask(take), _NOTES))
+    ordered = pieces.sortWithinPartitions("slice") if slices > parts else pieces  # one slice is in order as it is
+    notes = collected(ordered.mapInArrow(SliceTask(take), _NOTES))
     return [pickle.loads(note) for note in notes["note"].to_pylist()]
 
 

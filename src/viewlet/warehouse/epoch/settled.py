@@ -1,7 +1,7 @@
 """What an epoch has changed of a table so far, as runs of its transaction: tasks wrote them, or they are written here.
 
-Changes that follow are checked against the table with these. Together they need not be net: what one put in another may
-have taken away.
+Changes that follow are checked against the table with these. Together they need not be net, as what one put in another
+may have taken away; they are if no two have a key in common.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.written import Written
 from viewlet.engine.epoch import EpochDeltas, WrittenChange, adopt_runs, counts
-from viewlet.store import Transaction, make_contents
+from viewlet.store import Contents, Transaction, make_contents
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.declare.watermarks import latest_in
 from viewlet.warehouse.epoch.load import Loading
@@ -25,6 +25,8 @@ class Settled(Loading):
         super().__init__(changes, transaction)
         self.asides: dict[str, TableChanges] = {}
         self._inserted = self._deleted = self._times = 0
+        self._are_apart = True
+        """Whether no two changes have a key in common."""
 
     @staticmethod
     def of(changes: TableChanges, transaction: Transaction) -> Settled:
@@ -47,7 +49,8 @@ class Settled(Loading):
             self.transaction.append(table.name, delta, table.layout)
             if table.index is not None:
                 self.transaction.append(table.index, table.index_rows(delta), table.index_layout)
-            self._count(**counts(delta), latest=latest_in(table.watermark, table.fields, delta))
+            found = counts(delta)
+            self._count(found["inserted"], found["deleted"], latest_in(table.watermark, table.fields, delta))
         for aside, rows in changes.take_asides():
             own = self._aside(aside)
             own.put(rows)
@@ -55,14 +58,26 @@ class Settled(Loading):
         if table.index is not None:
             changes.index = self.transaction.contents(table.index)
 
-    def adopt(self, written: Sequence[Written], latest: int | None) -> None:
-        """Take over what tasks wrote: runs of the table, of its index, of the tables of what it does not take in."""
+    @property
+    def earlier(self) -> Contents | None:
+        """What the changes so far have added to the table's index, if there is one."""
+        table = self._changes.table
+        if table.index is None or not self._times:
+            return None
+        before, now = self.transaction.before(table.index), self.transaction.contents(table.index)
+        return make_contents(before.layout, now.runs[len(before.runs) :], before.types)
+
+    def adopt(self, written: Sequence[Written], latest: int | None, *, are_apart: bool = False) -> None:
+        """Take over what tasks wrote: runs of the table, of its index, of the tables of what it does not take in.
+
+        `are_apart`: they have no key in common with earlier changes.
+        """
         table = self._changes.table
         for bag in (table.name, table.index):
             if bag is not None:
                 adopt_runs(self.transaction, bag, [w.ref for w in written if w.bag == bag], 0, 0)
         own = [w for w in written if w.bag == table.name]
-        self._count(sum(w.inserted for w in own), sum(w.deleted for w in own), latest)
+        self._count(sum(w.inserted for w in own), sum(w.deleted for w in own), latest, are_apart=are_apart)
         for aside in table.asides:
             if theirs := [w for w in written if w.bag == aside.name]:
                 Settled.of(self._aside(aside), self.transaction).adopt(theirs, None)
@@ -72,7 +87,8 @@ class Settled(Loading):
     def _aside(self, table: Table) -> TableChanges:
         return self.asides.setdefault(table.name, TableChanges(table, None))
 
-    def _count(self, inserted: int, deleted: int, latest: int | None = None) -> None:
+    def _count(self, inserted: int, deleted: int, latest: int | None = None, *, are_apart: bool = False) -> None:
+        self._are_apart &= are_apart or not self._times
         self._inserted, self._deleted = self._inserted + inserted, self._deleted + deleted
         self._times += 1
         self.latest = max((time for time in (self.latest, latest) if time is not None), default=None)
@@ -95,5 +111,5 @@ class Settled(Loading):
         if runs:
             contents = make_contents(before.layout, runs, before.types)
             deltas.changes.written[name] = WrittenChange(
-                contents, self._inserted, self._deleted, is_net=self._times == 1
+                contents, self._inserted, self._deleted, is_net=self._are_apart
             )

@@ -30,6 +30,7 @@ from viewlet.intake.to_columns import package_of, refuse_streaming, to_columns
 from viewlet.program.distributed import Anywhere
 from viewlet.progress import report
 from viewlet.store import Contents
+from viewlet.store.access.probe import Sorted
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 from viewlet.warehouse.declare.expectations import Constraint, evaluator, is_broken
 from viewlet.warehouse.declare.tables import Table
@@ -88,7 +89,8 @@ def take_by_tasks(
     types = {name: table.types[name] for name in columns}
     getattr(TableChanges(table, changes.index), action)(Rows.empty(types))  # refused whatever the rows are?
     report(f"table {table.name}", "tasks take in a DataFrame")
-    found = _run_tasks(warehouse, changes, action, columns, frame)
+    earlier = settled.earlier
+    found = _run_tasks(warehouse, changes, earlier, action, columns, frame)
     written = [note for note in found if isinstance(note, Written)]
     if refused := [note for note in found if isinstance(note, Refusal)]:
         warehouse.store.storage.remove([w.ref.file for w in written if w.ref.file])
@@ -96,13 +98,19 @@ def take_by_tasks(
     for dropped in (note for note in found if isinstance(note, Counter)):
         changes.dropped.update(dropped)
     latest = max((note.micros for note in found if isinstance(note, Latest)), default=None)
-    settled.adopt(written, latest)
+    are_apart = earlier is not None and not any(isinstance(note, Overlap) for note in found)
+    settled.adopt(written, latest, are_apart=are_apart)
     taken = sum(w.inserted + w.deleted for w in written if w.bag == table.name)
     report(f"table {table.name}", f"{taken:,} rows taken in by tasks")
 
 
 def _run_tasks(
-    warehouse: Warehouse, changes: TableChanges, action: Action, columns: tuple[str, ...], frame: DataFrame
+    warehouse: Warehouse,
+    changes: TableChanges,
+    earlier: Contents | None,
+    action: Action,
+    columns: tuple[str, ...],
+    frame: DataFrame,
 ) -> list[Any]:
     from viewlet.engine.cluster.runner import partitions_for, tasks_errors
     from viewlet.spark.session.arrow_frames import without_months
@@ -120,8 +128,8 @@ def _run_tasks(
         judged = _judged_by_spark(table, action)
         placed = _judged(warehouse, numbered.select(*(f"c{i}" for i in places)), table, judged)
         given = without_months(Jvm(spark).frame(plan_of(placed)) if judged else placed)
-        index = None if changes.index is None else StoredMap.of(changes.index, Anywhere())
-        task = ApplyRows(warehouse.store.address, table, action, index, _INLINE // parts, changes.mark, judged)
+        index, others = (None if c is None else StoredMap.of(c, Anywhere()) for c in (changes.index, earlier))
+        task = ApplyRows(warehouse.store.address, table, action, index, others, _INLINE // parts, changes.mark, judged)
         read = ReadRows(table, columns, _marks(table, judged))
         return take_slices(given, read, task, parts, slices_for(estimated_bytes(given), parts))
 
@@ -196,6 +204,11 @@ class Latest:
     micros: int
 
 
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Some rows may have a key that an earlier change of the epoch has."""
+
+
 @dataclass(frozen=True)
 class ApplyRows:
     """Checks and nets the change of each slice, and writes runs of the table and of its index."""
@@ -204,6 +217,8 @@ class ApplyRows:
     table: Table
     action: Action
     index: StoredMap | None
+    earlier: StoredMap | None
+    """What earlier changes of the epoch have added to the index."""
     inline: int
     """Bytes up to which a run is sent instead of written."""
     mark: int | None = None
@@ -211,14 +226,16 @@ class ApplyRows:
     judged: tuple[Constraint, ...] = ()
     """The constraints that Spark has evaluated: the rows say whether they meet them."""
 
-    def __call__(self, slices: Iterator[Rows]) -> Iterator[Written | Refusal | Latest | Counter[str]]:
-        index = None if self.index is None else self.index.open(self.address)
+    def __call__(self, slices: Iterator[Rows]) -> Iterator[Written | Refusal | Latest | Overlap | Counter[str]]:
+        index, earlier = (None if m is None else m.open(self.address) for m in (self.index, self.earlier))
         dropped: Counter[str] = Counter()
         waiting = {table.name: Waiting(table) for table in (self.table, self.table.late, self.table.rejected) if table}
         for rows in slices:
             try:
                 for table, delta in self._deltas(rows, index, dropped):
                     waiting[table.name].add(delta)
+                    if earlier is not None and table is self.table and _overlap(table, delta, earlier):
+                        yield Overlap()
             except RejectedRow as error:
                 yield Refusal.of(error)
             for own in waiting.values():
@@ -259,6 +276,12 @@ class ApplyRows:
                 yield write_run_of(table.index, run, kept.weights, self.address, self.inline)[1]
         if (latest := latest_in(table.watermark, table.fields, delta)) is not None:
             yield Latest(latest)
+
+
+def _overlap(table: Table, delta: Rows, earlier: Contents) -> bool:
+    """Whether the index of a table has got rows with the hash of a key that changes again."""
+    given = Sorted.by(earlier.layout.key, table.index_rows(delta))
+    return next(given.find_in_map(earlier, ()), None) is not None
 
 
 @dataclass
