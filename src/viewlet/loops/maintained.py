@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
-_MANY, _MOST_OF = 16, 2
-"""If more than one in so many rows changes, a graph that is not in memory is made anew; and any, if these are most."""
+_MANY, _MANY_IN_MEMORY = 16, 8
+"""If more than one in so many rows changes, a graph is made anew: one that is not in memory, or one that is."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
 """Of so many rounds the record of an epoch says how much each changed."""
@@ -147,7 +147,7 @@ class Loop(Maintained):
     def _relax(self, run: Refresh, changes: Mapping[str, Rows]) -> dict[str, Any]:
         """Go on with the graph that is in memory, or make it anew: of all rows, where so many change."""
         there = sum(run.before(bag).rows for bag in self.reads)
-        if sum(map(len, changes.values())) > there // (_MANY if run.memory is None else _MOST_OF) + _FEW:
+        if sum(map(len, changes.values())) > there // (_MANY if run.memory is None else _MANY_IN_MEMORY) + _FEW:
             return self._emitted(run, self._from_scratch(run), f"from scratch: {_MOST}")
         outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
         begins_again = isinstance(outcome.graph, Network) and outcome.graph.begins_again

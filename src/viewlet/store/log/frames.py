@@ -19,7 +19,7 @@ from viewlet.errors import StoreError
 from viewlet.store.files import checksum
 from viewlet.store.log.packing import pack, unpack
 
-VERSION = 6
+VERSION = 7
 _SEGMENT = struct.Struct("<8sII")
 _PREFIX = struct.Struct("<4sIQIII")
 _SEGMENT_MARK, _FRAME_MARK, _END_MARK = b"VIEWLET\n", b"\xf5frm", b"\xf5end"
