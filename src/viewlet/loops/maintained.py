@@ -17,6 +17,7 @@ from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops.definition.compiled import CompiledLoop, from_document, to_document
 from viewlet.loops.definition.define import define_loop
 from viewlet.loops.definition.frame_queries import StoredQuery
+from viewlet.loops.gather.sums import Sums
 from viewlet.loops.inspection.check import recompute
 from viewlet.loops.inspection.explain import explain, outline
 from viewlet.loops.inspection.preview import run_rounds
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
-_MANY, _MANY_IN_MEMORY = 16, 8
-"""If more than one in so many rows changes, a graph is made anew: one that is not in memory, or one that is."""
+_MANY: Mapping[type, int] = {type(None): 16, Sums: 8, Network: 2}
+"""If more than one in so many rows changes, all is made anew: where no graph is in memory, one of sums, one of paths."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
 """Of so many rounds the record of an epoch says how much each changed."""
@@ -147,7 +148,7 @@ class Loop(Maintained):
     def _relax(self, run: Refresh, changes: Mapping[str, Rows]) -> dict[str, Any]:
         """Go on with the graph that is in memory, or make it anew: of all rows, where so many change."""
         there = sum(run.before(bag).rows for bag in self.reads)
-        if sum(map(len, changes.values())) > there // (_MANY if run.memory is None else _MANY_IN_MEMORY) + _FEW:
+        if sum(map(len, changes.values())) > there // _MANY[type(run.memory)] + _FEW:
             return self._emitted(run, self._from_scratch(run), f"from scratch: {_MOST}")
         outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
         begins_again = isinstance(outcome.graph, Network) and outcome.graph.begins_again
