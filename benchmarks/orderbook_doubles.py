@@ -11,7 +11,7 @@ import argparse
 import re
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,9 @@ import viewlet
 from benchmarks.measure import grid, say, timed
 from viewlet.spark.session.session import start_spark
 
+Way = tuple[str, str]
 EPOCHS = (1, 10, 100)
-TIMES = 15
+WARM_UP, TIMES = 8, 25
 DECIMAL = "DECIMAL(8, 0)"
 WAYS = [(kind, order) for kind in ("DECIMAL", "DOUBLE") for order in ("after the rows", "on empty tables")]
 PART = "## DOUBLE columns, and views made on empty tables"
@@ -40,10 +41,20 @@ def typed(rows: pa.Table, kind: str) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def changes(book: Book, size: int, query: str, kind: str) -> Iterator[tuple[str, Changes]]:
-    """What the next messages change, all of them about tables that the query reads."""
-    for table, new in book.messages(size, 0.5 if "asks" in QUERIES[query] else 1.0).items():
-        yield table, replace(new, insert=typed(new.insert, kind), upsert=typed(new.upsert, kind))
+def in_type(new: Changes, kind: str) -> Changes:
+    return replace(new, insert=typed(new.insert, kind), upsert=typed(new.upsert, kind))
+
+
+def opened(folder: Path, spark: Any, query: str, way: Way, book: Book) -> viewlet.Database:
+    """A warehouse with the query as its view, made before or after the first rows."""
+    kind, order = way
+    db = viewlet.connect(folder, spark=spark, engine="inproc")
+    for statement in TABLES:
+        db.sql(statement.replace(DECIMAL, DECIMAL if kind == "DECIMAL" else "DOUBLE"))
+    steps = [partial(fill, db, book, kind), partial(db.create_view, query, QUERIES[query])]
+    for step in steps if order == "after the rows" else reversed(steps):
+        step()
+    return db
 
 
 def fill(db: viewlet.Database, book: Book, kind: str) -> None:
@@ -52,44 +63,48 @@ def fill(db: viewlet.Database, book: Book, kind: str) -> None:
             epoch.insert(table, typed(rows, kind))
 
 
-def refresh(db: viewlet.Database, given: list[tuple[str, Changes]]) -> None:
+def refresh(db: viewlet.Database, given: Mapping[str, Changes]) -> None:
     with db.epoch() as epoch:
-        for table, new in given:
+        for table, new in given.items():
             new.apply(epoch, table)
 
 
-def maintain(spark: Any, live: int, query: str, kind: str, order: str) -> dict[int, float]:
-    """The median milliseconds of a durable epoch, by its size."""
+def maintain(spark: Any, live: int, query: str) -> dict[int, dict[Way, float]]:
+    """The median milliseconds of a durable epoch, by its size: each way takes its turn with the same messages.
+
+    Epochs before the first that counts let programs follow the data.
+    """
+    book = Book(live)
     with tempfile.TemporaryDirectory() as directory:
-        db, book = viewlet.connect(Path(directory) / "warehouse", spark=spark, engine="inproc"), Book(live)
-        for statement in TABLES:
-            db.sql(statement.replace(DECIMAL, DECIMAL if kind == "DECIMAL" else "DOUBLE"))
-        if order == "after the rows":
-            fill(db, book, kind)
-        db.create_view(query, QUERIES[query])
-        if order != "after the rows":
-            fill(db, book, kind)
-        found = {}
-        for size in EPOCHS:
-            batches = [list(changes(book, size, query, kind)) for _ in range(TIMES + 2)]
-            spent = [timed(partial(refresh, db, given)) for given in batches]
-            found[size] = statistics.median(spent[2:])
-        say(f"{query}, {kind}, {order}: {found}")
-        db.close()
-    return found
+        ways = {way: opened(Path(directory) / " ".join(way), spark, query, way, book) for way in WAYS}
+        for size in EPOCHS * WARM_UP:
+            turn(ways, book, size, query)
+        found = {size: [turn(ways, book, size, query) for _ in range(TIMES)] for size in EPOCHS}
+        for db in ways.values():
+            db.close()
+    medians = {size: {way: statistics.median(t[way] for t in turns) for way in WAYS} for size, turns in found.items()}
+    say(f"{query}: {medians}")
+    return medians
 
 
-def section(live: int, results: dict[str, dict[tuple[str, str], dict[int, float]]]) -> str:
+def turn(ways: Mapping[Way, viewlet.Database], book: Book, size: int, query: str) -> dict[Way, float]:
+    """What the next messages take in each way, all of them about tables that the query reads."""
+    messages = book.messages(size, 0.5 if "asks" in QUERIES[query] else 1.0)
+    given = {kind: {table: in_type(new, kind) for table, new in messages.items()} for kind in ("DECIMAL", "DOUBLE")}
+    return {way: timed(partial(refresh, db, given[way[0]])) for way, db in ways.items()}
+
+
+def section(live: int, results: dict[str, dict[int, dict[Way, float]]]) -> str:
     rows = []
     for query, found in results.items():
         for size in EPOCHS:
-            ms = [found[way][size] for way in WAYS]
+            ms = [found[size][way] for way in WAYS]
             rows.append([query.upper(), str(size), *(f"{m:.1f}" for m in ms), *(f"{m / ms[0]:.2f}" for m in ms[1:])])
     heads = [f"{kind}, {order}" for kind, order in WAYS]
     table = grid(["query", "messages an epoch", *heads, *(f"{head} ÷ {heads[0]}" for head in heads[1:])], rows)
     return (
         f"{PART}\n\n{live:,} live orders; milliseconds of a durable epoch, medians of {TIMES}, with prices and volumes of "
-        "either type, and the view made after the rows came or before. Sums over products of doubles are sums of their "
+        "either type, and the view made after the rows came or before; the four take turns with the same messages. Sums over products of doubles are sums of their "
         "factors, as those of decimals are, and a difference of doubles beside a constant is a range. "
         f"`python -m benchmarks.orderbook_doubles` makes this part.\n\n{table}\n"
     )
@@ -110,7 +125,7 @@ def main(argv: list[str] | None = None) -> None:
     given = parser.parse_args(argv)
     spark = start_spark()
     queries = given.queries.split(",")
-    results = {q: {way: maintain(spark, given.live, q, *way) for way in WAYS} for q in queries}
+    results = {query: maintain(spark, given.live, query) for query in queries}
     text = section(given.live, results)
     print(text)
     if given.out:
