@@ -27,6 +27,7 @@ def db(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(stream, "PIECE", 97)
     monkeypatch.setattr(partitions, "PIECE", 97)
     monkeypatch.setattr(stream, "_MANY", 50)
+    monkeypatch.setattr(stream, "_HANDLED", 400)
     monkeypatch.setattr(program_run, "_MANY", 50)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as db:
         writer = db._warehouse.store._writer
@@ -106,6 +107,7 @@ def test_views_of_many_pieces_equal_spark_sql(
     db.insert("sales", sales(1_500, 3))
     db.insert("items", [(i, "even" if i % 2 == 0 else "odd") for i in range(35)])
     db.delete("sales", sales(1_500, 3).slice(0, 400))
+    case = "CASE WHEN kind = 'even' THEN price ELSE length(note) END"  # a sum that is not one of products
     texts = {
         "sums": "SELECT shop, sum(price) AS s, count(*) AS n FROM sales WHERE item > 3 GROUP BY shop",
         "joined": "SELECT kind, shop, sum(price) AS s FROM sales JOIN items USING (item) GROUP BY kind, shop",
@@ -113,6 +115,13 @@ def test_views_of_many_pieces_equal_spark_sql(
         "least": "SELECT item, min(price) AS least, count(DISTINCT note) AS notes FROM sales GROUP BY item",
         "pairs": "SELECT a.shop, count(*) AS n FROM sales a JOIN sales b ON a.item = b.item AND a.price < b.price GROUP BY a.shop",
         "everything": "SELECT count(*) AS n FROM sales",
+        "cases": f"SELECT shop, sum({case}) AS s FROM sales JOIN items USING (item) WHERE kind = 'odd' GROUP BY shop",
+        "twice": f"SELECT sum({case}) FROM sales s JOIN items i ON s.item = i.item UNION ALL "
+        f"SELECT sum({case}) FROM sales s JOIN items i ON s.item = i.item WHERE note <> 'note 1'",
+        "either": f"SELECT shop, sum({case}) AS s FROM sales s JOIN items i ON s.item = i.item "
+        "WHERE kind < note OR price < length(kind) GROUP BY shop",
+        "itself": "SELECT a.shop, sum(CASE WHEN a.price < b.price THEN a.item ELSE b.price END) AS s "
+        "FROM sales a JOIN sales b ON a.item = b.item AND a.shop = b.shop GROUP BY a.shop",
     }
     for name, text in some(2, texts.items()):
         db.create_view(name, text)
@@ -133,6 +142,32 @@ def _count_fills(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     monkeypatch.setattr(program_run.ProgramRun, "fill", counted)
     return filled
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("summed", ["price", "CASE WHEN kind = 'even' THEN price ELSE length(note) END"])
+def test_products_are_filled_from_their_smallest_end(
+    db: viewlet.Database, monkeypatch: pytest.MonkeyPatch, summed: str
+) -> None:
+    started, cheapest = list[str | None](), stream._cheapest
+
+    def noted(*given: Any) -> Any:
+        found = cheapest(*given)
+        started.append(found[1].bag)
+        return found
+
+    monkeypatch.setattr(stream, "_cheapest", noted)
+    db.sql("CREATE TABLE sales (shop BIGINT, item BIGINT, price BIGINT, note STRING)")
+    db.sql("CREATE TABLE items (item BIGINT, kind STRING)")
+    db.insert("sales", sales(1_500, 3))
+    db.insert("items", [(i, "even" if i == 7 else "odd") for i in range(35)])
+    db.create_view(
+        "v", f"SELECT shop, sum({summed}) AS s FROM sales JOIN items USING (item) WHERE kind = 'even' GROUP BY shop"
+    )
+    program = db._warehouse.catalog.views["v"].program
+    (start,) = [m for m in program.maps if m.name in started]
+    assert "items" in start.meaning
+    assert db.check("v").num_rows == 0
 
 
 @pytest.mark.spark

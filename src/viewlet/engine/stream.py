@@ -13,7 +13,7 @@ handles the fewest rows is taken.
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -34,6 +34,8 @@ _LARGE = 512 << 20
 """Bytes of partial results that are put into the map before more come."""
 _SAMPLE = 32
 """Rows of a factor by which the work of a term that starts from it is estimated."""
+_HANDLED = 1 << 20
+"""Rows that all steps of a term together handle in a piece: so many that its overhead does not matter."""
 
 
 def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
@@ -42,11 +44,20 @@ def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
     for term in step.terms:
         if any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up):
             continue  # it reads something as it was: empty
-        same = [other for other in step.terms if term.factors and other.factors == term.factors]
-        epoch, chosen = _cheapest(same, run) if len(same) > 1 else (run, term)
+        product = _product(step.terms, term)
+        epoch, chosen = _cheapest(product, run) if len(product) > 1 else (run, term)
         total = PartialSums(step.map.sums, partial(run.fill, step) if run.fills(step) else None)
         parts.append(_contribution(run, epoch, chosen, total, progress))
     return [rows for rows in parts if rows is not None]
+
+
+def _product(terms: Sequence[CompiledTerm], term: CompiledTerm) -> list[CompiledTerm]:
+    """All terms of the product that a term is one of; several products of the same maps are not told apart by these."""
+    if term.factor is None:
+        return [term]
+    same = [other for other in terms if other.factors == term.factors]
+    starts = Counter(other.factor for other in same if other.factor is not None)
+    return same if all(count <= term.factors.count(factor) for factor, count in starts.items()) else [term]
 
 
 def _cheapest(product: Sequence[CompiledTerm], run: ProgramRun) -> tuple[EpochReader, CompiledTerm]:
@@ -57,15 +68,26 @@ def _cheapest(product: Sequence[CompiledTerm], run: ProgramRun) -> tuple[EpochRe
 
 def _work(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> float:
     """How many rows a term handles, estimated from a sample."""
+    sample, count = _sample(run, epoch, term)
+    return 0.0 if sample is None else term.work(epoch, sample) * count / len(sample)
+
+
+def _length(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> int:
+    """How many rows make a piece of those that a term starts from, as each may meet many."""
+    sample, _ = _sample(run, epoch, term) if term.looked_up else (None, 0)
+    if sample is None:
+        return PIECE
+    return max(1, min(PIECE, int(_HANDLED * len(sample) / term.work(epoch, sample))))
+
+
+def _sample(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> tuple[Rows | None, int]:
+    """Some of the rows that a term starts from, or None if there are none, and how many there are."""
     if term.bag in run.sources:
         source = run.sources[term.bag]
-        sample, count = source.sample([at for at, _ in term.used], _SAMPLE), source.contents.rows
-        return 0.0 if sample is None else term.work(epoch, term.named(sample)) * count / len(sample)
+        rows = source.sample([at for at, _ in term.used], _SAMPLE)
+        return (None if rows is None else term.named(rows)), source.contents.rows
     rows = term.start(epoch)
-    if rows is None or not len(rows):
-        return 0.0
-    sample = sample_of(rows, _SAMPLE)
-    return term.work(epoch, sample) * len(rows) / len(sample)
+    return (None, 0) if rows is None or not len(rows) else (sample_of(rows, _SAMPLE), len(rows))
 
 
 class _AsNow:
@@ -114,15 +136,16 @@ def _contribution(
         return _total((partial(term, part) for part in parts), total)
     if term.bag is None or not term.is_local:
         return term(epoch)
+    length = _length(run, epoch, term)
     if term.bag in run.sources:
         source = run.sources[term.bag]
-        pieces = source.pieces([at for at, _ in term.used], PIECE)
+        pieces = source.pieces([at for at, _ in term.used], length)
         followed = progress.follow(term.bag, pieces, source.contents.rows)
         return _total((partial(term.of, epoch, piece) for piece in followed), total)
     rows = term.start(epoch)
-    if rows is None or len(rows) <= PIECE:
+    if rows is None or len(rows) <= length:
         return term.after(epoch, rows)
-    slices = (rows.slice(at, PIECE) for at in range(0, len(rows), PIECE))
+    slices = (rows.slice(at, length) for at in range(0, len(rows), length))
     return _total((partial(term.after, epoch, piece) for piece in slices), total)
 
 

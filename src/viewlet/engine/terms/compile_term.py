@@ -27,6 +27,7 @@ from viewlet.engine.terms.regroup_groups import compile_regroup
 from viewlet.engine.terms.sessionize import compile_sessionize
 from viewlet.engine.terms.top_k import compile_leaders, compile_top_k
 from viewlet.engine.terms.unnest import compile_unnest
+from viewlet.engine.whole_bag import sample_of
 from viewlet.program.access import Get, Match, Range, Scan
 from viewlet.program.chain import chain
 from viewlet.program.demand import columns_used
@@ -67,6 +68,9 @@ class EpochReader(Protocol):
     def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
 
 
+_SAMPLE = 256
+"""Rows by which the work of a step is estimated."""
+
 TermFn = Callable[[EpochReader], Rows | None]
 StepFn = Callable[[EpochReader, Rows], Rows]
 
@@ -87,8 +91,10 @@ class CompiledTerm:
     """Whether none of its steps runs on Spark."""
     looked_up: frozenset[tuple[str, str]] = frozenset()
     """The maps that its look-ups read, each with the version that is read."""
-    factors: frozenset[str] = frozenset()
-    """The factors of the product that it is a part of, if that is known: each by the name of its weight."""
+    factor: str | None = None
+    """The factor of a product whose change it starts from: the name of its weight or, if it has none, of its map."""
+    factors: tuple[str, ...] = ()
+    """All factors of that product."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The maps whose touched groups it is a function of, each with the key of these, where that is all it reads."""
 
@@ -114,12 +120,15 @@ class CompiledTerm:
                 return None
         return rows
 
-    def work(self, epoch: EpochReader, rows: Rows) -> int:
-        """How many rows all steps together handle for some that it starts from."""
-        total = len(rows)
+    def work(self, epoch: EpochReader, rows: Rows) -> float:
+        """How many rows all steps together handle for some that it starts from, estimated from a sample at each step."""
+        total, share = float(len(rows)), 1.0
         for step in self.steps:
+            if len(rows) > _SAMPLE:
+                share *= len(rows) / _SAMPLE
+                rows = sample_of(rows, _SAMPLE)
             rows = step(epoch, rows)
-            total += len(rows)
+            total += share * len(rows)
             if not len(rows):
                 break
         return total
@@ -136,7 +145,7 @@ def compile_term(term: Term) -> CompiledTerm:
     used = tuple((at, f.name) for at, f in enumerate(first.columns) if f.name in wanted and f.name != first.weight)
     is_local = not any(isinstance(step, SparkRowwise) for step in rest)
     probes = [step for step in rest if isinstance(step, Probe)]
-    weights = [first.weight, *(probe.weight for probe in probes)]
+    factors = _factors(first, probes)
     return CompiledTerm(
         _change(first, used),
         steps,
@@ -145,8 +154,16 @@ def compile_term(term: Term) -> CompiledTerm:
         first.weight,
         is_local,
         frozenset((probe.map, probe.version) for probe in probes),
-        frozenset(weight for weight in weights if weight is not None) if all(weights) else frozenset(),
+        factors[0],
+        tuple(sorted(factors)),
     )
+
+
+def _factors(first: Change, probes: Sequence[Probe]) -> list[str]:
+    """The factors of a product: by the names of their weights, which no other product has, or by those of their maps."""
+    weights = [first.weight, *(probe.weight for probe in probes)]
+    named = [weight for weight in weights if weight is not None]
+    return named if len(named) == len(weights) else [first.bag, *(probe.map for probe in probes)]
 
 
 def _groups_of(term: Term) -> tuple[tuple[str, tuple[str, ...]], ...]:
