@@ -73,7 +73,7 @@ def test_rows_that_break_constraints(options: str, tmp_path: Path, spark: Any) -
         assert (status["dropped"], status["rejected"]) == ({"positive": dropped["positive"] + 1}, len(aside))
         with pytest.raises(RejectedEpoch, match="t_rejected holds rows that t did not take in"):
             db.insert("t_rejected", [("x", 1, 1, "a")])
-        with pytest.raises(InUse, match="comes and goes with it"):
+        with pytest.raises(InUse, match="is created and dropped with it"):
             db.drop("t_rejected")
         with pytest.raises(SqlError, match="constraint lettered reads w"):
             db.sql("ALTER TABLE t DROP COLUMN w")
@@ -120,7 +120,7 @@ def test_a_table_of_a_query_is_checked_too(tmp_path: Path, spark: Any) -> None:
         assert db.table("u").rows() == [(3, 2)]
         refused: list[tuple[str, type[ViewletError], str]] = [
             ("x > rand()", UnsupportedFunction, "constraint c"),
-            ("x + 1", SqlError, "is no condition"),
+            ("x + 1", SqlError, "is not a condition"),
             ("max(x) > 1", SqlError, "more than one row"),
             ("x > (SELECT max(x) FROM t)", ViewletError, "constraint c"),
             ("y > 1", ViewletError, "constraint c: .*`y`"),
@@ -128,7 +128,7 @@ def test_a_table_of_a_query_is_checked_too(tmp_path: Path, spark: Any) -> None:
         for text, error, message in refused:
             with pytest.raises(error, match=message):
                 db.create_table("w", "id INT, x INT", constraints={"c": text})
-        with pytest.raises(SqlError, match="'sigh' is no action"):
+        with pytest.raises(SqlError, match="'sigh' is not an action"):
             db.create_table("w", "id INT, x INT", constraints={"c": ("x > 1", "sigh")})
         assert db.tables == ("t", "t_rejected", "u")
         db.create_table("w", "x INT", constraints={"c": "1 / x > 0"})

@@ -90,7 +90,7 @@ def test_a_view_made_on_empty_tables_gets_the_program_of_one_made_on_full_ones(
         assert maps_of(db) == maps_of(full)
     assert numbers == list(range(numbers[0], numbers[0] + 21)), "putting a program in place took an epoch"
     assert "weighed again" not in explained[0]
-    assert re.search(r"weighed again after epoch 8: bids has \d+ rows, and had 0", explained[8])
+    assert re.search(r"considered again after epoch 8: bids has \d+ rows, and had 0", explained[8])
     _check_feed(reader, db, since)
     _check_reopened(db, tmp_path, spark)
 

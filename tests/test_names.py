@@ -69,10 +69,10 @@ def test_what_a_name_may_not_be(tmp_path: Path) -> None:
         for name in ("clicks.index", "x.CLOCK", "v.m1"):
             with pytest.raises(SqlError, match="what Viewlet keeps"):
                 db.create_table(name, "a INT")
-        with pytest.raises(NameTaken, match="a table named clicks_late already"):
+        with pytest.raises(NameTaken, match="already a table named clicks_late"):
             db.create_table("Clicks_Late", "a INT")
         db.create_table("t_late", "a INT")
-        with pytest.raises(NameTaken, match="a table named t_late already"):
+        with pytest.raises(NameTaken, match="already a table named t_late"):
             db.create_table("t", "at TIMESTAMP", watermark=("at", "1 minute"))
         with pytest.raises(InUse, match="holds rows that clicks did not take in"):
             db.drop("clicks_late")

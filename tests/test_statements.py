@@ -203,7 +203,7 @@ def test_create_table_as(db: viewlet.Database) -> None:
         db.sql("INSERT INTO t VALUES (1, 0, '')")
     with pytest.raises(RejectedEpoch, match="append-only"):
         db.sql("DELETE FROM t")
-    with pytest.raises(NameTaken, match="a table named t already"):
+    with pytest.raises(NameTaken, match="already a table named t"):
         db.sql("CREATE TABLE T AS SELECT 1 AS a")
     with pytest.raises(RejectedEpoch, match="NULL in"):
         db.sql("CREATE TABLE u (PRIMARY KEY (x)) AS SELECT * FROM s")

@@ -1,4 +1,4 @@
-"""Watermarks: late rows are counted and kept aside, what is older is final, closed windows leave the state."""
+"""Watermarks: late rows are counted and kept aside, older rows are final, closed windows leave the state."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_others_keep_their_state(path: Path, spark: Any, name: str, reason: str)
     with viewlet.connect(path, spark=spark, engine="inproc") as db:
         db.sql(CLICKS)
         db.create_view(name, VIEWS[name])
-        assert f"all groups stay in the maps, although there is a watermark: {reason}" in db.explain(name)
+        assert f"no group is evicted, despite the watermark: {reason}" in db.explain(name)
         for minute in (0, 60, 120):
             db.insert("clicks", [(minute, "a", at(minute)), (minute + 1, "a", at(minute + 1))])
         assert db.check().num_rows == 0
@@ -255,7 +255,7 @@ def test_the_late_table_goes_with_its_table(path: Path, spark: Any) -> None:
         assert sorted(db.table("clicks_late").rows()) == [(2, "a", at(-30), None), (3, "a", at(-31), "x")]
         with pytest.raises(RejectedEpoch, match="table clicks_late holds rows that clicks did not take in"):
             db.insert("clicks_late", [(1, "a", at(0), None)])
-        with pytest.raises(InUse, match="comes and goes with it"):
+        with pytest.raises(InUse, match="is created and dropped with it"):
             db.drop("clicks_late")
         db.create_view("late", VIEWS["late"])
         with pytest.raises(InUse, match="late read clicks"):
@@ -267,8 +267,8 @@ def test_the_late_table_goes_with_its_table(path: Path, spark: Any) -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ("WATERMARK id DELAY INTERVAL 1 DAY", "needs a TIMESTAMP or DATE column, and id is none .*there are: at"),
-    ("WATERMARK at DELAY INTERVAL 1 MONTH", "is no delay"),
+    ("WATERMARK id DELAY INTERVAL 1 DAY", "needs a TIMESTAMP or DATE column, and id is neither .*there are: at"),
+    ("WATERMARK at DELAY INTERVAL 1 MONTH", "is not a delay"),
     ("WATERMARK at DELAY", "expected a delay"),
     ("WATERMARK at", "expected DELAY"),
 ])  # fmt: skip

@@ -100,11 +100,12 @@ def refuse_wrong(name: str, aggregate: Any) -> None:
     arguments.text("the name of an aggregate", name)
     if not isinstance(aggregate, Aggregate | ColumnAggregate):
         raise SqlError(
-            f"aggregate {name}: {shortened(aggregate)} is none", hint="give an object of a viewlet.Aggregate class"
+            f"aggregate {name}: {shortened(aggregate)} is not an aggregate",
+            hint="give an object of a viewlet.Aggregate class",
         )
     missing = [what for what in ("state", "returns", "zero") if not hasattr(aggregate, what)]
     if missing:
-        raise SqlError(f"aggregate {name} does not say its {missing[0]}", hint="state, returns and zero are declared")
+        raise SqlError(f"aggregate {name} does not declare {missing[0]}", hint="declare state, returns and zero")
     try:
         fields, _ = aggregate.fields, aggregate.type
     except ValueError as error:
@@ -112,4 +113,4 @@ def refuse_wrong(name: str, aggregate: Any) -> None:
     if not isinstance(aggregate.zero, tuple) or len(aggregate.zero) != len(fields):
         raise SqlError(f"aggregate {name}: zero is {aggregate.zero!r}", hint=f"a tuple of {aggregate.state}")
     if aggregate.inverse is not None and aggregate.merge is None:
-        raise SqlError(f"aggregate {name} has an inverse and no merge", hint="inverse is used through merge")
+        raise SqlError(f"aggregate {name} has an inverse but no merge", hint="define merge as well")

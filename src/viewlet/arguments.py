@@ -43,8 +43,8 @@ def session(value: Any) -> Any:
     """A Spark session; None counts as well."""
     if type(value).__module__.startswith("pyspark.sql.connect"):
         raise WrongArgument(
-            "spark is a session of Spark Connect, which shows neither Spark's plans nor its tasks",
-            hint='give one of this process: SparkSession.builder.master("local[*]").getOrCreate(), or a cluster\'s address',
+            "spark is a Spark Connect session, which gives no access to Spark's plans and tasks",
+            hint='pass a classic session: SparkSession.builder.master("local[*]").getOrCreate(), or a cluster\'s address',
         )
     kinds = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("pyspark.")}
     fits = value is None or "SparkSession" in kinds

@@ -254,7 +254,7 @@ class Database(
             self._warehouse.catalog.refuse_altered(found)
             given = arguments.texts("the columns to drop", columns)
             if not given:
-                raise SqlError(f"table {table}: no column to drop is named")
+                raise SqlError(f"table {table}: name at least one column to drop")
             there = [c for c in given if not if_exists or c.lower() in map(str.lower, found.names)]
             if not there:
                 return self._warehouse.store.epoch
@@ -430,7 +430,7 @@ class Database(
 
         found = self._warehouse.catalog.find(view)
         if not isinstance(found, View):
-            raise WrongArgument(f"{found.name} has no maps that are placed", hint="give the name of a SQL view")
+            raise WrongArgument(f"{found.name} has no maps to place", hint="give the name of a SQL view")
         return set_placement(self._warehouse, found.program, facts_with_maps(self._warehouse), placement)
 
     @property

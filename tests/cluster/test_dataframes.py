@@ -149,7 +149,7 @@ def test_rows_without_a_key_are_taken_away_as_often_as_they_are_given(spark: Any
         twice = "SELECT CAST(id % 100 AS INT) AS a, array('x', CAST(id % 3 AS STRING)) AS b FROM range({})"
         db.insert("t", spark.sql(twice.format(600)))
         db.delete("t", spark.sql(twice.format(300)))
-        with pytest.raises(RejectedEpoch, match="it does not exist, or not that often"):
+        with pytest.raises(RejectedEpoch, match="it does not exist, or not as many times"):
             db.delete("t", spark.sql(twice.format(600)))
         assert sorted(row[0] for row in db.table("t").rows()) == sorted(i % 100 for i in range(300))
 

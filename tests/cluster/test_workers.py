@@ -68,6 +68,6 @@ def test_the_package_is_sent_to_a_cluster_once() -> None:
 
 def test_a_session_of_spark_connect_is_refused(tmp_path: Path) -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(WrongArgument, match="session of Spark Connect"):
+    with pytest.raises(WrongArgument, match="Spark Connect session"):
         viewlet.connect(tmp_path / "w", spark=remote)
     assert not (tmp_path / "w").exists()

@@ -19,7 +19,7 @@ WORD, LETTER = Field("word", BIGINT), Field("letter", BIGINT)
     ("merges", "inverts", "grows", "tier", "reason"),
     [
         (True, True, False, "ring", "states with an inverse: the delta alone changes them"),
-        (True, False, True, "monoid", "its input only grows: the state of mine is kept, and no rows"),
+        (True, False, True, "monoid", "its input only grows: the state of mine is kept, no rows"),
         (True, False, False, "keyed", "mine has no inverse, and rows may be deleted"),
         (False, False, True, "keyed", "mine has no merge: the touched group is replayed from its rows"),
     ],

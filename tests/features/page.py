@@ -67,7 +67,7 @@ def _action(term: Term) -> str:
             where = "Spark" if term.native is not None else "process"
             match [i.read for i in term.inputs]:
                 case [Nearby()]:
-                    return f"recompute the rows that see a change (in {where})"
+                    return f"recompute the affected rows (in {where})"
                 case [Extremes() | Leading()]:
                     return f"recompute touched groups from their first rows (in {where})"
                 case [Ranked()]:
@@ -76,7 +76,7 @@ def _action(term: Term) -> str:
                 f"recompute touched groups (in {where})" if term.is_keyed else f"recompute from all rows (in {where})"
             )
         case Sessionize():
-            return "recompute the sessions that it meets"
+            return "recompute the affected sessions"
         case TopK():
             return "update the first rows and the reserve"
         case SparkRowwise():

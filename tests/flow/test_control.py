@@ -35,7 +35,7 @@ def endless() -> flow.Flow:
 
 def test_a_cycle_without_an_end_is_an_error_that_keeps_what_was_done(db: viewlet.Database) -> None:
     db.create_flow(endless())
-    with pytest.raises(viewlet.FlowUnfinished, match="stage add has run 5 times and is runnable again, in a cycle"):
+    with pytest.raises(viewlet.FlowUnfinished, match="stage add has run 5 times in a cycle, and is runnable again"):
         db.run_flow("endless", {"start": [(0,)]}, rounds=5)
     assert db.table("endless_add").rows() == [(5,)]
     with pytest.raises(viewlet.FlowUnfinished, match=r"has run for 0\.05 seconds"):

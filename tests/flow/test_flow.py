@@ -85,7 +85,7 @@ def test_code_can_change_and_state_stays(words: viewlet.Database) -> None:
 
 
 def test_a_state_with_other_columns_is_refused(words: viewlet.Database) -> None:
-    with pytest.raises(viewlet.FlowError, match="rows of other columns"):
+    with pytest.raises(viewlet.FlowError, match="rows with other columns"):
         words.create_flow(counting(schema="word STRING, n INT"), replace=True)
     assert words.run_flow("counts") == {"count": 1}
 

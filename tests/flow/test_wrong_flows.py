@@ -24,7 +24,7 @@ def test_what_a_runnable_function_remembers_must_be_json(db: viewlet.Database, s
         one
     )
     db.create_flow(made)
-    with pytest.raises(viewlet.FlowError, match="the state of the runnable function of stage s cannot be kept"):
+    with pytest.raises(viewlet.FlowError, match="the state of the runnable function of stage s cannot be stored"):
         db.run_flow("memory", {"rows": [(1,)]})
 
 
@@ -73,7 +73,7 @@ def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:
         (
             lambda f: f.stage(inputs={"rows": "k"}, state=flow.State("a STRING", route_by="a"), name="s")(one),
             viewlet.FlowError,
-            "rows is routed by bigint, and groups are told apart by string",
+            "rows is routed by bigint, but the stage's key is string",
         ),
         (
             lambda f: (
@@ -87,7 +87,7 @@ def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:
         (
             lambda f: f.row_wise("rows", {"rows": "a INT"}, name="p")(one),
             viewlet.FlowError,
-            "writes rows, which has a writer already",
+            "writes rows, which already has a writer",
         ),
         (
             lambda f: (
@@ -101,7 +101,7 @@ def make_broken(change: Callable[[flow.Flow], None]) -> flow.Flow:
         (
             lambda f: f.stage(inputs={"rows": "k"}, state=flow.State("k BIGINT", grouping="inner"), name="s")(one),  # type: ignore[arg-type]
             viewlet.FlowError,
-            "no grouping 'inner'",
+            "'inner' is not a grouping",
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_what_is_wrong_with_a_flow_is_said_when_it_is_created(
 
 
 def test_what_is_no_flow_is_refused(db: viewlet.Database) -> None:
-    with pytest.raises(viewlet.WrongArgument, match="'counts' is no flow"):
+    with pytest.raises(viewlet.WrongArgument, match="'counts' is not a flow"):
         db.create_flow("counts")  # type: ignore[arg-type]
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_flow_is_refused(db: viewlet.Database) -> None:
     [
         ([("elsewhere", 1)], "writes to 'elsewhere'"),
         ([7], "yields 7"),
-        ({"state": [("x",)]}, "writes what is no row: table state, row 1, column k: 'x'"),
+        ({"state": [("x",)]}, "writes an invalid row: table state, row 1, column k: 'x'"),
         ({"state": [(1, 2)]}, "too many values"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_regression_over_a_join_keeps_no_row(tmp_path: Path, spark: Any) -> No
         with pytest.raises(InUse, match="fit read"):
             db.drop("fit_moments")
         db.create_table("other_moments", "x INT")
-        with pytest.raises(NameTaken, match="other_moments already"):
+        with pytest.raises(NameTaken, match="already a table named other_moments"):
             db.create_matrix("other", OLS, **given, outputs=outputs)
         db.drop("fit")
         db.create_matrix("fit", OLS, **given, outputs=outputs)
@@ -216,7 +216,7 @@ def test_rows_without_a_key_come_from_one_table(tmp_path: Path, spark: Any) -> N
         dot = matrix.program(
             lambda A, B: {"dot": A.T @ B, "n": np.sum(np.ones((A.shape[0], 1), like=A))}, A=("n", 1), B=("n", 1)
         )
-        with pytest.raises(UnsupportedQuery, match="A and B both have n rows or columns, which nothing tells apart"):
+        with pytest.raises(UnsupportedQuery, match="A and B both have n rows or columns, which no key identifies"):
             db.create_matrix("d", dot, A=Wide("t", "a"), B=Wide("u", "a"))
         with pytest.raises(UnsupportedQuery, match="A and B both have n rows"):
             db.create_matrix("d", dot, A=Wide("t", "a"), B=Wide("t", "a", row="k"))

@@ -180,7 +180,7 @@ def test_principal_components_are_those_of_the_svd(strategy: Any) -> None:
 def test_components_without_a_gap_are_decomposed() -> None:
     pca = models.PrincipalComponents(np.vstack([np.eye(20), -np.eye(20)]), 2)
     np.testing.assert_allclose(pca.variances, 2 / 39, rtol=1e-12)
-    with pytest.raises(ShapeError, match="21 components of 20"):
+    with pytest.raises(ShapeError, match="20 columns do not have 21 components"):
         models.PrincipalComponents(np.eye(20), 21)
 
 

@@ -133,7 +133,7 @@ def test_principal_components_are_those_of_scikit_learn(db: viewlet.Database) ->
         close([v for _, v in sorted(db.table("spread").rows())], wanted.explained_variance_)
         assert db.check("components").num_rows == 0
     steps = db.history("components")[-1]["views"]["components"]["steps"]
-    assert any("goes on from the last" in told for told in steps.values())
+    assert any("resumes from the last" in told for told in steps.values())
 
 
 def test_pagerank_is_that_of_networkx(db: viewlet.Database) -> None:

@@ -145,7 +145,7 @@ def definitions(tmp_path: Path, text: str) -> Definitions:
     [
         ("KEYS (id)", "expected SEQUENCE BY"),
         ("KEYS (id) SEQUENCE BY n STORED AS SCD TYPE 3", "expected 1 or 2, found 3"),
-        ("KEYS (id) SEQUENCE BY n TRACK HISTORY ON (name)", "TRACK HISTORY is of SCD TYPE 2"),
+        ("KEYS (id) SEQUENCE BY n TRACK HISTORY ON (name)", "TRACK HISTORY needs SCD TYPE 2"),
         ("KEYS (id) IGNORE NULL UPDATES SEQUENCE BY n", "expected APPLY AS DELETE WHEN"),
         ("KEYS (id) SEQUENCE BY n APPLY AS TRUNCATE WHEN x", "expected APPLY AS DELETE WHEN"),
     ],

@@ -190,7 +190,7 @@ def test_what_cannot_be_run_says_where_and_why(tmp_path: Path, spark: Any) -> No
             db.run_project(tmp_path)
     with viewlet.connect(tmp_path / "other", spark=spark) as db:
         db.sql("CREATE TABLE v (x INT)")
-        with pytest.raises(NameTaken, match="is not of project mixed_shop"):
+        with pytest.raises(NameTaken, match="is not part of project mixed_shop"):
             db.run_project(shop.root)
 
 

@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "arrays in unequal parts": (
         lambda: READINGS.sample(1).windows(4).arrays().overlap_add(1, width=3),
         UnsupportedQuery,
-        "so many arrays of 3",
+        "split into arrays of 3",
     ),
     "a filter that may never rest": (
         lambda: READINGS.sample(1).filter(lambda x, y: x[:, 0], forward=1, backward=1, missing="zero"),

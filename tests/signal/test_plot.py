@@ -57,7 +57,7 @@ def test_a_spectrogram_of_one_group(db: viewlet.Database) -> None:
 
 def test_what_cannot_be_drawn_is_refused(db: viewlet.Database) -> None:
     refusals: list[tuple[Any, type[Exception], str]] = [
-        (lambda: plot.plot(db.table("tones")), viewlet.WrongArgument, "no signal"),
+        (lambda: plot.plot(db.table("tones")), viewlet.WrongArgument, "not a signal"),
         (lambda: plot.plot(db.table("tone"), group=7), viewlet.UnknownName, "no samples of 7"),
         (lambda: plot.plot(db.table("spectra")), viewlet.UnsupportedQuery, "real numbers"),
         (lambda: plot.spectrum(db.table("raw")), viewlet.UnsupportedQuery, "not uniform"),

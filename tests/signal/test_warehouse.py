@@ -355,14 +355,14 @@ REFUSED: dict[str, tuple[Callable[[viewlet.Database], Any], type[Exception], str
         "there are: sensor",
     ),
     "a text as value": (lambda db: db.signal("odd", time="at", value="s"), viewlet.UnsupportedQuery, "of numbers"),
-    "a date as time": (lambda db: db.signal("odd", time="d", value="x"), viewlet.UnsupportedQuery, "no time"),
+    "a date as time": (lambda db: db.signal("odd", time="d", value="x"), viewlet.UnsupportedQuery, "not a time"),
     "a double as key": (lambda db: db.signal("odd", by="x", time="at", value="x"), viewlet.UnsupportedQuery, "key"),
     "half a complex": (
         lambda db: db.signal("readings", time="at", value="v", complex=True),
         viewlet.WrongArgument,
         "imaginary",
     ),
-    "no signal": (lambda db: db.create_signal("s", 7), viewlet.WrongArgument, "no signal"),  # type: ignore[arg-type]
+    "no signal": (lambda db: db.create_signal("s", 7), viewlet.WrongArgument, "not a signal"),  # type: ignore[arg-type]
     "a taken name": (lambda db: db.create_signal("readings", source(db)), viewlet.NameTaken, "table named readings"),
     "a wide tolerance": (
         lambda db: db.create_signal("s", source(db), tolerance=1.0),

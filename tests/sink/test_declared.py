@@ -69,7 +69,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
             db.sql("DROP TABLE t")
         with pytest.raises(UnknownName, match="no table or view named u"):
             db.sql("CREATE SINK s FROM u TO FOLDER 'x'")
-        with pytest.raises(SqlError, match="which table"):
+        with pytest.raises(SqlError, match="TABLE is missing"):
             db.sql("CREATE SINK s FROM t TO POSTGRES 'dbname=x'")
         with pytest.raises(SqlError, match="a sink of kind delta has no option format"):
             db.sql("CREATE SINK s FROM t TO DELTA 'x' OPTIONS (format = 1)")

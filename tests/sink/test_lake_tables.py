@@ -82,7 +82,7 @@ def test_what_is_refused(sinks: Any, rows: Any, tmp_path: Path) -> None:
         for each in (db, other):
             make_table(each)
             each.sql("CREATE TABLE b (x INT)")
-        with pytest.raises(StoreError, match="finds rows by a key, and b has none"):
+        with pytest.raises(StoreError, match="finds rows by key, but b has no key"):
             db.export("b", sink)
         db.export("t", sink)
         with pytest.raises(StoreError, match="follows t of another warehouse"):

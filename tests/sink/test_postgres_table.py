@@ -104,7 +104,7 @@ def test_what_is_refused(postgres: str, session: Any, tmp_path: Path) -> None:
             db.export("u", sink)
         with pytest.raises(StoreError, match="follows t of another warehouse"):
             other.export("t", sink)
-        with pytest.raises(StoreError, match="has rows that are not Viewlet's"):
+        with pytest.raises(StoreError, match="has rows that Viewlet did not write"):
             db.export("t", viewlet.postgres_table(postgres, "taken"))
         with pytest.raises(StoreError, match="t has no column x"):
             db.export("t", viewlet.postgres_table(postgres, "new", key="x"))

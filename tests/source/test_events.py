@@ -221,14 +221,14 @@ def test_numbers_as_times(kafka: Cluster, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(kafka: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(SqlError, match="events are no avro"):
+    with pytest.raises(SqlError, match="avro is not a format of events"):
         viewlet.kafka(kafka.servers, "x", format="avro")
-    with pytest.raises(SqlError, match="'years' is no unit of times"):
+    with pytest.raises(SqlError, match="'years' is not a unit of time"):
         viewlet.kafka(kafka.servers, "x", times="years")
     with viewlet.connect(tmp_path / "w") as db:
         with pytest.raises(SqlError, match="FROM KAFKA has no option partitions"):
             db.sql(f"CREATE TABLE t (id INT) FROM KAFKA '{kafka.servers}' TOPIC 'x' OPTIONS (partitions = 3)")
-        with pytest.raises(SqlError, match=r"which topic"):
+        with pytest.raises(SqlError, match=r"TOPIC is missing"):
             db.sql(f"CREATE TABLE t (id INT) FROM KAFKA '{kafka.servers}'")
         settings = tmp_path / "client.properties"
         settings.write_text("socket.timeout.ms=1000\nnonsense\n", encoding="utf-8")

@@ -199,7 +199,7 @@ def test_nothing_else_changes_a_table_with_a_source(landing: Path, spark: Any) -
 
 
 def test_a_folder_says_what_it_does_not_know(tmp_path: Path) -> None:
-    with pytest.raises(SqlError, match="no avro files"):
+    with pytest.raises(SqlError, match="avro is not a file format"):
         viewlet.folder(tmp_path, "avro")
     with pytest.raises(SqlError, match="no option headers"):
         viewlet.folder(tmp_path, "csv", {"headers": True})

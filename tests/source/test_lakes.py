@@ -176,7 +176,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     plain = str(tmp_path / "plain")
     deltalake.write_deltalake(plain, rows_of(random.Random(1), [1]))
     with viewlet.connect(tmp_path / "w") as db:
-        with pytest.raises(StoreError, match="tells no changes"):
+        with pytest.raises(StoreError, match="has no change data feed"):
             db.sql(f"CREATE TABLE t (id BIGINT) FROM DELTA '{plain}'")
         with pytest.raises(StoreError, match="nowhere"):
             db.sql(f"CREATE TABLE t (id BIGINT) FROM DELTA '{tmp_path}/nowhere'")

@@ -173,9 +173,9 @@ def test_what_is_refused(postgres: str, session: Any, tmp_path: Path, monkeypatc
             create("id BIGINT, m BIGINT", primary_key="id")
         with pytest.raises(RejectedEpoch, match="no column g"):  # which replication leaves out
             create("id BIGINT, g BIGINT", primary_key="id")
-        with pytest.raises(RejectedEpoch, match="n is bigint, and source has it as numeric"):
+        with pytest.raises(RejectedEpoch, match="n is bigint, but in source it is numeric"):
             create("id BIGINT, n BIGINT", primary_key="id")
-        with pytest.raises(RejectedEpoch, match="has no primary key, and source does not tell old rows"):
+        with pytest.raises(RejectedEpoch, match="has no primary key, and source does not log old rows"):
             create("id BIGINT, n DECIMAL(10,2)")
         with pytest.raises(SqlError, match="is not that of source: id"):
             create("id BIGINT, n DECIMAL(10,2)", primary_key="n")

@@ -200,7 +200,7 @@ def test_a_closed_page_gives_its_port_back(db: viewlet.Database) -> None:
 
 
 def test_a_port_that_is_taken_is_one_clear_error(db: viewlet.Database, page: Page) -> None:
-    with pytest.raises(StoreError, match="cannot be at"):
+    with pytest.raises(StoreError, match="cannot be served at"):
         db.ui(port=urlsplit(page.url).port or 0)
 
 

@@ -71,7 +71,7 @@ def spark_type(kind: pa.DataType) -> Type:
     for fits, name in _WIDER:
         if fits(kind):
             return Type(name)
-    raise ValueError(f"Arrow's `{kind}` is no type of Spark's")
+    raise ValueError(f"Arrow's type `{kind}` has no equivalent in Spark")
 
 
 def _is_list(kind: pa.DataType) -> bool:

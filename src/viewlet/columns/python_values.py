@@ -118,8 +118,7 @@ def _variant(parts: dict[str, bytes]) -> Any:
 def _beyond_python(where: str, field: Field, column: pa.ChunkedArray) -> UnsupportedValue:
     value = next((found for chunk in column.chunks for found in _outliers(chunk)), "a value")
     return UnsupportedValue(
-        f"{where}, column {field.name}: {value} is outside of the years 1 to 9999, which is all that Python's dates and "
-        "times hold",
+        f"{where}, column {field.name}: {value} is outside the years 1 to 9999, the range of Python's dates and times",
         hint="read it with .arrow() or .spark(), or CAST it AS STRING in the view",
     )
 

@@ -52,7 +52,7 @@ def _make_room(folder: Path) -> None:
     """Remove an earlier demonstration; a folder that holds something else is left alone."""
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise StoreError(
-            f"`{folder}` holds something that is not the demonstration's", hint="name another folder: --warehouse DIR"
+            f"`{folder}` was not created by the demonstration", hint="name another folder: --warehouse DIR"
         )
     shutil.rmtree(folder, ignore_errors=True)
 

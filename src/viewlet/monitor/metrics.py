@@ -92,5 +92,7 @@ def serve_metrics(db: Database, port: int, host: str = "127.0.0.1") -> Any:
     try:
         server, _ = prometheus.start_http_server(port, host, registry)
     except OSError as error:
-        raise StoreError(f"metrics cannot be at {host}:{port}: {error.strerror}", hint="choose another port") from error
+        raise StoreError(
+            f"metrics cannot be served at {host}:{port}: {error.strerror}", hint="choose another port"
+        ) from error
     return server

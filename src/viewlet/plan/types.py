@@ -211,7 +211,7 @@ class _TypeTokens:
                 self.take("<")
                 key = self.type()
                 if key.holds("collated"):
-                    raise ValueError(f"Spark has no maps by a collation: `{self.text}`")
+                    raise ValueError(f"Spark has no maps with collated keys: `{self.text}`")
                 self.take(",")
                 value = self.type()
                 self.take(">")
@@ -245,7 +245,7 @@ class _TypeTokens:
         self.take(")")
         if not number.isdigit() or int(number) < least or (most is not None and int(number) > most):
             limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
-            raise ValueError(f"`{self.text}` is not a data type: {number} is no number {limits}")
+            raise ValueError(f"`{self.text}` is not a data type: {number} is not a number {limits}")
         return int(number)
 
     def _time(self) -> Type:
@@ -287,7 +287,7 @@ class _TypeTokens:
                 self.take(":")
             fields.append((name, self.type()))
             if self._accept("not", "null"):
-                raise ValueError(f"NOT NULL inside of a struct is not kept: field {name} of `{self.text}`")
+                raise ValueError(f"NOT NULL inside a struct is not supported: field {name} of `{self.text}`")
             if self._accept("comment"):
                 self.take()
             if self.peek() == ",":

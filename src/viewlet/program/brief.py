@@ -84,7 +84,7 @@ def _step(term: Term, labels: Labels, known: dict[str, Expr]) -> str:
         case Filter(condition=condition):
             return f" where {show_expr(substitute(condition, known))}"
         case Leaders(order=order, kept=kept):
-            return f" → the first {kept:,} by {', '.join(map(show_order, order))}, and what goes"
+            return f" → the first {kept:,} by {', '.join(map(show_order, order))}, less those that drop out"
         case Project() | Negate() | Combine():
             return ""
         case Expand(projections=projections):
@@ -117,7 +117,7 @@ def _start(term: Term, labels: Labels) -> str:
         case Regroup():
             return _regrouped(term)
         case Sessionize(name):
-            return f"the sessions that Δ{labels.get(name, name)} meets"
+            return f"the sessions that Δ{labels.get(name, name)} touches"
         case TopK():
             return f"the first {term.needed:,} rows of {term.map} by {', '.join(map(show_order, term.limit.order))}"
     raise AssertionError(f"{term} begins no statement")
@@ -153,7 +153,7 @@ def _regrouped(term: Regroup) -> str:
         case [Ranked()]:
             rows = f"rows by rank of touched groups of {inputs}"
         case [Nearby()]:
-            rows = f"the rows of {inputs} that see a change"
+            rows = f"the affected rows of {inputs}"
         case reads:
             assert all(isinstance(read, Group) for read in reads)
             rows = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"

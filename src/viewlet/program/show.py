@@ -132,7 +132,7 @@ def _regroup(term: Regroup) -> str:
         case (Grouped(read=Ranked()),):
             where = f"rows by rank of {where}"
         case (Grouped(read=Nearby()),):
-            where = f"the rows that see a change of {inputs}"
+            where = f"the affected rows of {inputs}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"
 
 

@@ -85,7 +85,7 @@ class AutoCdc:
         if lost := [key for key in self.keys if key.lower() not in there]:
             raise ProjectError(f"{self.where}: the key {lost[0]} is not among the columns that are kept")
         if taken := there & {name.lower() for name in (SEQUENCE, DELETED, START_AT, END_AT)}:
-            raise ProjectError(f"{self.where}: {min(taken)} is the name of a column of AUTO CDC", hint="rename it")
+            raise ProjectError(f"{self.where}: {min(taken)} is a column name that AUTO CDC reserves", hint="rename it")
 
     def query(self, columns: Sequence[str]) -> str:
         """The view over the table of events, which holds these columns beside its own."""

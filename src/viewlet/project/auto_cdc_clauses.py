@@ -34,7 +34,7 @@ def read_auto_cdc(reader: Reader, name: str, target: str, where: str, settings: 
     if "sequence_by" not in given:
         reader.fail("SEQUENCE BY and what orders the events")
     if "tracked" in given and given.get("scd_type") != 2:
-        reader.refuse("TRACK HISTORY is of SCD TYPE 2", hint="STORED AS SCD TYPE 2")
+        reader.refuse("TRACK HISTORY needs SCD TYPE 2", hint="STORED AS SCD TYPE 2")
     reader.end()
     return AutoCdc(
         name, target, source if is_stream else f"STREAM {source}", keys, where=where, settings=settings, **given

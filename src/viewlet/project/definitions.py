@@ -75,7 +75,7 @@ class Definitions:
         *before, last = [part.strip("`") for part in name.split(".")]
         if strange := [part for part in before if part.lower() not in self.qualifiers]:
             raise ProjectError(
-                f"{where + ': ' if where else ''}{name} is of {strange[0]}, which is not the project's",
+                f"{where + ': ' if where else ''}{name} is in {strange[0]}, which is not a catalog or schema of the project",
                 hint="names in a warehouse have one part; give catalog and schema in the project's file",
             )
         return last
@@ -111,7 +111,7 @@ class Definitions:
             one = dataset.kind not in ("streaming table", "sink")  # others may have none, or many
             if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
                 raise ProjectError(
-                    f"{dataset.where}: sink {dataset.name} is {dataset.format} without a place here",
+                    f"{dataset.where}: sink {dataset.name} has format {dataset.format}, or no path; only Parquet folders are supported",
                     hint='create_sink(name, "parquet", {"path": …})',
                 )
             if one and len(self.flows(dataset)) != 1:

@@ -60,7 +60,9 @@ def _stream(words: list[Word], at: int, names: Names) -> tuple[str, int] | None:
         return None
     name, after = _qualified(words, start)
     if inside and words[after].key != ")":
-        raise ProjectError(f"STREAM({name}…) reads no dataset", hint="read files with spark.readStream, in Python")
+        raise ProjectError(
+            f"STREAM({name}…) does not name a dataset", hint="read files with spark.readStream, in Python"
+        )
     return _watermark(words, after + inside, names, names.stream(name))
 
 

@@ -201,7 +201,7 @@ def _place(files: Files) -> tuple[str, str]:
     """The folder of some files, and the pattern of their names."""
     if files.format not in FORMATS or len(files.paths) != 1:
         raise ProjectError(
-            f"{files.format} of {', '.join(files.paths) or 'no path'} is nothing that is kept fresh",
+            f"{files.format} of {', '.join(files.paths) or 'no path'} cannot be kept fresh",
             hint="one folder of CSV, JSON, XML or Parquet files",
         )
     path = _local(files.paths[0])
@@ -231,7 +231,7 @@ def new_rows(relation: Relation, since: int | None) -> pa.Table:
         return relation.arrow()
     if relation.oldest > since:
         raise ProjectError(
-            f"{relation.name} was read up to epoch {since}, and its changes are kept from epoch {relation.oldest} on",
+            f"{relation.name} was read up to epoch {since}, but its changes are kept only from epoch {relation.oldest} on",
             hint="run the project with --full-refresh for what reads it, and more often; or db.set_retention",
         )
     changes = relation.changes(since)

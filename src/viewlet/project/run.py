@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewlet.errors import InUse, NameTaken, ProjectError, ViewletError
+from viewlet.errors import InUse, NameTaken, ProjectError, ViewletError, kind_of
 from viewlet.formatting import plural, suggestion
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
@@ -140,7 +140,7 @@ class ProjectRun:
         for dataset in self.definitions.datasets.values():
             if dataset.name not in known and dataset.kind != "temporary view" and catalog.known(dataset.name):
                 raise NameTaken(
-                    f"{dataset.where}: there is a {dataset.name} that is not of project {self.spec.name}",
+                    f"{dataset.where}: {dataset.name} already exists, and is not part of project {self.spec.name}",
                     hint="give the project its own warehouse",
                 )
             known.setdefault(dataset.name, "")
@@ -169,7 +169,9 @@ class ProjectRun:
         """Drop something of the project's, with what it reads from it."""
         readers = self.db._warehouse.catalog.readers(name)
         if others := [reader for reader in readers if reader not in self._prints]:
-            raise InUse(f"{', '.join(others)} read {name}, and are not of project {self.spec.name}", hint="drop them")
+            raise InUse(
+                f"{', '.join(others)} read {name}, and are not part of project {self.spec.name}", hint="drop them"
+            )
         self.db.drop(name, cascade=True)
 
     def _needed(self, name: str) -> None:
@@ -203,7 +205,7 @@ class ProjectRun:
         except AnalysisException as error:
             raise ProjectError(f"{query.where}: {' '.join(str(error).splitlines()[0].split())}") from error
         if not hasattr(found, "isStreaming"):
-            raise ProjectError(f"{query.where}: {query.name} gives no DataFrame, but {type(found).__name__}")
+            raise ProjectError(f"{query.where}: {query.name} returned {kind_of(found)}, not a DataFrame")
         return found
 
     @contextmanager
@@ -301,7 +303,7 @@ class ProjectRun:
             self.db.create_table(dataset.name, fields, append_only=True, source=ProjectFlows(self.spec.name))
         elif _shape(catalog.find(known).fields) != _shape(fields):
             raise ProjectError(
-                f"{dataset.kind} {dataset.name} holds rows of other columns than its flows give now",
+                f"{dataset.kind} {dataset.name} has rows with other columns than its flows return now",
                 hint=f"viewlet run --full-refresh {dataset.selected_as}",
             )
         what = "created" if known is None else "unchanged"
@@ -324,7 +326,7 @@ class ProjectRun:
         for query in self.definitions.flows(dataset):
             for f in fields_of(self._checked_flow(query)):
                 if merged.setdefault(f.name.lower(), f).type != f.type:
-                    raise ProjectError(f"{query.where}: {f.name} is {f.type}, and of another type in another flow")
+                    raise ProjectError(f"{query.where}: {f.name} is {f.type}, but has another type in another flow")
         if dataset.schema is not None:
             return tuple(replace(f, nullable=True) for f in read_schema(dataset.name, dataset.schema).fields)
         if not merged:
@@ -388,8 +390,8 @@ def _shape(fields: Collection[Field]) -> list[tuple[str, str]]:
 def _check_columns(dataset: Dataset, given: tuple[Field, ...]) -> None:
     if dataset.schema is not None and _shape(read_schema(dataset.name, dataset.schema).fields) != _shape(given):
         raise ProjectError(
-            f"{dataset.kind} {dataset.name} is declared with other columns than its query gives",
-            hint=f"the query gives {', '.join(map(str, given))}",
+            f"{dataset.kind} {dataset.name} is declared with other columns than its query returns",
+            hint=f"the query returns {', '.join(map(str, given))}",
         )
 
 

@@ -103,7 +103,7 @@ def _fitted(table: Table, query: Query, rows: pa.Table) -> pa.Table:
     """Rows with all columns of the table, by name; those that the flow does not give are NULL."""
     given = {name.lower(): name for name in rows.column_names}
     if more := given.keys() - {name.lower() for name in table.names}:
-        raise ProjectError(f"{query.where}: flow {query.name} gives {min(more)}, which {table.name} does not have")
+        raise ProjectError(f"{query.where}: flow {query.name} returns {min(more)}, which {table.name} does not have")
     columns = [
         rows[given[f.name.lower()]] if f.name.lower() in given else pa.nulls(rows.num_rows, table.types[f.name])
         for f in table.fields

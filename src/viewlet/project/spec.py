@@ -68,5 +68,7 @@ def _glob(path: Path, library: Any) -> str:
     try:
         include = library["glob"]["include"]
     except (KeyError, TypeError):
-        raise ProjectError(f"{path}: {library} is no library", hint="- glob: {include: transformations/**}") from None
+        raise ProjectError(
+            f"{path}: {library} is not a library", hint="- glob: {include: transformations/**}"
+        ) from None
     return str(include)

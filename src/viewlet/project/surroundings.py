@@ -40,7 +40,7 @@ class Surroundings:
                 create_table(db, declared, {}, read=read)
             elif not _is_as_declared(db._warehouse.catalog.tables.get(known), declared):
                 raise ProjectError(
-                    f"{where}: table {known} was made otherwise than it is declared",
+                    f"{where}: table {known} exists with another declaration",
                     hint=f"DROP TABLE {known} CASCADE; the next run creates it",
                 )
         return [declared.name for _, declared in self.tables]

@@ -38,7 +38,7 @@ KINDS = {
 def create_sink(warehouse: Warehouse, name: str, of: str, to: Destination) -> None:
     """Remember where a table or view goes on to."""
     if name.lower() in map(str.lower, warehouse.catalog.sinks):
-        raise NameTaken(f"there is a sink named {name} already", hint="DROP SINK it first")
+        raise NameTaken(f"there is already a sink named {name}", hint="DROP SINK it first")
     fields = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(cast(Any, to)).items()}
     document = {"kind": to.kind, "of": warehouse.catalog.find(of).name, "fields": fields}
     with warehouse.store.begin() as transaction:
@@ -129,7 +129,7 @@ def declare_sink(kind: str, place: str, name: str | None, options: Mapping[str, 
 
             properties = read_properties(given)
             return _made("iceberg", {}, catalog=place, table=_named(name, "TABLE"), key=key, properties=properties)
-    raise SqlError(f"there is no sink {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
+    raise SqlError(f"{kind} is not a kind of sink", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
 
 
 def _made(kind: str, options: Mapping[str, str], **fields: Any) -> Destination:
@@ -141,5 +141,5 @@ def _made(kind: str, options: Mapping[str, str], **fields: Any) -> Destination:
 
 def _named(name: str | None, what: str) -> str:
     if name is None:
-        raise SqlError(f"which {what.lower()}?", hint=f"{what} '…'")
+        raise SqlError(f"{what} is missing", hint=f"{what} '…'")
     return name

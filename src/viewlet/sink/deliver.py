@@ -58,7 +58,7 @@ def _due(relation: Relation, receiver: str, position: int | None) -> Iterator[tu
         yield relation.epoch, relation.as_inserted()
     elif relation.oldest > position:
         raise StoreError(
-            f"{receiver} has {relation.name} up to epoch {position}, and its changes are kept from epoch "
+            f"{receiver} received {relation.name} up to epoch {position}, but its changes are kept only from epoch "
             f"{relation.oldest} on",
             hint="deliver to a receiver of another name, which gets all rows; or keep changes longer: db.set_retention",
         )

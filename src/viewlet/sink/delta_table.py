@@ -55,7 +55,7 @@ class _Open:
         table = self.deltalake.DeltaTable(self.sink.path)
         whose = table.metadata().name or ""
         if not whose.startswith("viewlet/"):
-            raise StoreError(f"{self.sink} is not Viewlet's", hint="send to a path where no table is")
+            raise StoreError(f"{self.sink} was not created by Viewlet", hint="name a path without a table")
         _, warehouse, name = whose.split("/", 2)
         self.sender.refuse_other(self.sink, warehouse, name)
         found = table.transaction_version(self._application)

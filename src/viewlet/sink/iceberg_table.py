@@ -54,7 +54,7 @@ class _Open:
             return None
         noted = self.catalog.load_table(self.sink.table).properties
         if _WAREHOUSE not in noted:
-            raise StoreError(f"{self.sink} is not Viewlet's", hint="name a table that does not exist")
+            raise StoreError(f"{self.sink} was not created by Viewlet", hint="name a table that does not exist")
         self.sender.refuse_other(self.sink, noted[_WAREHOUSE], noted[_NAME])
         return int(noted[_EPOCH]) if _EPOCH in noted else None
 

@@ -25,8 +25,8 @@ def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -
     key = tuple(given) or (found.primary_key if isinstance(found, Table) else ())
     if needed_by and not key:
         raise StoreError(
-            f"{needed_by} finds rows by a key, and {relation.name} has none",
-            hint="name columns that tell its rows apart: key=(…); count copies where there are any",
+            f"{needed_by} finds rows by key, but {relation.name} has no key",
+            hint="name columns that identify its rows: key=(…); if rows repeat, count them in a view",
         )
     return key
 

@@ -76,7 +76,7 @@ def _claim(path: Path, sender: Sender) -> None:
         found = json.loads(note.read_text(encoding="utf-8"))
         sender.refuse_other(path, found["warehouse"], found["name"])
     elif _epochs(path):
-        raise StoreError(f"{path} has files that nobody knows the source of", hint="export into another folder")
+        raise StoreError(f"{path} has files of unknown origin", hint="export into another folder")
     else:
         hidden = path / f"{FOLLOWED}.new"
         hidden.write_text(json.dumps({"warehouse": sender.warehouse, "name": sender.relation.name}), encoding="utf-8")

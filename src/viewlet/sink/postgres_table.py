@@ -107,7 +107,7 @@ class _Open:
         columns += [f"PRIMARY KEY ({', '.join(map(_quoted, self.key))})"] if self.key else []
         self._run(f"CREATE TABLE IF NOT EXISTS {self.sink.table} ({', '.join(columns)})")
         if self._run(f"SELECT 1 FROM {self.sink.table} LIMIT 1").fetchone() is not None:
-            raise StoreError(f"{self.sink} has rows that are not Viewlet's", hint="name another table, or empty it")
+            raise StoreError(f"{self.sink} has rows that Viewlet did not write", hint="name another table, or empty it")
 
     def _load(self, name: str, rows: pa.Table) -> None:
         """A temporary table of the rows that come or go."""
@@ -161,8 +161,8 @@ def _type(relation: Relation, f: Field) -> str:
     found = _known(f.type)
     if found is None:
         raise UnsupportedValue(
-            f"{relation.name}: {f.name} is {f.type}, which PostgreSQL's tables have no type for",
-            hint="send a view that makes a text of it: to_json, CAST … AS STRING",
+            f"{relation.name}: {f.name} is {f.type}, for which PostgreSQL has no type",
+            hint="send a view that converts it to text: to_json, CAST … AS STRING",
         )
     return found
 

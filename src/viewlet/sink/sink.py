@@ -72,6 +72,6 @@ def _refuse_forgotten(sender: Sender, sink: Sink, last: int) -> None:
     relation = sender.relation
     if relation.oldest > last:
         raise StoreError(
-            f"{sink} has {relation.name} up to epoch {last}, and its changes are kept from epoch {relation.oldest} on",
+            f"{sink} has {relation.name} up to epoch {last}, but its changes are kept only from epoch {relation.oldest} on",
             hint="empty it, to have all rows written again; or keep changes longer: db.set_retention",
         )

@@ -45,7 +45,7 @@ def read_on_bad(given: str, *others: str) -> OnBad:
     ways = [way for way in get_args(OnBad) if way not in others]
     found: OnBad | None = next((way for way in ways if way == given.upper()), None)
     if found is None:
-        raise SqlError(f"{given!r} does not say what becomes of bad records", hint=", ".join(ways))
+        raise SqlError(f"{given!r} is not a way to treat bad records", hint=", ".join(ways))
     return found
 
 
@@ -71,5 +71,5 @@ def refuse_bad(table: Table, records: Sequence[Placed]) -> None:
         line = "" if bad.line is None else f", line {bad.line}"
         raise RejectedEpoch(
             f"table {table.name}: {file}{line}: {bad.reason}",
-            hint="mend it where it comes from, or let bad records be dropped or kept aside: ON BAD RECORD KEEP ASIDE",
+            hint="correct it at its source, or have bad records dropped or kept aside: ON BAD RECORD KEEP ASIDE",
         )

@@ -34,12 +34,12 @@ def declare_source(
             return iceberg(place, _named(name, "TABLE"), properties=options, on_bad_record=on_bad)
         case "SPARK":
             return spark_batch(place, options, on_bad_record=on_bad)
-    raise SqlError(f"there is no source {kind}", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG, SPARK")
+    raise SqlError(f"{kind} is not a kind of source", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG, SPARK")
 
 
 def _named(name: str | None, what: str) -> str:
     if name is None:
-        raise SqlError(f"which {what.lower()}?", hint=f"{what} '…'")
+        raise SqlError(f"{what} is missing", hint=f"{what} '…'")
     return name
 
 

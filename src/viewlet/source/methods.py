@@ -82,7 +82,7 @@ class SourceMethods:
 def _fed(warehouse: Warehouse, name: str) -> tuple[Table, Source]:
     table = warehouse.catalog.table(name)
     if table.source is None:
-        raise UnknownName(f"table {table.name} is fed by no source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
+        raise UnknownName(f"table {table.name} has no source", hint="CREATE TABLE … FROM FOLDER …, POSTGRES …")
     return table, table.source
 
 

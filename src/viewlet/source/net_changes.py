@@ -157,7 +157,7 @@ class NetChanges:
         for row, known in zip(lacking, found, strict=True):
             if known is None:
                 raise RejectedEpoch(
-                    f"table {self.table.name}: {row.place.file} leaves values out that the table does not have",
+                    f"table {self.table.name}: {row.place.file} omits values that the table does not have either",
                     hint="ALTER TABLE … REPLICA IDENTITY FULL, or drop the table and create it again",
                 )
             row.values = [k if v is UNCHANGED else v for v, k in zip(row.values, known, strict=True)]

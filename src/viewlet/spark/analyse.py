@@ -213,7 +213,7 @@ def _refuse_types(columns: tuple[Field, ...]) -> None:
             if column.type.holds(name):
                 hint = "give its WKB, with st_asbinary, and make it again where it is used"
                 raise UnsupportedQuery(
-                    f"column `{column.name}` holds a {name.upper()}, which views do not keep", hint=hint
+                    f"column `{column.name}` holds a {name.upper()}, which views do not support", hint=hint
                 )
         if column.type.holds("interval"):
             raise UnsupportedQuery(
@@ -222,7 +222,7 @@ def _refuse_types(columns: tuple[Field, ...]) -> None:
             )
         if column.type.name not in MONTHS and column.type.holds(*MONTHS):
             raise UnsupportedQuery(
-                f"column `{column.name}` holds intervals of months inside of an array, a map or a struct",
+                f"column `{column.name}` holds intervals of months inside an array, a map or a struct",
                 hint="give them columns of their own, or keep numbers of months",
             )
 

@@ -94,9 +94,7 @@ class FileReader:
 
     def __getattr__(self, name: str) -> NoReturn:
         where = "readStream" if self._files.is_stream else "read"
-        raise UnsupportedQuery(
-            f"spark.{where}.{name} is nothing that is kept fresh", hint="CSV, JSON, XML, Parquet, table"
-        )
+        raise UnsupportedQuery(f"spark.{where}.{name} cannot be kept fresh", hint="CSV, JSON, XML, Parquet, table")
 
 
 def _text(value: Any) -> str:

@@ -50,7 +50,7 @@ class Sessions:
 
         if self._caller is None or not is_alive(self._caller):
             if self._given is not None:
-                raise SparkMissing("the Spark session was stopped", hint="connect again, with one that runs")
+                raise SparkMissing("the Spark session was stopped", hint="connect again, with a running session")
             self._caller, self._child, self._by_settings = start_spark(), None, {}
         return self._caller
 

@@ -37,7 +37,7 @@ def with_watermark(frame: DataFrame, column: str, delay: str) -> DataFrame:
     try:
         marks = {**time.metadata, DELAY: Jvm(frame.sparkSession).delay(delay)}
     except PySparkException as error:
-        raise ProjectError(f"{delay!r} is no delay of a watermark", hint="such as 10 minutes") from error
+        raise ProjectError(f"{delay!r} is not the delay of a watermark", hint="such as 10 minutes") from error
 
     def marked(name: str) -> Column:
         found = sf.col(quoted(name))

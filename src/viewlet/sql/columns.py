@@ -96,8 +96,8 @@ def _is_column(reader: Reader) -> bool:
 
 def _refuse_unkept(reader: Reader) -> None:
     reader.refuse(
-        f"{reader.word.text.upper()} is not something that tables keep",
-        hint="tables know NOT NULL, DEFAULT, PRIMARY KEY and CHECK",
+        f"{reader.word.text.upper()} is not supported for tables",
+        hint="tables support NOT NULL, DEFAULT, PRIMARY KEY and CHECK",
     )
 
 
@@ -157,7 +157,7 @@ def resolve_key(reader: Reader, columns: Columns) -> tuple[tuple[Field, ...], tu
     for name in columns.key:
         if name.lower() not in spelling:
             reader.refuse(
-                f"the primary key names `{name}`, which is no column",
+                f"the primary key names `{name}`, which is not a column",
                 hint=suggestion(name, spelling.values()),
             )
     key = tuple(spelling[name.lower()] for name in columns.key)

@@ -27,7 +27,7 @@ def default_values(db: Database, table: str, declared: Schema) -> dict[str, pa.A
     try:
         return {name: _value(db, table, fields[name], text) for name, text in declared.defaults}
     except ViewletError as error:
-        raise SqlError(f"table {table}: a default is wrong: {error.args[0]}", hint=error.hint) from None
+        raise SqlError(f"table {table}: invalid default: {error.args[0]}", hint=error.hint) from None
 
 
 def _value(db: Database, table: str, field: Field, text: str) -> pa.Array:

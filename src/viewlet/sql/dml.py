@@ -19,7 +19,7 @@ def read_insert(reader: Reader) -> InsertInto:
     reader.accept("TABLE")
     table = reader.name("the table")
     if reader.sees("PARTITION"):
-        reader.refuse("tables have no partitions to name", hint="leave PARTITION out")
+        reader.refuse("tables have no partitions", hint="leave PARTITION out")
     by_name = reader.accept("BY", "NAME")
     listed = reader.sees("(") and not _starts_query(reader)
     if by_name and listed:
@@ -84,7 +84,7 @@ def read_merge(reader: Reader) -> Merge:
     """`MERGE INTO t [[AS] a] USING source [[AS] b] ON condition WHEN …`"""
     reader.expect("MERGE")
     if reader.accept("WITH", "SCHEMA", "EVOLUTION"):
-        reader.refuse("a merge adds no columns", hint="ALTER TABLE … ADD COLUMN first")
+        reader.refuse("MERGE cannot add columns", hint="ALTER TABLE … ADD COLUMN first")
     reader.expect("INTO")
     table, alias = reader.name("the table"), reader.alias("USING")
     reader.expect("USING")

@@ -81,7 +81,9 @@ def _column_text(f: Field, table: Table) -> str:
 
 def _view_text(view: Maintained) -> str:
     if view.statement is None:
-        raise SqlError(f"{view.kind} {view.name} was not defined by a statement", hint="EXPLAIN shows how it is kept")
+        raise SqlError(
+            f"{view.kind} {view.name} was not defined by a statement", hint="EXPLAIN shows how it is maintained"
+        )
     return view.statement
 
 

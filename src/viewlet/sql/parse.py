@@ -85,11 +85,11 @@ def _explain(reader: Reader) -> Explain:
     if reader.sees("CREATE"):
         statement = read_create(reader)
         if not isinstance(statement, CreateView):
-            reader.refuse("only a view has something to explain")
+            reader.refuse("only views can be explained")
         return Explain(statement)
     is_view = _accept_view(reader)
     if not is_view and reader.word.key in QUERY_STARTS:
-        reader.refuse("a query that is not kept has nothing to explain", hint="EXPLAIN CREATE MATERIALIZED VIEW v AS …")
+        reader.refuse("only views can be explained, not queries", hint="EXPLAIN CREATE MATERIALIZED VIEW v AS …")
     name = reader.name("the view")
     reader.end()
     return Explain(name)

@@ -71,5 +71,5 @@ def _read(table: str, schema: Any) -> Schema:
     if type(schema).__name__ == "StructType":
         return Schema(tuple(map(declared_field, schema.jsonValue()["fields"])))
     raise SqlError(
-        f"table {table}: a schema is a DDL text, a StructType or a pyarrow Schema, not {type(schema).__name__}"
+        f"table {table}: a schema is DDL text, a StructType or a pyarrow Schema, not {type(schema).__name__}"
     )

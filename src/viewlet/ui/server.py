@@ -102,6 +102,6 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         raise StoreError(
-            f"the page cannot be at {host}:{port}: {error.strerror}", hint="choose another --port"
+            f"the page cannot be served at {host}:{port}: {error.strerror}", hint="choose another --port"
         ) from error
     return bound

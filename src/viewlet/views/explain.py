@@ -1,4 +1,4 @@
-"""`explain`: how a view is kept, what it holds, and what it costs."""
+"""`explain`: how a view is maintained, what it keeps, and what it costs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
     lines += _evictions(program, set(warehouse.catalog.own_bags(view)))
     lines += _weighed(program)
     if view.weighed.reason:
-        lines.append(f"weighed again after epoch {view.weighed.epoch}: {view.weighed.reason}")
+        lines.append(f"considered again after epoch {view.weighed.epoch}: {view.weighed.reason}")
     lines += cost_lines(view, warehouse.history(view.name))
     return "\n".join(lines)
 
@@ -60,11 +60,11 @@ _VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_
 
 
 def _settled(view: View) -> list[str]:
-    """That the operators say more than the query did, or that even they do not say all."""
+    """Warnings: where Viewlet settled what the query leaves open, and where Spark's own result may vary."""
     settled = ["Spark leaves an answer open here (ties, orders, approximations); Viewlet uses the ordering shown"]
     labels = [note.label for _, note in operators(view.program.notes)]
     varying = [
-        f"what {name} gives depends on how the rows happen to be laid out, in Spark itself too"
+        f"the result of {name} depends on the physical layout of the rows, in Spark itself too"
         for name in _VARYING
         if any(f"{name}(" in label for label in labels)
     ]
@@ -90,7 +90,7 @@ def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
 def _evictions(program: Program, own: Collection[str]) -> list[str]:
     """What a watermark means for the maps."""
     if program.keeps:
-        return [f"all groups stay in the maps, although there is a watermark: {program.keeps}"]
+        return [f"no group is evicted, despite the watermark: {program.keeps}"]
     return [
         f"{c.map} evicts {'sessions' if c.at_end else f'groups by `{c.column}`'} that the watermark of {c.table} has passed"
         if c.map in own
@@ -100,7 +100,7 @@ def _evictions(program: Program, own: Collection[str]) -> list[str]:
 
 
 def _weighed(program: Program) -> list[str]:
-    return ["weighed", *(f"  {line}" for line in program.choices)] if program.choices else []
+    return ["considered", *(f"  {line}" for line in program.choices)] if program.choices else []
 
 
 def heading(program: Program) -> str:
@@ -130,7 +130,7 @@ def statement_lines(
 ) -> list[str]:
     lines: list[str] = []
     if constants := statements(program, None, verbose=verbose):
-        lines += ["at first", *(f"  {line}" for line in constants)]
+        lines += ["on creation", *(f"  {line}" for line in constants)]
     for table in program.reads:
         if table in static:
             lines.append(f"on {table}: nothing, it is static")

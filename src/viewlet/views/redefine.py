@@ -30,7 +30,7 @@ def over_narrower(warehouse: Warehouse, view: View, catalog: Catalog, redefined:
 
     error = InUse(f"view {view.name} reads {columns}", hint="drop it first")
     if view.definition is None or "whole" in view.fragments:  # its text is not all that it means
-        raise InUse(f"view {view.name} reads the table, and its definition is kept as a plan", hint="drop it first")
+        raise InUse(f"view {view.name} reads the table, and its definition is stored as a plan", hint="drop it first")
     try:
         made = define(
             warehouse,

@@ -65,7 +65,7 @@ def _replaced_with(catalog: Catalog, made: Maintained, gone: Sequence[Maintained
     there = catalog.view(made.name)
     names = {view.name for view in gone}
     if others := [name for name in catalog.readers(there.name) if name not in names]:
-        raise InUse(f"{', '.join(others)} read {there.name}, which would be another view", hint="drop them first")
+        raise InUse(f"{', '.join(others)} read {there.name}, which would become another view", hint="drop them first")
     return there
 
 
@@ -107,9 +107,7 @@ def _refuse_other_columns(old: Maintained, new: Maintained, readers: Sequence[st
     if [(f.name, f.type) for f in new.fields] != [(f.name, f.type) for f in old.fields]:
         raise InUse(f"{', '.join(readers)} read {old.name}, and its columns would change", hint=hint)
     if wider := [n.name for n, o in zip(new.fields, old.fields, strict=True) if n.nullable and not o.nullable]:
-        raise InUse(
-            f"{', '.join(readers)} read {old.name}, and {wider[0]} could be NULL, which it never was", hint=hint
-        )
+        raise InUse(f"{', '.join(readers)} read {old.name}, and {wider[0]} could become NULL", hint=hint)
 
 
 def drop_views(catalog: Catalog, transaction: Transaction, views: Sequence[Maintained]) -> None:

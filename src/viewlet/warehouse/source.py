@@ -92,7 +92,10 @@ def read_source(document: Mapping[str, Any] | None) -> Source | None:
     if document is None:
         return None
     if document["kind"] not in KINDS:
-        raise StoreError(f"a {document['kind']} feeds a table, and is not known here", hint="use a newer Viewlet")
+        raise StoreError(
+            f"a {document['kind']} feeds a table, which this version of Viewlet does not know",
+            hint="use a newer Viewlet",
+        )
     module, _, function = KINDS[document["kind"]].partition(":")
     read: Callable[[Mapping[str, Any]], Source] = getattr(import_module(module), function)
     return read(document)

@@ -203,7 +203,7 @@ GROUP BY cust, session_window(ts, CASE WHEN cust = 1 THEN '5 minutes' ELSE '1 da
 -- program
 view v → cust, t, s
   Aggregate [cust, session_window] cust, session_window.start AS t, sum(total) AS s_2  ring
-    Sessions [cust] session_window                                            keyed  (a change reaches the sessions that it meets)
+    Sessions [cust] session_window                                            keyed  (a change affects the sessions that it touches)
       Project named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, CASE WHEN cust = 1 THEN 300000000 ELSE 86400000000 END)))) AS session_window, cust, total  ring
         Filter ts IS NOT NULL AND precise_time(precise_time(add_micros(ts, CASE WHEN cust = 1 THEN 300000000 ELSE 86400000000 END))) > precise_time(precise_time(ts))  ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -222,7 +222,7 @@ rn<=3
 -- program
 view v → s, total, rn
   Filter rn <= 3                                                              keyed  (evaluated within the operator below)
-    Window [PARTITION BY s ORDER BY total DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS rn  keyed  (a window reads the first 3 rows of a partition, and those that tie with them)
+    Window [PARTITION BY s ORDER BY total DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS rn  keyed  (a window reads the first 3 rows of a partition, and rows tied with them)
       Project s, total                                                        ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -271,7 +271,7 @@ on part
   v.m4 += π(p_partkey)(σ(p_brand IS NOT NULL AND p_container IS NOT NULL AND p_brand = 'Brand#23' AND p_container = 'MED BOX')(Δpart))
   v.m5 += Sum[](_a0 = _w8·_w4·_s6, _a0_n = _w8·_w4·_s6_n · Δv.m4 ⋈[p_partkey = l_partkey_2] v.m2′ ⋈[l_partkey_2 = l_partkey, _e2 < _e3] Sum v.m3′)
   v += π(_a9 / 7.0 → avg_yearly)(finalize[](Δv.m5))
-weighed
+considered
   lineitem ⋈ lineitem as one map: saves 283, costs 1,383 rows per 100 changed: not kept
 -- case: tpch q3
 select l_orderkey, sum(l_extendedprice * (1 - l_discount)) as revenue, o_orderdate, o_shippriority from cust,
@@ -312,7 +312,7 @@ on ord
   v.m3 += π(o_custkey, o_orderkey, o_orderdate, o_shippriority)(σ(o_orderdate IS NOT NULL AND o_orderdate < 1995-03-15 AND o_custkey IS NOT NULL)(Δord))
   v.m4 += Sum[l_orderkey, o_orderdate, o_shippriority](_a0 = _w5·_w1·_s3, _a0_n = _w5·_w1·_s3_n · Δv.m3 ⋈[o_custkey = c_custkey] v.m1′ ⋈[o_orderkey = l_orderkey] v.m2′)
   v += π(l_orderkey, _a6 → revenue, o_orderdate, o_shippriority)(finalize[l_orderkey, o_orderdate, o_shippriority](Δv.m4))
-weighed
+considered
   cust ⋈ ord as one map: saves 917, costs 3,250 rows per 100 changed: not kept
   lineitem ⋈ ord as one map: saves 917, costs 3,917 rows per 100 changed: not kept
 -- case: union all
@@ -337,7 +337,7 @@ view v → x, y
   Values [x, y] (1, 'a'), (2, 'b')
 maps
   v [x, y] := the view
-at first
+on creation
   v += 2 constant rows
 -- case: a filter that only Spark evaluates
 SELECT id FROM orders WHERE s RLIKE '^a+$'
@@ -370,7 +370,7 @@ SELECT id, cust FROM (SELECT id, cust, row_number() OVER (PARTITION BY cust ORDE
 view v → id, cust
   Project id, cust                                                            keyed  (evaluated within the operator below)
     Filter n <= 3                                                             keyed  (evaluated within the operator below)
-      Window [PARTITION BY cust ORDER BY id DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS n  keyed  (a window reads the first 3 rows of a partition, and those that tie with them)
+      Window [PARTITION BY cust ORDER BY id DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS n  keyed  (a window reads the first 3 rows of a partition, and rows tied with them)
         Project id, cust                                                      ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps

@@ -162,7 +162,7 @@ def _divided(a: Doubles, b: Doubles, valid: Mask, fails: bool, name: str) -> Val
     if fails and zero.any():
         raise failure_of(
             zero,
-            f"DIVIDE_BY_ZERO: {name} of values that do not vary, or too little for a double",
+            f"DIVIDE_BY_ZERO: {name} of values that do not vary, or vary too little for a double",
             hint=_CORRELATION if name == "corr" else None,
         )
     valid = valid & ~zero

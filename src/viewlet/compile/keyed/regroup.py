@@ -205,9 +205,9 @@ def lower_window(build: Builder, plan: Window, top: Plan) -> Terms:
         first = leading_rows(plan, top)
         why = "reads its whole partition" if plan.partition else "without PARTITION BY has one partition"
         if first is not None:
-            why = f"reads the first {first.count:,} rows of a partition, and those that tie with them"
+            why = f"reads the first {first.count:,} rows of a partition, and rows tied with them"
         return lower_keyed(build, plan, (plan.rows,), (plan.partition,), f"a window {why}", top=top, read=first)
-    why = "a change reaches all rows after it" if near.back is None else _reach(near)
+    why = "a change affects all rows after it" if near.back is None else _reach(near)
     if (result := passed_through(top, plan, near.order) if near.back is not None else None) is not None:
         near = replace(near, result=result)
         return lower_keyed(build, plan, (plan.rows,), (plan.partition,), why, top=top, read=near)
@@ -218,7 +218,13 @@ def lower_window(build: Builder, plan: Window, top: Plan) -> Terms:
 
 
 def _reach(near: Nearby) -> str:
-    return f"a change reaches {near.ahead:,} rows before it and {near.back:,} after it, and those that tie with them"
+    """Which other rows a change affects."""
+    sides = [
+        f"{count:,} row{'s' * (count != 1)} {where} it"
+        for count, where in ((near.ahead, "before"), (near.back or 0, "after"))
+        if count
+    ]
+    return "a change affects " + (f"{' and '.join(sides)}, and rows tied with them" if sides else "rows tied with it")
 
 
 def _drops_rows(top: Plan, base: Plan) -> bool:
@@ -252,7 +258,7 @@ def lower_top(build: Builder, plan: Top, top: Plan) -> Terms:
 def _tier_of_first(plan: Top, needed: int, kept: int) -> tuple[str, str]:
     """How the first rows of everything are kept, some of them in reserve or none."""
     if kept == needed:
-        return "monoid", f"its input only grows: the first {needed:,} rows are kept, and no others"
+        return "monoid", f"its input only grows: the first {needed:,} rows are kept, no others"
     held = f"kept as the first {needed:,} rows with {kept - needed:,} in reserve"
     if plan.leads is not None and not isinstance(plan.rows, Scan):
         return "keyed", f"{held}; when the reserve runs out, the first rows are read in order"

@@ -16,7 +16,7 @@ from viewlet.plan.show import show_node
 from viewlet.plan.types import STRING, Field
 from viewlet.program.terms import Sessionize, Term
 
-_WHY = "a change reaches the sessions that it meets"
+_WHY = "a change affects the sessions that it touches"
 
 
 def seal_sessions(plan: Plan, abilities: Abilities) -> Plan:

@@ -77,7 +77,7 @@ def tier_of(plan: Aggregate) -> tuple[str, str]:
     short = [show_name(c) for c in calls_of(plan) if not (c.handlers and c.handlers.inverts)]
     if not short:
         return "ring", "states with an inverse: the delta alone changes them"
-    return "monoid", f"its input only grows: the state of {', '.join(dict.fromkeys(short))} is kept, and no rows"
+    return "monoid", f"its input only grows: the state of {', '.join(dict.fromkeys(short))} is kept, no rows"
 
 
 def _parts(build: Builder, plan: Aggregate) -> tuple[list[tuple[Field, Expr]], tuple[FoldedAggregate, ...]]:

@@ -118,9 +118,7 @@ class Expansion:
         ):
             return "no equality connects the sides"
         if isinstance(plan, Join) and plan.kind != "inner" and (matching := Matching.of(plan)) and matching.inequality:
-            return (
-                "a row that has a partner meets the extreme one; when that changes, the rows that it reaches are read"
-            )
+            return "a row has a partner if it matches the extreme one; when that changes, the rows in between are read"
         return ""
 
     def _expand(self, plan: Plan) -> tuple[Clause, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
     """Make a flow, or put it in the place of another, whose states, queues and cursors it takes over."""
     if not isinstance(flow, Flow):
-        raise WrongArgument(f"{shortened(flow)} is no flow", hint="make one with viewlet.flow.Flow(name)")
+        raise WrongArgument(f"{shortened(flow)} is not a flow", hint="make one with viewlet.flow.Flow(name)")
     is_there = flow.name in warehouse.catalog.flows
     if not (replace and is_there):
         warehouse.catalog.refuse_taken(flow.name)
@@ -52,7 +52,9 @@ def _make_views(warehouse: Warehouse, flow: Flow) -> None:
         if there is None:
             create(warehouse, define(warehouse, name, query))
         elif there.statement is None or query not in there.statement:
-            raise FlowError(f"view {name} of flow {flow.name} has another query", hint="give the new one another name")
+            raise FlowError(
+                f"view {name} of flow {flow.name} already exists with another query", hint="choose another name"
+            )
 
 
 def _place_tables(warehouse: Warehouse, transaction: Transaction, flow: str, tables: Sequence[Table]) -> None:
@@ -82,8 +84,8 @@ def _widen(warehouse: Warehouse, transaction: Transaction, old: Table, new: Tabl
     is_wider = new.fields[: len(old.fields)] == old.fields and all(f.nullable for f in more)
     if not is_wider or (old.primary_key, old.append_only) != (new.primary_key, new.append_only):
         raise FlowError(
-            f"table {old.name} of flow {new.flow} holds rows of other columns or another key",
-            hint="add columns that may be NULL at its end, or give the new one another name: table=…",
+            f"table {old.name} of flow {new.flow} has rows with other columns or another key",
+            hint="append only columns that may be NULL, or use another table: table=…",
         )
     widen(warehouse, transaction, old, new, {})
 
@@ -95,8 +97,8 @@ def _taken_over(warehouse: Warehouse, transaction: Transaction, old: Graph, grap
     for flow in control.held:
         if flow in now and now[flow] != before[flow]:
             raise FlowError(
-                f"rows of {flow} wait to be read in flow {graph.name}, and it would have other columns",
-                hint="run the flow first, or give what it writes another name",
+                f"rows of {flow} are still queued in flow {graph.name}, and its columns would change",
+                hint="run the flow first, or give the output another name",
             )
     control.fit(graph)
     control.forget_removed(graph.name, transaction)

@@ -79,7 +79,7 @@ class State:
         `table`: its name, by default those of the flow and the stage, with `_` between.
         """
         if grouping not in ("right outer", "full outer"):
-            raise FlowError(f"there is no grouping {shortened(grouping)}", hint='"right outer" or "full outer"')
+            raise FlowError(f"{shortened(grouping)} is not a grouping", hint='"right outer" or "full outer"')
         self.schema, self.grouping, self.table = schema, grouping, table
         self.route_by = arguments.texts("route_by", route_by)
         self.order_by = arguments.texts("order_by", order_by)
@@ -130,7 +130,7 @@ class Flow:
         if name in self.sources:
             raise FlowError(f"flow {self.name} has two sources named {name}")
         if schema is not None and table is not None:
-            raise FlowError(f"source {name} of flow {self.name} has a table and a schema", hint="give one of them")
+            raise FlowError(f"source {name} of flow {self.name} has both a table and a schema", hint="give only one")
         reads = None if schema is not None else table or name
         self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), reads, schema)
 
@@ -212,7 +212,7 @@ class Flow:
         with rows.
         """
         if len(outputs) != 1:
-            raise FlowError(f"a processor of flow {self.name} has {len(outputs)} outputs", hint="give it one")
+            raise FlowError(f"a processor of flow {self.name} has {len(outputs)} outputs", hint="give it exactly one")
         names = tuple(f.name for f in read_schema("route_by", route_by).fields)
         made = processor() if isinstance(processor, type) else processor
         calls = ProcessorStage(made, input, next(iter(outputs)), names, time_mode, event_time, delay, clock)

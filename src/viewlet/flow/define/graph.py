@@ -179,7 +179,7 @@ def _source_fields(flow: Flow, name: str, schemas: Mapping[str, Fields]) -> Fiel
     known = next((n for n in schemas if n.lower() == str(source.table).lower()), None)
     if known is None:
         raise UnknownName(
-            f"flow {flow.name} reads {source.table}, which is no table or view",
+            f"flow {flow.name} reads {source.table}, which is not a table or view",
             hint=f"{suggestion(str(source.table), schemas)}; a source without a table needs a schema",
         )
     if any(f.name.lower() == CHANGE_TYPE.name for f in schemas[known]):
@@ -194,7 +194,7 @@ def _written(flow: Flow, sources: Mapping[str, Source]) -> dict[str, Fields]:
         for name, output in stage.outputs.items():
             _check_name(f"stage {stage.name} of flow {flow.name}", name)
             if name in found or name == STATE:
-                reason = "is what a stage's own state is called" if name == STATE else "has a writer already"
+                reason = "is reserved for a stage's own state" if name == STATE else "already has a writer"
                 raise FlowError(f"stage {stage.name} of flow {flow.name} writes {name}, which {reason}")
             found[name] = read_schema(f"{flow.name}.{name}", output.schema, ()).fields
     return found
@@ -255,7 +255,7 @@ def _key(where: str, made: StageDefinition, inputs: Iterable[StageInput], state:
     for routed in inputs:
         if isinstance(routed.route_by, tuple):
             return tuple(f for name in routed.route_by for f in routed.fields if f.name == name)
-    raise FlowError(f"{where} is routed by functions alone", hint='say what they give: key="site STRING"')
+    raise FlowError(f"{where} is routed by functions alone", hint='declare the key that they return: key="site STRING"')
 
 
 def _check_keys(where: str, stage: Stage) -> None:
@@ -268,7 +268,7 @@ def _check_keys(where: str, stage: Stage) -> None:
         if types != wanted:
             given, key = (", ".join(map(str, found)) or "nothing" for found in (types, wanted))
             raise FlowError(
-                f"{where}: {routed.flow} is routed by {given}, and groups are told apart by {key}",
+                f"{where}: {routed.flow} is routed by {given}, but the stage's key is {key}",
                 hint="route by columns of the same types, or by a function",
             )
 
@@ -276,12 +276,12 @@ def _check_keys(where: str, stage: Stage) -> None:
 def _check_columns(what: str, names: Iterable[str], fields: Fields) -> None:
     for name in names:
         if name not in [f.name for f in fields]:
-            raise UnknownName(f"{what} {name}, which is no column", hint=suggestion(name, [f.name for f in fields]))
+            raise UnknownName(f"{what} {name}, which is not a column", hint=suggestion(name, [f.name for f in fields]))
 
 
 def _check_name(where: str, name: str) -> None:
     if not re.fullmatch(r"\w+", name):
-        raise FlowError(f"{where}: `{name}` is no name for a part of a flow", hint="letters, digits and _")
+        raise FlowError(f"{where}: `{name}` is not a valid name in a flow", hint="use letters, digits and _")
 
 
 def _check_graph(graph: Graph, written: Iterable[str]) -> None:
@@ -293,12 +293,14 @@ def _check_graph(graph: Graph, written: Iterable[str]) -> None:
             )
     tables = [t.name.lower() for t in graph.tables]
     if twice := next((t for t in tables if tables.count(t) > 1), None):
-        raise FlowError(f"flow {graph.name} keeps two things as table {twice}", hint="table=…")
+        raise FlowError(
+            f"flow {graph.name} would store two outputs or states in table {twice}", hint="name another table: table=…"
+        )
     for stage in graph.stages.values():
         if stage.is_row_wise and _circles(graph, stage.name, ()):
             raise FlowError(
                 f"stage {stage.name} of flow {graph.name} is row-wise and feeds itself",
-                hint="make one of the circle a stage that is routed by key",
+                hint="route one stage of the cycle by key",
             )
 
 

@@ -35,7 +35,8 @@ def as_json(what: str, value: Any) -> Any:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
         raise FlowError(
-            f"{what} cannot be kept: {error}", hint="numbers, texts, truth values, None, lists, and dicts of texts"
+            f"{what} cannot be stored: {error}",
+            hint="use numbers, strings, booleans, None, lists, and dicts with string keys",
         ) from error
 
 

@@ -139,13 +139,13 @@ class Running:
         name, where = turn.stage.name, f"flow {self.graph.name}"
         if name in self.graph.cyclic and self.counts[name] >= self.bounds.rounds:
             raise FlowUnfinished(
-                f"{where}: stage {name} has run {self.bounds.rounds:,} times and is runnable again, in a cycle",
-                hint="what it has done is committed; run it on with more rounds=…, or let the cycle end",
+                f"{where}: stage {name} has run {self.bounds.rounds:,} times in a cycle, and is runnable again",
+                hint="finished runs are committed; continue with more rounds=…, or make the cycle end",
             )
         if self.bounds.seconds is not None and time.monotonic() - self.began > self.bounds.seconds:
             raise FlowUnfinished(
                 f"{where} has run for {self.bounds.seconds:g} seconds, and stage {name} is runnable",
-                hint="what it has done is committed; run it on with more seconds=…",
+                hint="finished runs are committed; continue with more seconds=…",
             )
 
     def _refuse_feeding_itself(self) -> None:
@@ -155,7 +155,7 @@ class Running:
             raise FlowUnfinished(
                 f"flow {self.graph.name} feeds itself through tables: its sources have changed "
                 f"{self.bounds.rounds:,} times while it ran",
-                hint="what it has done is committed; run it on with more rounds=…, or let the cycle end",
+                hint="finished runs are committed; continue with more rounds=…, or make the cycle end",
             )
 
     def _read_sources(self, given: Given) -> bool:
@@ -188,9 +188,9 @@ class Running:
             return []
         if relation.oldest > cursor:
             raise FlowError(
-                f"flow {self.graph.name} has read {relation.name} up to epoch {cursor}, and its changes are kept from "
+                f"flow {self.graph.name} has read {relation.name} up to epoch {cursor}, but its changes are kept only from "
                 f"epoch {relation.oldest} on",
-                hint="create the flow again; run it before changes are forgotten, or keep them longer: db.set_retention",
+                hint="create the flow again; run it more often, or keep changes longer: db.set_retention",
             )
         return [(epoch, Rows.of(changes.select(names))) for epoch, changes in relation.changes_by_epoch(cursor)]
 

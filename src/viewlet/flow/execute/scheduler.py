@@ -62,7 +62,7 @@ def decide(flow: str, stage: Stage, control: StageControl) -> Decision | None:
     for name in decision.read | decision.remove | decision.skip.keys():
         if name not in waiting or waiting[name].length <= decision.skip.get(name, 0):
             raise FlowError(
-                f"the runnable function of stage {stage.name} of flow {flow} takes more of {shortened(name)} than waits",
+                f"the runnable function of stage {stage.name} of flow {flow} takes more increments of {shortened(name)} than are waiting",
                 hint="waiting[name].length says how many increments there are",
             )
     return decision

@@ -98,7 +98,7 @@ class Collected:
         try:
             return Rows.concat([Rows.of(to_arrow(flow, self.fields[flow], part)) for part in parts])
         except RejectedEpoch as error:
-            raise FlowError(f"{self.where} writes what is no row: {error.message}", hint=error.hint) from error
+            raise FlowError(f"{self.where} writes an invalid row: {error.message}", hint=error.hint) from error
 
 
 class _Noting:

@@ -61,7 +61,7 @@ class ByCount:
 
     def __post_init__(self) -> None:
         if self.rows < 1:
-            raise FlowError(f"increments of {self.rows} rows hold nothing", hint="by_count(n) with n above zero")
+            raise FlowError(f"increments cannot have {self.rows} rows", hint="by_count(n) needs n above zero")
 
     def __call__(self, row: Row, state: int | None) -> tuple[int, int, bool]:
         before = state or 0
@@ -116,7 +116,7 @@ def _framed(row: Row, framing: Framing, state: Any) -> tuple[Any, Any, bool]:
     answer = framing(row, state)
     if not isinstance(answer, tuple) or len(answer) not in (2, 3):
         raise FlowError(
-            f"a framing function gives {shortened(answer)}", hint="give (key, state), or (key, state, closes)"
+            f"a framing function returned {shortened(answer)}", hint="return (key, state), or (key, state, closes)"
         )
     return _stored(answer[0]), answer[1], len(answer) == 3 and bool(answer[2])
 
@@ -127,4 +127,4 @@ def _stored(key: Any) -> Any:
         return key.isoformat()
     if key is None or isinstance(key, bool | int | float | str):
         return key
-    raise FlowError(f"{shortened(key)} is no framing key", hint="give a number, a text, a date or a time")
+    raise FlowError(f"{shortened(key)} is not a framing key", hint="use a number, a string, a date or a time")

@@ -86,8 +86,8 @@ def _checked(found: Any, key: Sequence[Field]) -> tuple[Any, ...]:
     if len(values) != len(key):
         names = ", ".join(f.name for f in key) or "nothing"
         raise FlowError(
-            f"route_by gives the key {shortened(found)}, and groups are told apart by {names}",
-            hint="give a value for one column, a tuple for several, a list for several groups, ALL, or DISCARD",
+            f"route_by returned {shortened(found)}, but the key is {names}",
+            hint="return a value for one column, a tuple for several, a list for several groups, ALL, or DISCARD",
         )
     return values
 

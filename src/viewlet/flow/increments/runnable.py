@@ -75,9 +75,7 @@ class Prefer:
 
     def __post_init__(self) -> None:
         if self.ratio < 1:
-            raise FlowError(
-                f"a ratio of {self.ratio} prefers nothing", hint="prefer(input, ratio) with a ratio above zero"
-            )
+            raise FlowError(f"{self.ratio} is not a ratio", hint="prefer(input, ratio) needs a ratio above zero")
 
     def __call__(self, waiting: Mapping[str, Waiting], state: int | None) -> Decision | None:
         """The state: how often the input was preferred since others were read."""

@@ -47,7 +47,7 @@ def matrix_power(t: Tracer, a: Any, n: int) -> Traced:
 
 def norm(t: Tracer, x: Any, ord: Any = None, axis: None = None, keepdims: bool = False) -> Traced:
     if ord not in (None, "fro") or axis is not None or keepdims:
-        raise UntraceableError("norm: only the norm of Frobenius (of a column, its length) can be traced")
+        raise UntraceableError("norm: only the Frobenius norm (of a column, its length) can be traced")
     name = t.name(x)
     return t.elementwise("sqrt", t.emit(Inner(name, name)))
 
@@ -120,7 +120,7 @@ def eye(t: Tracer, N: Dim, M: Dim | None = None, **options: Any) -> Traced:
 def full(t: Tracer, shape: Any, fill_value: Any, **options: Any) -> Traced:
     sizes = tuple(dim_of(s) for s in shape)
     if len(sizes) != 2:
-        raise ShapeError(f"{shape} is no shape of a matrix", hint="(rows, columns); a vector is (n, 1)")
+        raise ShapeError(f"{shape} is not the shape of a matrix", hint="(rows, columns); a vector is (n, 1)")
     return t.emit(Full(sizes, float(fill_value)))
 
 

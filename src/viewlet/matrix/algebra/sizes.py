@@ -83,7 +83,7 @@ def dim_of(value: int | str | Size) -> Dim:
             return int(value)
         case _:
             raise ShapeError(
-                f"{value!r} is no size", hint="a whole number, or a name such as 'n' for one that may change"
+                f"{value!r} is not a size", hint="a whole number, or a name such as 'n' for one that may change"
             )
 
 

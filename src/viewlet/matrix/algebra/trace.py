@@ -110,7 +110,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __bool__(self) -> NoReturn:
         raise UntraceableError(
             f"whether {self._name} is true is not known while a program is traced",
-            hint="a program does the same whatever its entries: no `if` and no comparison on them",
+            hint="a program cannot branch on entries or compare them",
         )
 
     def __iter__(self) -> NoReturn:
@@ -231,7 +231,9 @@ def _constant(array: np.ndarray[Any, Any]) -> Source:
     if array.ndim == 0:
         return Full((), float(array))
     if array.ndim != 2:
-        raise ShapeError(f"an array of {array.ndim} dimensions is no matrix", hint="v[:, None] makes a vector a column")
+        raise ShapeError(
+            f"an array of {array.ndim} dimensions is not a matrix", hint="v[:, None] makes a vector a column"
+        )
     rows, columns = array.shape
     if rows == columns and np.array_equal(array, np.eye(rows)):
         return Identity(rows)
@@ -243,7 +245,7 @@ def _constant(array: np.ndarray[Any, Any]) -> Source:
 def iterate(times: int, step: Callable[[Any], Any], start: Any) -> Any:
     """T ← step(T), so many times from `start`: on plain arrays a loop, in a program a loop that is maintained."""
     if times < 0 or times != int(times):
-        raise ShapeError(f"iterate: {times} is no number of steps")
+        raise ShapeError(f"iterate: {times} is not a number of steps")
     if not isinstance(start, Traced):
         trial = step(start)
         if not isinstance(trial, Traced):
@@ -286,7 +288,7 @@ def trace(function: Callable[..., Any], shapes: Mapping[str, tuple[int | str | S
 
 def _declared(name: str, shape: tuple[int | str | Size, ...]) -> tuple[Dim, Dim]:
     if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ShapeError(f"{name}: {shape!r} is no shape of a matrix", hint="(rows, columns); a vector is (n, 1)")
+        raise ShapeError(f"{name}: {shape!r} is not the shape of a matrix", hint="(rows, columns); a vector is (n, 1)")
     return dim_of(shape[0]), dim_of(shape[1])
 
 

@@ -105,7 +105,8 @@ def _plain(form: Form, output: str) -> str:
 
 def _by_row(what: str) -> UnsupportedQuery:
     return UnsupportedQuery(
-        f"{what}, so sums over rows are not enough", hint='say what tells rows apart: Wide(table, columns, row="id")'
+        f"{what}, so sums over rows are not enough",
+        hint='name the column that identifies rows: Wide(table, columns, row="id")',
     )
 
 

@@ -25,7 +25,7 @@ def woodbury(inverse: Array, change: Change | None, resize: Resize | None) -> De
     if change is None and resize is None:
         return None
     if isinstance(change, Dense):
-        return NoRule("its operand changed as a whole, not in few ranks")
+        return NoRule("the change of its operand is not of low rank")
     bordered = _bordered(change, resize, inverse.dtype)
     if bordered.rank == 0:
         return compress(_unbordered(bordered, resize, inverse.dtype))

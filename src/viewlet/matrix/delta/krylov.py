@@ -33,7 +33,7 @@ def krylov(name: str, op: Steps, epoch: Epoch) -> Delta:
     if isinstance(a, Factored) and is_stepped(columns, a.rank) and not is_large(epoch.old(name)):
         return _stepped(name, op, epoch, columns)
     if isinstance(a, Dense) or isinstance(start, Dense) or isinstance(added, Dense):
-        return NoRule("what it starts from, multiplies with or adds changed as a whole, not in few ranks")
+        return NoRule("the change of its start, its factor or its addend is not of low rank")
     matrix, terms = epoch.old(op.matrix), list[Change]()
     if a is not None:  # Σ Aʲ·ΔA·T'ₖ₋₁₋ⱼ
         terms.append(_through(op, epoch, matrix, a))

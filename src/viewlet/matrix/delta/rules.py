@@ -89,7 +89,7 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
         case Solve():
             return NoRule("a solve keeps no inverse; under strategy 'incremental' it is a product with one")
         case Leading():
-            return NoRule("directions turn with any change; the iteration goes on from the last ones")
+            return NoRule("directions turn with every change; the iteration resumes from the last ones")
         case Elementwise():  # ΔF(A) = E·(F(A') − F(A))[rows], where few rows or columns change
             return entrywise(name, op, epoch)
         case Slice(a, rows, columns):  # Δ(A[I, J]) = U[I]·(V[J])ᵀ
@@ -152,7 +152,7 @@ def _sliced(epoch: Epoch, of: str, rows: Span, columns: Span) -> Delta:
     shape = epoch.shape(of)
     for dim, span in zip(shape, (rows, columns), strict=True):
         if epoch.frame.resize(dim) is not None and span != (None, None):
-            return NoRule(f"{of} is cut where rows or columns come or go")
+            return NoRule(f"{of} is a slice of rows or columns that are added or deleted")
     change = epoch.change(of)
     height, width = measured(shape, epoch.frame.common)
     (top, bottom, _), (first, last, _) = slice(*rows).indices(height), slice(*columns).indices(width)

@@ -49,7 +49,7 @@ class PrincipalComponents:
         rows = np.array(X, dtype=np.float64)
         width = rows.shape[1]
         if not 0 < count <= width:
-            raise ShapeError(f"{count} components of {width} columns cannot be had")
+            raise ShapeError(f"{width} columns do not have {count} components")
         self._shift = rows.mean(axis=0)
         self._count, self._tolerance = count, tolerance
         self.state = program(covariance, X=("n", width)).start(X=rows - self._shift, options=options)

@@ -58,7 +58,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, int], dtype: Any) -> 
     if array.ndim < 2 and 1 in shape and array.size == shape[0] * shape[1]:
         array = array.reshape(shape)
     if array.shape != shape:
-        raise RejectedEpoch(f"{name}: shape {array.shape} where {shape} is due")
+        raise RejectedEpoch(f"{name}: shape {array.shape} instead of {shape}")
     finite = np.isfinite(array)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
@@ -79,7 +79,7 @@ def _rows(
     gone = resize.gone if resize is not None else NONE
     for row in changed:
         if not 0 <= row < there or (len(gone) and row in gone):
-            raise RejectedEpoch(f"{name}: {row} cannot change; it goes, or is not one of {there}, counted from 0")
+            raise RejectedEpoch(f"{name}: {row} cannot change: it is deleted, or is not one of {there}, counted from 0")
     at = np.asarray(sorted(changed), dtype=np.intp)
     after = np.zeros((len(at), width), dtype=old.dtype)
     for place, row in enumerate(at):

@@ -47,8 +47,8 @@ def _bound(declared: Declared, value: ArrayLike, sizes: dict[str, int]) -> Array
     if array.ndim == 1:
         array = array[:, None] if declared.shape[1] == 1 else array[None, :]
     if array.ndim != 2:
-        raise ShapeError(f"{declared.name}: an array of {array.ndim} dimensions is no matrix")
+        raise ShapeError(f"{declared.name}: an array of {array.ndim} dimensions is not a matrix")
     for dim, size in zip(declared.shape, array.shape, strict=True):
         if (symbol := symbol_of(dim)) is not None and sizes.setdefault(symbol, size) != size:
-            raise ShapeError(f"{declared.name}: {symbol} is {sizes[symbol]} by another matrix and {size} here")
+            raise ShapeError(f"{declared.name}: {symbol} is {sizes[symbol]} in another matrix and {size} here")
     return array

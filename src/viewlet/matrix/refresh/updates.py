@@ -156,8 +156,8 @@ def _count(new: ArrayLike | None, axis: int, is_vector: bool) -> int:
 def _fixed(name: str, axis: int, dim: str) -> RejectedEpoch:
     what = "columns" if axis else "rows"
     return RejectedEpoch(
-        f"{name} has {dim} {what}, and none may come or go",
-        hint=f"declare the size by a name, such as 'n', to let {what} come and go",
+        f"{name} has exactly {dim} {what}; none can be added or deleted",
+        hint="declare the size by a name, such as 'n', to let their number change",
     )
 
 
@@ -177,7 +177,9 @@ def _described(wanted: Wanted) -> str:
 def _resize(name: str, size: int, wanted: Wanted) -> Resize:
     added, gone, fills = wanted
     if len(set(gone)) < len(gone) or (gone and not 0 <= gone[0] <= gone[-1] < size):
-        raise RejectedEpoch(f"{name}: {list(gone)} cannot go; there are {size}, counted from 0, each may go once")
+        raise RejectedEpoch(
+            f"{name}: {list(gone)} cannot be deleted: there are {size}, counted from 0, and each can be deleted once"
+        )
     return Resize(size, added, np.asarray(gone, dtype=np.intp), fills)
 
 

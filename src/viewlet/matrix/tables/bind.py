@@ -53,7 +53,7 @@ def _refuse_unsteady(given: Input, kinds: Mapping[str, AxisKind]) -> None:
     moving = [axis for axis in given.axes if axis not in kinds or kinds[axis].fixed is None]
     if isinstance(given.source, Fixed) and moving:
         raise ShapeError(
-            f"{given.name} is an array that stays, and {moving[0]} is no size that does",
+            f"{given.name} is a constant array, but the size {moving[0]} may change",
             hint="give the size as a number, or keep the matrix in a table",
         )
 
@@ -64,8 +64,8 @@ def _kinds_of(given: Input, schemas: Schemas) -> tuple[AxisKind | None, AxisKind
         case Wide(table, _, row):
             if row is None:
                 raise UnsupportedQuery(
-                    f"{given.name}: a wide matrix needs a column that tells its rows apart",
-                    hint='Wide(table, columns, row="id"); only sums over all rows can do without',
+                    f"{given.name}: a wide matrix needs a column that identifies its rows",
+                    hint='Wide(table, columns, row="id"); only sums over all rows need none',
                 )
             return AxisKind(label_column(table, schemas[table], row).type), _columns_kind(given, given.source, schemas)
         case Long(table, row, column):
@@ -82,7 +82,7 @@ def _columns_kind(given: Input, source: Wide, schemas: Schemas) -> AxisKind | No
     if is_array(source, schemas):
         if not is_counted:
             raise ShapeError(
-                f"{given.name} has rows from an array, whose entries {axis} cannot name",
+                f"{given.name} takes its rows from an array column, whose entries have no names for {axis}",
                 hint="give their number: (…, 300)",
             )
         return None
@@ -106,7 +106,7 @@ def _disagreement(axis: str, first: str, second: str, there: AxisKind, kind: Axi
         for k in (there, kind)
     ]
     return ShapeError(
-        f"{axis} has {labels[0]} by {first}, and {labels[1]} by {second}", hint="give one of them another name"
+        f"{axis} has {labels[0]} in {first}, and {labels[1]} in {second}", hint="give one of them another name"
     )
 
 
@@ -118,8 +118,8 @@ def refuse_slices(program: Program, axes: Mapping[str, AxisKind]) -> None:
             spans = zip(shapes[statement.op.of], (statement.op.rows, statement.op.columns), strict=True)
             if any(span != (None, None) and _moves(dim, axes) for dim, span in spans):
                 raise UnsupportedQuery(
-                    f"{statement.name} is a slice of rows or columns that come and go, which have no order",
-                    hint="leave rows out with a view, and read that",
+                    f"{statement.name} slices rows or columns that can be added and deleted, which have no order",
+                    hint="select rows with a view, and read that",
                 )
 
 

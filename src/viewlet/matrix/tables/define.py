@@ -58,10 +58,12 @@ def _results(program: Program, axes: Mapping[str, AxisKind], outputs: Sequence[s
     shape = next(iter(found), ())
     names = [axis_of(dim) for dim in shape]
     if None in names:
-        raise ShapeError(f"{wanted[0]} is {show_shape(shape)}, a size without labels", hint="show another output")
+        raise ShapeError(
+            f"{wanted[0]} is {show_shape(shape)}, and has a size without labels", hint="show another output"
+        )
     shown = tuple(str(name) for name in names)
     if is_wide and (len(wanted) != 1 or len(shown) != 2 or axes[shown[1]].fixed is None):
-        raise ShapeError("a wide table shows one matrix whose columns stay", hint="show it long")
+        raise ShapeError("a wide table shows one matrix whose columns are fixed", hint="leave out wide=True")
     results = Results(wanted, shown, _label_columns(shown, is_wide), is_wide)
     _refuse_same_names([f.name for f in results.fields(axes)])
     return results

@@ -70,7 +70,7 @@ def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
     """More than one record under a key."""
     what = "rows" if isinstance(source, Wide) else "values"
     return RejectedEpoch(
-        f"{source.table} has two {what} for {place_of(source, key)}, and {name} takes one",
+        f"{source.table} has two {what} for {place_of(source, key)}, but {name} takes one",
         hint="make a view that groups them, and read that",
     )
 
@@ -78,8 +78,8 @@ def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
 def missing(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
     """A record that is taken away, and was not there."""
     return RejectedEpoch(
-        f"{source.table} loses what it has for {place_of(source, key)}, of which {name} knows nothing",
-        hint="a TRUSTED table must only lose rows that it has",
+        f"{source.table} deletes what {name} does not have for {place_of(source, key)}",
+        hint="only existing rows may be deleted from a TRUSTED table",
     )
 
 
@@ -148,7 +148,7 @@ def _refuse_lengths(source: Wide | Long, rows: Rows, column: str, width: int) ->
         row = rows.filter(lengths != width)
         key = _keys(source, row, _columns_of(source)[0])[0]
         count = "NULL" if (found := row[column][0].as_py()) is None else plural(len(found), "value")
-        raise RejectedEpoch(f"{source.table}.{column} is {count} where {place_of(source, key)}, and {width} are due")
+        raise RejectedEpoch(f"{source.table}.{column} is {count} where {place_of(source, key)}, not {width} values")
     if rows[column].flatten().null_count:
         whole = np.array([None not in values for values in rows[column].to_pylist()])
         raise _no_number(source, rows.filter(~whole), column)

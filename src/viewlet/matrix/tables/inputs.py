@@ -124,7 +124,7 @@ class Inputs:
             return
         labels, table, row = self.axes[given.axes[0]].places, given.source.table, given.source.row
         if strange := [key for key in difference.new if key not in labels]:
-            raise RejectedEpoch(f"{table} has a row for {row} = {strange[0]!r}, which is no row of {given.name}")
+            raise RejectedEpoch(f"{table} has a row for {row} = {strange[0]!r}, which is not a row of {given.name}")
         there = {*self._rows[given.name], *difference.new} - set(difference.gone)
         if due := [label for label in labels if label not in there]:
             raise RejectedEpoch(f"{table} has no row for {row} = {due[0]!r}, and {given.name} needs it")
@@ -225,8 +225,8 @@ _NOTHING = Difference({}, {}, [], np.zeros((0, 0)))
 
 def _stranger(axis: str, label: Label) -> RejectedEpoch:
     return RejectedEpoch(
-        f"a long matrix has an entry for {axis} {label!r}, which is no label of {axis}",
-        hint="where a wide matrix shares an axis, its keys, or its columns, are all the labels that there are",
+        f"a long matrix has an entry for {axis} {label!r}, which is not a label of {axis}",
+        hint="where a wide matrix shares the axis, only its keys or columns are labels",
     )
 
 
@@ -247,6 +247,6 @@ def _refuse_uneven(first: Input, one: Difference, second: Input, other: Differen
             gets, not_ = (first, second) if key in a else (second, first)
             assert isinstance(gets.source, Wide)
             raise RejectedEpoch(
-                f"{gets.name} {which} the row {place_of(gets.source, key)} and {not_.name} does not",
+                f"{gets.name} {which} the row {place_of(gets.source, key)} but {not_.name} does not",
                 hint=f"both have {first.axes[0]} rows: change their tables in one epoch",
             )

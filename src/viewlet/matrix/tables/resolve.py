@@ -128,7 +128,7 @@ def label_column(table: str, fields: tuple[Field, ...], name: str) -> Field:
     found = _column(table, fields, name)
     if found.type.name not in LABEL_TYPES:
         raise UnsupportedQuery(
-            f"{table}.{found.name} is a {found.type}, which cannot tell the rows of a matrix apart",
+            f"{table}.{found.name} is a {found.type}, which cannot identify the rows of a matrix",
             hint="a whole number, a text, a date",
         )
     return found

@@ -73,7 +73,7 @@ def _one_table(axis: str, names: list[str], having: Mapping[str, tuple[str, str]
         same = name in names and axes[0] == axis != axes[1] and sources[name].table == first
         if not same:
             raise UnsupportedQuery(
-                f"{names[0]} and {name} both have {axis} rows or columns, which nothing tells apart",
+                f"{names[0]} and {name} both have {axis} rows or columns, which no key identifies",
                 hint="take all of them from one table, or name its key: Wide(table, columns, row=…)",
             )
     return first

@@ -118,7 +118,7 @@ class Signal:
         if isinstance(other, Continuous):
             return Signal(Modulate(self.node, other.wave(self.clock), operator))
         if not isinstance(other, Signal):
-            raise WrongArgument(f"{shortened(other)} is no signal", hint="combine signals, numbers and waves")
+            raise WrongArgument(f"{shortened(other)} is not a signal", hint="combine signals, numbers and waves")
         return Signal(Combine(*align(self.node, other.node), operator))
 
     def zip(self, other: Signal) -> Signal:
@@ -143,7 +143,7 @@ class Signal:
         gap = None if max_gap is None else positive("the maximal gap", max_gap, self.clock)
         if self.kind.is_held:
             if interpolate is not None or max_gap is not None:
-                raise WrongArgument("readings that hold for a while are not interpolated", hint="give the period alone")
+                raise WrongArgument("readings with `until` are not interpolated", hint="give the period alone")
             return Signal(Sample(self.node, length, start % length, HELD))
         return Signal(Sample(self.node, length, start % length, policy_of(interpolate or "linear", gap, value)))
 

@@ -24,7 +24,7 @@ def probe_samples(
     shapes = {part.shape for part in parts}
     if kind.width is None and shapes != {(ROWS,)}:
         raise UnsupportedQuery(
-            f"{own.name} gives {' and '.join(map(str, shapes))} for samples of {(ROWS,)}",
+            f"{own.name} returned {' and '.join(map(str, shapes))} for samples of {(ROWS,)}",
             hint="a number for each sample",
         )
     return names_of(kind, len(parts), channels), _form_of_all(own, parts)
@@ -39,7 +39,7 @@ def probe_windows(own: Function, kind: Kind) -> tuple[tuple[str, ...], Form]:
 def _form_of_all(own: Function, parts: list[Values]) -> Form:
     forms = [_form(own, part) for part in parts]
     if len({form.width for form in forms}) > 1:
-        raise UnsupportedQuery(f"{own.name} gives channels of different widths", hint="one width for all of them")
+        raise UnsupportedQuery(f"{own.name} returned channels of different widths", hint="one width for all of them")
     return Form(forms[0].width, any(form.is_complex for form in forms))
 
 
@@ -71,7 +71,7 @@ def _refuse_other(own: Function, state: Values, updated: Values) -> None:
 def _form(own: Function, found: Values) -> Form:
     if found.ndim not in (1, 2) or len(found) != ROWS:
         raise UnsupportedQuery(
-            f"{own.name} gives no row for each window or sample", hint="return an array with a row for each"
+            f"{own.name} did not return a row for each window or sample", hint="return an array with a row for each"
         )
     return Form(found.shape[1] if found.ndim == 2 else None, np.iscomplexobj(found))
 

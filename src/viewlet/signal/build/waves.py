@@ -77,5 +77,5 @@ def wave(period: Duration, amplitude: float = 1.0, phase: float = 0.0) -> Contin
 def continuous(code: Callable[[Any], Any]) -> Continuous:
     """A function of times, which it gets as an array of ticks: microseconds since 1970 for timestamps."""
     if not callable(code):
-        raise WrongArgument(f"{shortened(code)} is no function", hint="give a function of an array of times")
+        raise WrongArgument(f"{shortened(code)} is not a function", hint="give a function of an array of times")
     return Continuous(lambda _: Wave(0.0, 0.0, 0.0, function(code)))

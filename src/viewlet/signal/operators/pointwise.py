@@ -26,7 +26,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 def where(node: Where, signal: Ragged) -> Ragged:
     kept = np.asarray(node.function(*_channels(signal.values)))
     if kept.shape != signal.times.shape or kept.dtype != np.bool_:
-        raise EvaluationError(f"{node.function.name} does not say of each sample whether to keep it")
+        raise EvaluationError(f"{node.function.name} did not return true or false for each sample")
     return signal.filter(kept)
 
 

@@ -45,7 +45,7 @@ def positive(what: str, value: Duration, clock: Clock) -> int:
     """A duration of at least a tick."""
     found = ticks(what, value, clock)
     if found < 1:
-        raise WrongArgument(f"{what} is {shortened(value)}", hint="give one that is longer than nothing")
+        raise WrongArgument(f"{what} is {shortened(value)}", hint="give a positive duration")
     return found
 
 

@@ -64,7 +64,7 @@ class Kind:
 def kind_of(node: Node) -> Kind:
     """What an operator gives; refused if it cannot take what it reads."""
     if not isinstance(node, Sample) and any(kind_of(child).is_held for child in children(node)):
-        raise UnsupportedQuery("readings that hold for a while have to be sampled first", hint="call .sample(period)")
+        raise UnsupportedQuery("readings with `until` must be sampled first", hint="call .sample(period)")
     match node:
         case Source(values=values, until=str(until)):
             return Kind((*values, until), None, False, None, is_held=True)
@@ -190,7 +190,9 @@ def _for_each_number(kind: Kind, width: int | None) -> Kind:
 def after_step(kind: Kind, step: Step) -> Kind:
     """What a step makes of windows."""
     if kind.width is None:
-        raise UnsupportedQuery("a window that has become one number cannot be taken further", hint="reduce it last")
+        raise UnsupportedQuery(
+            "a window that was reduced to one number cannot be processed further", hint="reduce it last"
+        )
     match step:
         case Taper(weights):
             return _same_width(kind, len(weights))
@@ -238,7 +240,7 @@ def _laid_out(kind: Kind, period: int, width: int | None) -> Kind:
             "only arrays can be laid back on the time axis, not numbers", hint="do not reduce windows"
         )
     if width is not None and kind.width % width:
-        raise UnsupportedQuery(f"arrays of {kind.width} numbers are not so many arrays of {width}")
+        raise UnsupportedQuery(f"arrays of {kind.width} numbers cannot be split into arrays of {width}")
     if kind.grid is None or kind.grid.period % period:
         raise UnsupportedQuery(
             f"arrays that are not a multiple of {period} ticks apart cannot be laid back on the time axis",

@@ -52,7 +52,7 @@ def _refuse_lengths(source: Source, rows: Rows, columns: Sequence[pa.Array], wid
             at = int(found[0])
             where = _place({key: rows[key][at].as_py() for key in source.by}, rows[source.time][at].as_py())
             raise RejectedEpoch(
-                f"{source.table}.{name} has an array of {len(column[at])} numbers, of {where}",
+                f"{source.table}.{name} has an array of {len(column[at])} numbers for {where}",
                 hint=f"the signal was made of arrays of {width}",
             )
 
@@ -118,11 +118,11 @@ def _refuse(source: Source, keys: Rows, columns: Columns, series: Series, severa
     where = _place(of_group, time)
     if source.until is not None:
         raise RejectedEpoch(
-            f"{source.table} has readings that overlap, of {where}", hint="end one before the next begins"
+            f"{source.table} has overlapping readings of {where}", hint="end one before the next begins"
         )
     raise RejectedEpoch(
         f"{source.table} has several readings of {where}",
-        hint="say how they become one: merge='mean', 'sum', 'min' or 'max'",
+        hint="combine them: merge='mean', 'sum', 'min' or 'max'",
     )
 
 
@@ -144,7 +144,7 @@ def source_of(
     if until is not None and (found[until].type != found[time].type or is_complex or merge != "error"):
         raise UnsupportedQuery(
             f"{table}.{until} is {found[until].type}, and {time} {found[time].type}",
-            hint="the two are of one type; the values are real, and not merged",
+            hint="both must have the same type; values must be real, and not merged",
         )
     for name in values:
         _refuse_value(table, found[name], width, until)
@@ -160,9 +160,11 @@ def source_of(
 
 def _refuse_value(table: str, value: Field, width: int | None, until: str | None) -> None:
     if not is_payload(value.type):
-        raise UnsupportedQuery(f"{table}.{value.name} is {value.type}, and a signal is of numbers")
+        raise UnsupportedQuery(f"{table}.{value.name} is {value.type}, but a signal consists of numbers")
     if is_array(value.type) and width is None:
-        raise UnsupportedQuery(f"{table}.{value.name} has arrays of any length", hint="say how long they are: width=…")
+        raise UnsupportedQuery(
+            f"{table}.{value.name} has arrays without a fixed length", hint="declare their length: width=…"
+        )
     if width is not None and (until is not None or not is_array(value.type)):
         raise UnsupportedQuery(
             f"{table}.{value.name} is {value.type}, and width is {width}",
@@ -181,4 +183,4 @@ def _clock(table: str, time: Field) -> Clock:
         return "timestamp"
     if time.type.name in INTEGRAL:
         return "number"
-    raise UnsupportedQuery(f"{table}.{time.name} is {time.type}, and no time", hint="a timestamp or a whole number")
+    raise UnsupportedQuery(f"{table}.{time.name} is {time.type}, not a time", hint="a timestamp or a whole number")

@@ -62,11 +62,11 @@ def make_source(
 def create_signal(warehouse: Warehouse, name: str, signal: Signal, tolerance: float, replace: bool) -> None:
     """Keep a pipeline's result fresh under a name."""
     if not isinstance(signal, Signal):
-        raise WrongArgument(f"{shortened(signal)} is no signal", hint="begin with db.signal(…)")
+        raise WrongArgument(f"{shortened(signal)} is not a signal", hint="begin with db.signal(…)")
     if not 0 <= tolerance < 1e-6:
         raise WrongArgument(f"the tolerance is {shortened(tolerance)}", hint="0 or a small part, such as 1e-12")
     if signal.kind.is_held:
-        raise UnsupportedQuery("readings that hold for a while have to be sampled first", hint="call .sample(period)")
+        raise UnsupportedQuery("readings with `until` must be sampled first", hint="call .sample(period)")
     catalog = warehouse.catalog
     known = catalog.known(name) if replace else None
     if known not in catalog.views:

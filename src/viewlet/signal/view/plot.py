@@ -56,7 +56,7 @@ def spectrogram(relation: Relation, *, group: Any, ax: Any = None) -> Any:
 def _view(relation: Relation) -> SignalView:
     found = getattr(relation, "definition", None)
     if not isinstance(found, SignalView):
-        raise WrongArgument(f"{shortened(relation)} is no signal", hint='give db.table("…") of one')
+        raise WrongArgument(f"{shortened(relation)} is not a signal", hint='give db.table("…") of one')
     if found.schema.result.kind.is_complex or found.schema.result.kind.width is not None:
         raise UnsupportedQuery(f"{found.name} has no real numbers for samples", hint="select or reduce them")
     return found
@@ -87,7 +87,7 @@ def _regular(view: SignalView, times: Ints, values: Values) -> Values:
     """Samples at every beat; missing ones on the line between their neighbours."""
     grid = view.schema.result.kind.grid
     if grid is None:
-        raise UnsupportedQuery(f"{view.name} is not uniform", hint="sample it: a spectrum needs a sample at each beat")
+        raise UnsupportedQuery(f"{view.name} is not uniform", hint="a spectrum needs a uniform signal: sample it first")
     return np.interp(np.arange(times[0], times[-1] + 1, grid.period), times, values)
 
 

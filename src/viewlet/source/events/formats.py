@@ -20,10 +20,10 @@ def read_format(given: str, times: str) -> tuple[EventFormat, Times]:
     """What a user says that events are."""
     format: EventFormat | None = next((f for f in get_args(EventFormat) if f == given.lower()), None)
     if format is None:
-        raise SqlError(f"events are no {given}", hint=" or ".join(get_args(EventFormat)))
+        raise SqlError(f"{given} is not a format of events", hint=" or ".join(get_args(EventFormat)))
     found: Times | None = next((t for t in get_args(Times) if t == times.lower()), None)
     if found is None:
-        raise SqlError(f"{times!r} is no unit of times", hint="seconds, millis or micros")
+        raise SqlError(f"{times!r} is not a unit of time", hint="seconds, millis or micros")
     return format, found
 
 

@@ -138,7 +138,9 @@ def folder(
     """
     known = next((f for f in get_args(Format) if f == arguments.text("the format of a folder", format).lower()), None)
     if known is None:
-        raise SqlError(f"folders hold no {format} files", hint=f"there are: {', '.join(get_args(Format))}")
+        raise SqlError(
+            f"{format} is not a file format that can be read", hint=f"there are: {', '.join(get_args(Format))}"
+        )
     given = {name.lower(): _text(value) for name, value in arguments.mapping("the options", options).items()}
     for name in given:
         if name not in _OPTIONS[known]:

@@ -42,7 +42,9 @@ class Delta(Feed):
                 rows = without_views(pa.table(table.to_pyarrow_table()))
                 yield arrow_batch(target.table, position, rows, rows.slice(0, 0), Place(self.path))
             if position["table"] != str(known):
-                raise StoreError(f"{self.path} is another table than it was", hint="drop the table and create it again")
+                raise StoreError(
+                    f"{self.path} is not the table that was read before", hint="drop the table and create it again"
+                )
             for version in range(position["version"] + 1, table.version() + 1):
                 yield self._version(target.table, table, version)
 
@@ -69,7 +71,7 @@ class Delta(Feed):
         with opened(self.path) as source:
             if source.metadata().configuration.get(_FEED) != "true":
                 raise StoreError(
-                    f"{self.path} tells no changes",
+                    f"{self.path} has no change data feed",
                     hint=f"ALTER TABLE … SET TBLPROPERTIES ('{_FEED}' = 'true')",
                 )
             pick_columns(table, pa.schema(source.schema().to_arrow()).empty_table(), self.path)

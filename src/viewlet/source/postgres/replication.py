@@ -260,7 +260,7 @@ def place_columns(table: Table, name: str, given: Sequence[tuple[str, str]]) -> 
             raise RejectedEpoch(f"table {table.name}: {name} has no column {f.name}", hint=f"there are: {listed}")
         if not can_hold(f.type, given[at][1]):
             raise RejectedEpoch(
-                f"table {table.name}: column {f.name} is {f.type}, and {name} has it as {given[at][1]}",
+                f"table {table.name}: column {f.name} is {f.type}, but in {name} it is {given[at][1]}",
                 hint=f"{str(f.type).upper()} is read from {wanted(f.type)}; STRING from anything",
             )
         places.append(at)
@@ -271,7 +271,7 @@ def _refuse_identity(table: Table, name: str, identity: str) -> None:
     """Without a key, only whole old rows say what goes."""
     if not table.primary_key and not table.append_only and identity != "f":
         raise RejectedEpoch(
-            f"table {table.name} has no primary key, and {name} does not tell old rows",
+            f"table {table.name} has no primary key, and {name} does not log old rows",
             hint=f"declare PRIMARY KEY (…), APPEND ONLY, or ALTER TABLE {name} REPLICA IDENTITY FULL",
         )
 

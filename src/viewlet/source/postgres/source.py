@@ -101,7 +101,9 @@ def postgres(
     try:
         given = psycopg.conninfo.conninfo_to_dict(database)
     except psycopg.Error as error:
-        raise SqlError(f"{database!r} names no database: {str(error).strip()}", hint="host=… dbname=…") from None
+        raise SqlError(
+            f"{database!r} is not the address of a database: {str(error).strip()}", hint="host=… dbname=…"
+        ) from None
     if given.get("password"):
         raise SqlError(
             "a password would be stored in the warehouse",
@@ -109,7 +111,7 @@ def postgres(
         )
     prefix = slot or f"viewlet_{uuid.uuid4().hex[:12]}"
     if not re.fullmatch(r"[a-z0-9_]{1,40}", prefix):
-        raise SqlError(f"{prefix!r} begins no slot's name", hint="up to 40 of a–z, 0–9 and _")
+        raise SqlError(f"{prefix!r} cannot begin a slot's name", hint="use up to 40 of a–z, 0–9 and _")
     return Postgres(
         database,
         arguments.text("the table", table),

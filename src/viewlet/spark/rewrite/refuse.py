@@ -58,9 +58,7 @@ def refuse(plan: Node, tables: Tables) -> None:
         for name in sorted(classes & known.keys()):
             raise _changing_function(known[name])
     if "VariableReference" in classes:
-        raise UnsupportedQuery(
-            "a variable of the session may change, and the view would not know", hint="write its value instead"
-        )
+        raise UnsupportedQuery("a session variable may change unnoticed", hint="write its value instead")
     for node in walk_plan(plan):
         _refuse_node(node, tables)
     if not plan.deterministic():
@@ -88,7 +86,7 @@ def _refuse_node(node: Node, tables: Tables) -> None:
         )
     if node.isStreaming():
         raise UnsupportedQuery(
-            "a stream is no definition of a view", hint="read the table instead; a view is kept fresh as it changes"
+            "a stream cannot define a view", hint="read the table instead; a view is kept fresh as it changes"
         )
     if kind.endswith("Command") or kind in ("InsertIntoStatement", "WriteFiles", "CreateTable"):
         raise _no_query(str(node.nodeName()))

@@ -141,7 +141,7 @@ def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name
     if not arguments.text("the new name of a column", to).strip():
         raise SqlError(f"table {table.name}: a column needs a name")
     if to.lower() in (n.lower() for n in table.names if n != name):
-        raise SqlError(f"table {table.name} has a column {to} already")
+        raise SqlError(f"table {table.name} already has a column {to}")
     for old in with_asides(table):
         refuse_read(catalog, old)
         _rewrite(

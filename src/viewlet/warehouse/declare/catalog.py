@@ -132,13 +132,13 @@ class Catalog:
         if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
         if _OURS.search(name):
-            raise SqlError(f"`{name}` is the name of what Viewlet keeps of a table or view", hint="choose another one")
+            raise SqlError(f"`{name}` is a name that Viewlet reserves for its own data", hint="choose another one")
         if (known := self.known(name)) is not None:
             kind = "table" if known in self.tables else self.views[known].kind
             hint = "drop it, or replace it" if kind == "view" else "drop it first"
-            raise NameTaken(f"there is a {kind} named {known} already", hint=hint)
+            raise NameTaken(f"there is already a {kind} named {known}", hint=hint)
         if name.lower() in map(str.lower, self.flows):
-            raise NameTaken(f"there is a flow named {name} already", hint="drop it, or replace it")
+            raise NameTaken(f"there is already a flow named {name}", hint="drop it, or replace it")
 
     def flows_reading(self, name: str) -> list[str]:
         """The flows that read a table or view."""

@@ -25,7 +25,7 @@ def with_asides(table: Table) -> list[Table]:
     """A table, and the tables of its late and rejected rows, which come and go with it."""
     if table.aside_of:
         raise InUse(
-            f"{table.name} holds rows that {table.aside_of} did not take in, and comes and goes with it",
+            f"{table.name} holds rows that {table.aside_of} did not accept, and is created and dropped with it",
             hint=f"drop or change {table.aside_of}",
         )
     return [table, *table.asides]

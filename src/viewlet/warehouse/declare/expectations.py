@@ -67,7 +67,7 @@ def read_constraints(table: str, given: Mapping[str, Any] | None) -> tuple[Const
         text, action = (declared, ACTIONS[0]) if isinstance(declared, str) else declared
         known = next((a for a in ACTIONS if a == str(action).upper()), None)
         if known is None:
-            raise SqlError(f"table {table}: constraint {name}: {action!r} is no action", hint=", ".join(ACTIONS))
+            raise SqlError(f"table {table}: constraint {name}: {action!r} is not an action", hint=", ".join(ACTIONS))
         found.append(Constraint(name, text, known))
     if twice := [c.name for i, c in enumerate(found) if c.name.lower() in {o.name.lower() for o in found[:i]}]:
         raise SqlError(f"table {table} has two constraints named {twice[0]}")
@@ -89,11 +89,11 @@ def _compiled(analysis: Analysis, table: str, fields: tuple[Field, ...], constra
 
     if not {class_of(node) for node in analysis.operators} <= {"Project", "LogicalRDD"} or analysis.is_session_bound:
         raise SqlError(
-            f"CHECK ({constraint.text}) asks for more than one row",
+            f"CHECK ({constraint.text}) reads more than one row",
             hint="a constraint is an expression of Spark's own functions over the columns of the row",
         )
     if analysis.columns[0].type != BOOLEAN:
-        raise SqlError(f"({constraint.text}) is no condition")
+        raise SqlError(f"({constraint.text}) is not a condition")
     expr = _over_row(analysis.plan, fields)
     can = expr is not None and evaluate.why_not(expr) is None
     settings = tuple(sorted(analysis.settings.items()))

@@ -53,7 +53,7 @@ def _refuse_type(table: str, f: Field, *, is_key: bool) -> None:
         raise SqlError(f"table {table}: {f.name} is {f.type} and cannot be a primary key", hint=hint)
     if f.type.name not in MONTHS and f.type.holds(*MONTHS):
         raise SqlError(
-            f"table {table}: {f.name} is {f.type}, and intervals of months have no place inside",
+            f"table {table}: {f.name} is {f.type}, and intervals of months cannot be nested",
             hint="give them columns of their own, or keep numbers of months",
         )
 
@@ -68,7 +68,7 @@ def _spelled(table: str, fields: tuple[Field, ...], given: Iterable[str], what: 
     found = tuple(given)
     if unknown := [name for name in found if name.lower() not in names]:
         raise SqlError(
-            f"table {table}: the {what} names {unknown[0]}, which is no column",
+            f"table {table}: the {what} names {unknown[0]}, which is not a column",
             hint=suggestion(unknown[0], names.values()),
         )
     return tuple(names[name.lower()] for name in found)

@@ -23,7 +23,7 @@ def to_text(owner: str, code: Any) -> str:
     except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
         raise UnsupportedQuery(
             f"the code of {owner} cannot be stored: {error}",
-            hint="functions and handlers must not hold connections, files, locks or their like",
+            hint="functions and handlers must not hold connections, files, locks or the like",
         ) from error
     return base64.b64encode(found).decode()
 

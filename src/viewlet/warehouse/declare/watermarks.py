@@ -80,7 +80,7 @@ def read_watermark(table: str, fields: tuple[Field, ...], given: tuple[str, Any]
     if found is None or found.type.name not in _TIMES:
         named = ", ".join(f.name for f in fields if f.type.name in _TIMES) or "none"
         raise SqlError(
-            f"table {table}: the watermark needs a TIMESTAMP or DATE column, and {column} is none",
+            f"table {table}: the watermark needs a TIMESTAMP or DATE column, and {column} is neither",
             hint=f"there are: {named}",
         )
     return Watermark(found.name, read_delay(table, delay))
@@ -93,7 +93,7 @@ def read_delay(table: str, delay: Any) -> int:
     else:
         micros = _parsed(table, arguments.text(f"the watermark's delay of table {table}", delay))
     if micros < 0:
-        raise SqlError(f"table {table}: the delay of a watermark is not negative")
+        raise SqlError(f"table {table}: the delay of a watermark cannot be negative")
     return micros
 
 
@@ -102,7 +102,7 @@ def _parsed(table: str, text: str) -> int:
     pairs = [(int(n), unit.rstrip("s")) for n, unit in re.findall(r"(\d+)\s*([a-z]+)", text.lower())]
     is_whole = re.fullmatch(r"(\s*\d+\s*[a-z]+\b)+\s*", text.lower()) is not None
     if not is_whole or any(unit not in _UNITS for _, unit in pairs):
-        raise SqlError(f"table {table}: {text!r} is no delay", hint="such as 10 minutes, or 1 day 12 hours")
+        raise SqlError(f"table {table}: {text!r} is not a delay", hint="such as 10 minutes, or 1 day 12 hours")
     return sum(n * _UNITS[unit] for n, unit in pairs)
 
 

@@ -183,21 +183,21 @@ class Epoch:
     def _of(self, name: str, *, gathered: bool = True) -> TableChanges:
         """The changes of a table so far; `gathered`: such that others can be checked against them."""
         if not self._is_open:
-            raise RejectedEpoch("the epoch has ended", hint="make changes inside of its block")
+            raise RejectedEpoch("the epoch has ended", hint="make changes inside its block")
         table = self._catalog.table(name)
         if table.aside_of:
             raise RejectedEpoch(
-                f"table {table.name} holds rows that {table.aside_of} did not take in, and nothing else changes it",
+                f"table {table.name} holds rows that {table.aside_of} did not accept, and only that table changes it",
                 hint=f"change {table.aside_of}",
             )
         if table.static and (readers := self._catalog.readers(table.name)):
             raise RejectedEpoch(
                 f"table {table.name} is STATIC, and {', '.join(readers)} read it",
-                hint="drop them, change it, create them",
+                hint="drop them, change the table, and create them again",
             )
         if table.source is not None:
             raise RejectedEpoch(
-                f"table {table.name} is fed by a {table.source.kind}, and nothing else changes it",
+                f"table {table.name} is fed by a {table.source.kind}, which alone changes it",
                 hint=f"change what it reads, then db.read_sources({table.name!r})",
             )
         if table.name not in self._changes:

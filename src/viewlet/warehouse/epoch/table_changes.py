@@ -205,7 +205,7 @@ class TableChanges:
         if older is not None and older.any():
             assert self.mark is not None
             reason = f"it is older than the watermark, {shown_time(self.mark)}, so {what} is not possible"
-            self._reject_row(rows.select(self.table.names), older, reason, hint="what is older is final")
+            self._reject_row(rows.select(self.table.names), older, reason, hint="older rows are final")
 
     def _sorted(self, rows: Rows) -> Sorted:
         """Rows by the key of the index, beside what it keeps of them; without one, as they come."""
@@ -299,7 +299,7 @@ class TableChanges:
         there = given.weigh(self.index, self.pending, whole=True) if by_hash else self._count(given, identifying)
         missing = there < _copies(given, identifying)
         if missing.any():
-            self._reject_row(given.rows.select(self.table.names), missing, "it does not exist, or not that often")
+            self._reject_row(given.rows.select(self.table.names), missing, "it does not exist, or not as many times")
 
     def _reject_row(self, rows: Rows, bad: Mask, reason: str, hint: str | None = None) -> None:
         at = int(np.flatnonzero(bad)[0])

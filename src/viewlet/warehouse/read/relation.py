@@ -138,7 +138,7 @@ class Relation:
         """Return the rows as an Arrow table, in no particular order."""
         bag = self.bag()
         if len(bag) and bag.weights.min() < 0:
-            raise StoreError(f"{self.name} lacks rows that were deleted from it: its table is TRUSTED, wrongly")
+            raise StoreError(f"{self.name} lacks rows that were deleted from it, although its table is TRUSTED")
         return self._as_arrow(bag.expanded())
 
     def _as_arrow(self, rows: Rows) -> pa.Table:

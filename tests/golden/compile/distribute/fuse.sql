@@ -133,7 +133,7 @@ job 1
     #2 := repartition(#1)                                             by id
   stage 2
     v.m1 += #2                                                        by id
-    #3 := Δv.m1 → the first 80 by total DESC, id, and what goes       by id
+    #3 := Δv.m1 → the first 80 by total DESC, id, less those that drop out  by id
   driver
     #4 := gather(#3)                                                  at the driver
     #5 := the first 8 rows of v.m1 by total DESC, id                  at the driver

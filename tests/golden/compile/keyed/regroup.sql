@@ -55,7 +55,7 @@ SELECT id, sum(id) OVER (PARTITION BY cust ORDER BY id) AS so_far FROM orders
 -- program
 view v → id, so_far
   Project id, so_far                                                          ring
-    Window [PARTITION BY cust ORDER BY id] sum(id) OVER (RANGE UNBOUNDED PRECEDING TO CURRENT ROW) AS so_far  keyed  (a change reaches all rows after it)
+    Window [PARTITION BY cust ORDER BY id] sum(id) OVER (RANGE UNBOUNDED PRECEDING TO CURRENT ROW) AS so_far  keyed  (a change affects all rows after it)
       Project id, cust                                                        ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -64,14 +64,14 @@ maps
   v [id, so_far] := the view
 on orders
   v.m1 += π(id, cust)(Δorders)
-  v.m2 += window(the rows that see a change of v.m1′) − v.m2
+  v.m2 += window(the affected rows of v.m1′) − v.m2
   v += π(id, so_far)(Δv.m2)
 -- case: a short frame reads the rows nearby
 SELECT id, lag(day) OVER (PARTITION BY cust ORDER BY id) AS before FROM orders
 -- program
 view v → id, before
   Project id, before                                                          keyed  (evaluated within the operator below)
-    Window [PARTITION BY cust ORDER BY id, day] lag(day, 1, NULL) OVER (ROWS -1 TO -1) AS before  keyed  (a change reaches 0 rows before it and 1 after it, and those that tie with them)
+    Window [PARTITION BY cust ORDER BY id, day] lag(day, 1, NULL) OVER (ROWS -1 TO -1) AS before  keyed  (a change affects 1 row after it, and rows tied with them)
       Project id, day, cust                                                   ring
         Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -79,7 +79,7 @@ maps
   v [_key] := Window [PARTITION BY cust ORDER BY id, day] lag(day, 1, NULL) OVER (ROWS -1 TO -1) AS before
 on orders
   v.m1 += π(id, day, cust)(Δorders)
-  v += project(the rows that see a change of v.m1′) − v
+  v += project(the affected rows of v.m1′) − v
 -- case: a window of whole partitions
 SELECT id, percent_rank() OVER (PARTITION BY cust ORDER BY day) AS share FROM orders
 -- program
@@ -114,7 +114,7 @@ on orders
 SELECT id, total FROM orders ORDER BY total DESC, id LIMIT 10
 -- program
 view v → id, total
-  Top 10 ORDER BY total DESC, id                                              monoid  (its input only grows: the first 10 rows are kept, and no others)
+  Top 10 ORDER BY total DESC, id                                              monoid  (its input only grows: the first 10 rows are kept, no others)
     Project id, total                                                         ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -146,5 +146,5 @@ view v → id
 maps
   v.m1 [_key] := Spark Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone
   v [id] := the view
-at first
+on creation
   v.m1 += sparkoperator(all of ) on Spark − v.m1

@@ -15,7 +15,7 @@ Aggregate [cust, session_window] cust, session_window.end AS until, count(*) AS 
 -- program
 view v → cust, until, n
   Aggregate [cust, session_window] cust, session_window.end AS until, count(*) AS n  ring
-    Sessions [cust] session_window                                            keyed  (a change reaches the sessions that it meets)
+    Sessions [cust] session_window                                            keyed  (a change affects the sessions that it touches)
       Project named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) AS session_window, cust  ring
         Filter ts IS NOT NULL                                                 ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -45,7 +45,7 @@ Aggregate [session_window] session_window, sum(total) AS total_2
 -- program
 view v → session_window, total
   Aggregate [session_window] session_window, sum(total) AS total_2            ring
-    Sessions [] session_window                                                keyed  (a change reaches the sessions that it meets)
+    Sessions [] session_window                                                keyed  (a change affects the sessions that it touches)
       Project named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) AS session_window, total  ring
         Filter ts IS NOT NULL                                                 ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
@@ -75,7 +75,7 @@ Aggregate [c_groupingexpression, session_window] cast(min(cast(cast(s AS string 
 -- program
 view v → s, session_window, n
   Aggregate [c_groupingexpression, session_window] cast(min(cast(cast(s AS string collate UNICODE) AS string)) AS string collate UNICODE) AS s_2, session_window, count(*) AS n  keyed  (min is not a sum)
-    Sessions [c_groupingexpression] session_window                            keyed  (a change reaches the sessions that it meets)
+    Sessions [c_groupingexpression] session_window                            keyed  (a change affects the sessions that it touches)
       Project named_struct('start', precise_time(precise_time(ts)), 'end', precise_time(precise_time(add_micros(ts, 300000000)))) AS session_window, s, collation_key(cast(s AS string collate UNICODE)) AS c_groupingexpression  ring  (on Spark: `collation_key` of string collate UNICODE is evaluated by Spark alone)
         Filter ts IS NOT NULL                                                 ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]

@@ -85,7 +85,7 @@ on orders
 SELECT cust, max(day) AS latest, count(*) AS n FROM orders GROUP BY cust
 -- program
 view v → cust, latest, n
-  Aggregate [cust] cust, max(day) AS latest, count(*) AS n                    monoid  (its input only grows: the state of max is kept, and no rows; sums are kept separately)
+  Aggregate [cust] cust, max(day) AS latest, count(*) AS n                    monoid  (its input only grows: the state of max is kept, no rows; sums are kept separately)
     Project cust, day                                                         ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps

@@ -3,7 +3,7 @@
 SELECT cust, max(total) AS most, min(day) AS first FROM orders GROUP BY cust
 -- program
 view v → cust, most, first
-  Aggregate [cust] cust, max(total) AS most, min(day) AS first                monoid  (its input only grows: the state of max, min is kept, and no rows)
+  Aggregate [cust] cust, max(total) AS most, min(day) AS first                monoid  (its input only grows: the state of max, min is kept, no rows)
     Project cust, total, day                                                  ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -18,7 +18,7 @@ on orders
 SELECT cust, bool_and(total > 0) AS positive, bit_or(id) AS bits FROM orders GROUP BY cust
 -- program
 view v → cust, positive, bits
-  Aggregate [cust] cust, min(total > 0.00) AS positive, bit_or(id) AS bits    monoid  (its input only grows: the state of min, bit_or is kept, and no rows)
+  Aggregate [cust] cust, min(total > 0.00) AS positive, bit_or(id) AS bits    monoid  (its input only grows: the state of min, bit_or is kept, no rows)
     Project id, cust, total                                                   ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -33,7 +33,7 @@ on orders
 SELECT cust, max(total) FILTER (WHERE day > DATE '2020-01-01') AS most FROM orders GROUP BY cust
 -- program
 view v → cust, most
-  Aggregate [cust] cust, max(total) FILTER (WHERE day > 2020-01-01) AS most   monoid  (its input only grows: the state of max is kept, and no rows)
+  Aggregate [cust] cust, max(total) FILTER (WHERE day > 2020-01-01) AS most   monoid  (its input only grows: the state of max is kept, no rows)
     Project cust, total, day                                                  ring
       Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -48,7 +48,7 @@ on orders
 SELECT region, max(total) AS most FROM orders JOIN customers USING (cust) GROUP BY region
 -- program
 view v → region, most
-  Aggregate [region] region, max(total) AS most                               monoid  (its input only grows: the state of max is kept, and no rows)
+  Aggregate [region] region, max(total) AS most                               monoid  (its input only grows: the state of max is kept, no rows)
     Project total, region                                                     ring
       Join inner cust = cust_2                                                ring
         Project cust, total                                                   ring

@@ -45,7 +45,7 @@ SELECT sum(s) AS total FROM (SELECT sum(total) OVER (PARTITION BY cust ORDER BY 
 view v → total
   Aggregate [] sum(s_2) AS total_2                                            ring
     Project s_2                                                               ring
-      Window [PARTITION BY cust ORDER BY id] sum(total) OVER (RANGE UNBOUNDED PRECEDING TO CURRENT ROW) AS s_2  keyed  (a change reaches all rows after it)
+      Window [PARTITION BY cust ORDER BY id] sum(total) OVER (RANGE UNBOUNDED PRECEDING TO CURRENT ROW) AS s_2  keyed  (a change affects all rows after it)
         Project total, cust, id                                               ring
           Scan orders [id, cust, total, d, day, ts, s, b, arr, m, st]
 maps
@@ -55,6 +55,6 @@ maps
   v [total_2] := the view
 on orders
   v.m1 += π(total, cust, id)(Δorders)
-  v.m2 += window(the rows that see a change of v.m1′) − v.m2
+  v.m2 += window(the affected rows of v.m1′) − v.m2
   v.m3 += Sum[](sum(_x0) · Δv.m2)
   v += π(_a1 → total_2)(finalize[](Δv.m3))
