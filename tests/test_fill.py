@@ -20,6 +20,7 @@ from viewlet.engine.prepared import PreparedStep
 from viewlet.store import Layout, Store
 from viewlet.store.limits import Limits
 from viewlet.store.runs.add_rows import add_together
+from viewlet.views.view import sql_view
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_products_are_filled_from_their_smallest_end(
     db.create_view(
         "v", f"SELECT shop, sum({summed}) AS s FROM sales JOIN items USING (item) WHERE kind = 'even' GROUP BY shop"
     )
-    program = db._warehouse.catalog.views["v"].program
+    program = sql_view(db._warehouse.catalog, "v").program
     (start,) = [m for m in program.maps if m.name in started]
     assert "items" in start.meaning
     assert db.check("v").num_rows == 0
