@@ -71,7 +71,7 @@ def test_rows_that_break_constraints(options: str, tmp_path: Path, spark: Any) -
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         status = db.status()["tables"]["t"]
         assert (status["dropped"], status["rejected"]) == ({"positive": dropped["positive"] + 1}, len(aside))
-        with pytest.raises(RejectedEpoch, match="t_rejected holds rows that t did not take in"):
+        with pytest.raises(RejectedEpoch, match="t_rejected holds rows that t did not accept"):
             db.insert("t_rejected", [("x", 1, 1, "a")])
         with pytest.raises(InUse, match="is created and dropped with it"):
             db.drop("t_rejected")

@@ -74,7 +74,7 @@ def test_what_a_name_may_not_be(tmp_path: Path) -> None:
         db.create_table("t_late", "a INT")
         with pytest.raises(NameTaken, match="already a table named t_late"):
             db.create_table("t", "at TIMESTAMP", watermark=("at", "1 minute"))
-        with pytest.raises(InUse, match="holds rows that clicks did not take in"):
+        with pytest.raises(InUse, match="holds rows that clicks did not accept"):
             db.drop("clicks_late")
         assert db.tables == ("clicks", "clicks_late", "t_late")
         assert db.views == ()

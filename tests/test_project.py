@@ -83,8 +83,15 @@ def edges(path: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             node.body = []
-    found = (n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
-    return {name.split(".")[1] for name in found if name.startswith("viewlet.")}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path} imports by a relative name"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    inner = {name.split(".")[1] for name in found if name.startswith("viewlet.")}
+    return {name for name in inner if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()}
 
 
 def test_folders_import_from_the_layers_below() -> None:
@@ -92,6 +99,46 @@ def test_folders_import_from_the_layers_below() -> None:
     folders = {path: path.relative_to(SOURCE).parts[0] for path in SOURCES if path.parent != SOURCE}
     bad = {module_of(p): more for p, f in folders.items() if (more := edges(p) - BASE - {f} - allowed[f])}
     assert not bad
+    assert any(edges(path) - BASE - {folder} for path, folder in folders.items()), "imports are found at all"
+
+
+def test_matrices_know_a_warehouse_only_through_their_tables() -> None:
+    inner = [p for p in SOURCES if p.is_relative_to(SOURCE / "matrix") and "tables" not in p.parts]
+    assert inner
+    assert not {module_of(p): more for p in inner if (more := edges(p) - BASE - {"matrix"})}
+
+
+PRIVATE = re.compile(r"\b(?!self\b|cls\b)\w+\._(?!_)\w")
+
+
+@pytest.mark.parametrize("folder", ["ui", "monitor"])
+def test_pages_and_metrics_stay_outside_the_public_surface(folder: str) -> None:
+    files = [p for p in SOURCES if p.is_relative_to(SOURCE / folder)]
+    assert files
+    assert not [module_of(p) for p in files if PRIVATE.search(p.read_text(encoding="utf-8"))]
+
+
+def test_only_the_spark_side_imports_pyspark_at_once() -> None:
+    others = [p for p in SOURCES if not p.is_relative_to(SOURCE / "spark")]
+    at_top = {
+        module_of(p): names
+        for p in others
+        if (
+            names := {name for node in ast.parse(p.read_text(encoding="utf-8")).body for name in _imported(node)}
+            & HEAVY
+        )
+    }
+    assert not at_top
+
+
+def _imported(node: ast.stmt) -> list[str]:
+    """The packages that a statement imports, if it is an import."""
+    match node:
+        case ast.Import(names):
+            return [alias.name.split(".")[0] for alias in names]
+        case ast.ImportFrom(module=str(module)):
+            return [module.split(".")[0]]
+    return []
 
 
 def test_layers_are_in_order() -> None:

@@ -253,7 +253,7 @@ def test_the_late_table_goes_with_its_table(path: Path, spark: Any) -> None:
         db.sql("ALTER TABLE clicks ADD COLUMN note STRING")
         db.insert("clicks", [(3, "a", at(-31), "x")])
         assert sorted(db.table("clicks_late").rows()) == [(2, "a", at(-30), None), (3, "a", at(-31), "x")]
-        with pytest.raises(RejectedEpoch, match="table clicks_late holds rows that clicks did not take in"):
+        with pytest.raises(RejectedEpoch, match="table clicks_late holds rows that clicks did not accept"):
             db.insert("clicks_late", [(1, "a", at(0), None)])
         with pytest.raises(InUse, match="is created and dropped with it"):
             db.drop("clicks_late")
