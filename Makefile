@@ -62,7 +62,7 @@ test-lowest: .venv-lowest/.ready ## the tests with the lowest supported PySpark,
 	@touch $@
 
 PYTHONS ?= $(or $(shell for v in 3.11 3.12 3.13; do python$$v -c '' 2>/dev/null && echo python$$v; done; true),$(PYTHON))
-test-wheel: ## the wheel in empty environments, with the lowest and the newest supported versions, on each Python there is
+test-wheel: ## the wheel in empty environments, with the lowest and the newest supported versions, on each installed Python
 	@bash tools/need-java
 	for python in $(PYTHONS); do for versions in lowest newest; do \
 	  bash tools/wheel-venv requirements-$$versions.lock .venv-wheel $$python; \
@@ -90,7 +90,7 @@ check: $(READY) ## lint and type-check
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-format: $(READY) ## rewrite the sources as the formatter wants them
+format: $(READY) ## format the sources
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks.measure import measured, say, timed
 from viewlet import matrix
-from viewlet.matrix import Expected, LowRank, Machine, Maintained, RowChange, models
+from viewlet.matrix import Expected, LowRank, Machine, MaintainedProgram, RowChange, models
 
 STEPS = 16
 SHORT, SLOW = 5, 2_000
@@ -153,20 +153,20 @@ def _repeated(work: Callable[[], float], times: int) -> list[float]:
     return [first] if first > SLOW else measured(work, times)
 
 
-def _started(case: Case, way: Way, machine: Machine) -> Maintained:
+def _started(case: Case, way: Way, machine: Machine) -> MaintainedProgram:
     options = {**way, "machine": machine, "expected": Expected(rates={case.changing: 1.0})}
     shapes = {name: value.shape for name, value in case.inputs.items()}
     return matrix.program(case.function, **shapes).start(**case.inputs, options=options)
 
 
-def _found(case: Case, way: Way, state: Maintained, refresh: float) -> Found:
+def _found(case: Case, way: Way, state: MaintainedProgram, refresh: float) -> Found:
     chosen = state.compiled.chosen
     told = chosen.strategy if case.ways is PLAIN else f"{chosen.model} {chosen.strategy}"
     small = sum(array.size for array in case.inputs.values()) <= CHECKED and way is CHOSEN
     return Found(told, refresh, f"{max(state.check().values()):.0e}" if small else "–")
 
 
-def _update_one_row(case: Case, state: Maintained) -> float:
+def _update_one_row(case: Case, state: MaintainedProgram) -> float:
     """Changes one row; the milliseconds that the refresh took."""
     rows = case.inputs[case.changing]
     row, other = RANDOM.integers(len(rows), size=2)

@@ -198,16 +198,18 @@ def engines(named: list[EngineName]) -> Iterator[EngineName]:
 
 def summary(run: Run, options: argparse.Namespace) -> str:
     """The page about a run."""
-    done = ", ".join(f"{n:,} {what}" for what, n in run.counts.items())
+    done = {what: f"{n:,}" for what, n in run.counts.items()}
     minutes = (time.monotonic() - run.started) / 60
     return "\n".join(
         [
             "# What the fuzzer has seen",
             "",
-            f"`make fuzz` wrote this page. It played {done} in {minutes:.0f} minutes (engines {options.engine}, seed {options.seed}, "
-            f"depth {options.depth}) and found {len(run.findings)} failures{again(run)}. Every view was compared with Spark SQL after every epoch.",
+            f"`make fuzz` wrote this page. In {minutes:.0f} minutes it played {done['cases']} cases with {done['views']} views and "
+            f"{done['epochs']} epochs (engines {options.engine}, seed {options.seed}, depth {options.depth}), compared every view with "
+            f"Spark SQL after every epoch, and found {len(run.findings)} failures{again(run)}. Spark itself cannot run "
+            f"{done['cases Spark cannot run']} of the cases.",
             "",
-            "Operators of Spark's analysed plans, and what each stood on:",
+            "Operators of Spark's analysed plans, and the operators below each:",
             "",
             report(run.coverage),
         ]

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from viewlet.columns.exact.double_windows import product_digits
 from viewlet.columns.exact.encoded_sums import decode, encode, encode_products
-from viewlet.columns.exact.windows import product_digits
 from viewlet.columns.rows import Rows
 from viewlet.plan.sums import DoubleSum, Factor, Monomial, Sum, limbs, places
 from viewlet.plan.types import DOUBLE

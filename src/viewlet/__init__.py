@@ -35,7 +35,7 @@ from viewlet.sink.iceberg_table import iceberg_table
 from viewlet.sink.kafka_topic import kafka_topic
 from viewlet.sink.postgres_table import postgres_table
 from viewlet.source.events.kafka import kafka
-from viewlet.source.files.folder import folder
+from viewlet.source.files.folder_source import folder
 from viewlet.source.lake.delta_lake import delta
 from viewlet.source.lake.iceberg import iceberg
 from viewlet.source.lake.spark_batch import spark_batch

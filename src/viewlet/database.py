@@ -86,8 +86,6 @@ class Database(
         """Finish pending work and release the warehouse, which refuses calls from then on; Spark keeps running."""
         self._warehouse.close()
 
-    # ——— what there is
-
     @property
     def path(self) -> Path:
         """The folder of the warehouse, or of its local cache."""
@@ -145,8 +143,6 @@ class Database(
         from viewlet.matrix.tables.reading import MatrixReading
 
         return MatrixReading(self._warehouse, name)
-
-    # ——— defining
 
     def sql(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any) -> Any:
         """Run one statement: a query returns a `pyarrow.Table`, EXPLAIN a text, a change the number of its epoch.
@@ -354,7 +350,7 @@ class Database(
         """
         from viewlet.matrix.tables.create import create_matrix
         from viewlet.matrix.tables.define import Wanted
-        from viewlet.matrix.tables.settings import settings_of
+        from viewlet.matrix.tables.options import settings_of
 
         settings = settings_of(dtype, tolerance, probes, options, resident, self._warehouse.engine)
         wanted = Wanted(name, program, inputs, outputs, wide, settings)
@@ -376,8 +372,6 @@ class Database(
                 return False
             drop(self._warehouse, self._warehouse.catalog.find(name), cascade=cascade)
             return True
-
-    # ——— changing
 
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
@@ -442,8 +436,6 @@ class Database(
     def recovery(self) -> Recovery | None:
         """What was discarded to open the warehouse, if it was damaged."""
         return self._warehouse.store.recovery
-
-    # ——— asking
 
     def refresh(self) -> None:
         """Move a reader to the last committed epoch."""

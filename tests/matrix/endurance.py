@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from viewlet import matrix
-from viewlet.matrix import Maintained, MatrixProgram, RowChange, iterate
+from viewlet.matrix import MaintainedProgram, MatrixProgram, RowChange, iterate
 
 SQUARE, TALL = 12, 30
 """Rows of the matrices that change."""
-Start = Callable[[MatrixProgram, dict[str, Any]], Maintained]
+Start = Callable[[MatrixProgram, dict[str, Any]], MaintainedProgram]
 
 
 def several(A: Any, B: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def several(A: Any, B: Any, X: Any, y: Any) -> dict[str, Any]:
     }
 
 
-def endure(start: Start, updates: int, rows: int = 1, tidy: Callable[[Maintained], None] | None = None) -> None:
+def endure(start: Start, updates: int, rows: int = 1, tidy: Callable[[MaintainedProgram], None] | None = None) -> None:
     """So many updates, each of so many rows of two matrices; now and then the state is tidied up."""
     random = np.random.default_rng(8)
     given: dict[str, Any] = {"A": random.normal(size=(SQUARE, SQUARE)) / SQUARE, "B": random.normal(size=(SQUARE, 2))}

@@ -23,7 +23,7 @@ from viewlet.errors import UnsupportedQuery
 from viewlet.matrix import Wide, models
 from viewlet.matrix.blocks import nodes
 from viewlet.matrix.blocks.evaluate import Blocks
-from viewlet.matrix.tables import durable, load
+from viewlet.matrix.tables import durable, read_blocks
 from viewlet.matrix.tables.shelf import blocks_of
 
 N, FEW = 16, 64
@@ -39,7 +39,7 @@ def powers(A: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "BLOCK", 128)
-    monkeypatch.setattr(load, "BLOCK", 128)
+    monkeypatch.setattr(read_blocks, "BLOCK", 128)
 
 
 def create(db: viewlet.Database, A: np.ndarray, **settings: Any) -> None:
@@ -207,7 +207,7 @@ def test_spark_follows_many_rows_and_nothing_large_is_in_the_driver(
     n = 128
     A = RANDOM.normal(size=(n, n)) / 14
     monkeypatch.setattr(nodes, "BLOCK", 8 * n)
-    monkeypatch.setattr(load, "BLOCK", 8 * n)
+    monkeypatch.setattr(read_blocks, "BLOCK", 8 * n)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
         db.create_table("a", "id INT, entries ARRAY<DOUBLE>", primary_key="id")
         db.insert("a", [(i, A[i].tolist()) for i in range(n)])

@@ -10,7 +10,7 @@ import pytest
 from tests.matrix.streams import filled
 from viewlet import matrix
 from viewlet.errors import RejectedEpoch
-from viewlet.matrix import Entries, Factored, Maintained
+from viewlet.matrix import Entries, Factored, MaintainedProgram
 
 STRATEGIES = ("incremental", "hybrid", "reevaluate")
 
@@ -72,7 +72,7 @@ def test_entries_and_the_journal_follow_numpy(strategy: str) -> None:
         entries.append(state.update(**updates).entry)
         assert (state["X"] == X).all(), number
         assert (state["S"] == S).all(), number
-        again = Maintained.restore(text, {**arrays, "X": X, "S": S}, entries)
+        again = MaintainedProgram.restore(text, {**arrays, "X": X, "S": S}, entries)
         for name, wanted in several(X, S).items():
             for found in (state[name], again[name]):
                 assert np.linalg.norm(found - wanted) <= 1e-9 * (1 + np.linalg.norm(wanted)), (number, name)

@@ -25,14 +25,14 @@ OPTIONS = [
 ]
 
 
-def compare(state: matrix.Maintained, recipe: Recipe, arrays: dict[str, np.ndarray], told: str) -> None:
+def compare(state: matrix.MaintainedProgram, recipe: Recipe, arrays: dict[str, np.ndarray], told: str) -> None:
     for name, wanted in recipe(**arrays).items():
         error = np.linalg.norm(np.asarray(state[name]) - wanted)
         assert np.shape(state[name]) == np.shape(wanted), f"{name} after {told}"
         assert error <= 1e-9 * (1 + np.linalg.norm(wanted)), f"{name} is off by {error} after {told}\n{state.explain()}"
 
 
-def kept(state: matrix.Maintained, name: str) -> np.ndarray:
+def kept(state: matrix.MaintainedProgram, name: str) -> np.ndarray:
     return state._buffers[name].array
 
 

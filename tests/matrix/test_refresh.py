@@ -21,7 +21,7 @@ def ols(X: Any, y: Any) -> Any:
     return np.linalg.inv(X.T @ X) @ X.T @ y
 
 
-def contents(state: matrix.Maintained) -> dict[str, np.ndarray]:
+def contents(state: matrix.MaintainedProgram) -> dict[str, np.ndarray]:
     """Everything that is kept, bit by bit."""
     return {name: buffer.array.copy() for name, buffer in state._buffers.items()}
 
@@ -254,8 +254,8 @@ def test_a_state_goes_on_where_it_was_saved() -> None:
     X, y = RANDOM.normal(size=(30, 3)), RANDOM.normal(size=(30, 1))
     state = matrix.program(ols, X=("n", 3), y=("n", 1)).start(X=X, y=y, options={"strategy": "incremental"})
     state.update(X=RowChange(new=X[:2] + 1), y=RowChange(new=y[:2]))
-    again = matrix.Maintained.restore(*state.save())
-    assert again.explain() == matrix.Maintained.restore(*again.save()).explain()
+    again = matrix.MaintainedProgram.restore(*state.save())
+    assert again.explain() == matrix.MaintainedProgram.restore(*again.save()).explain()
     for other in (state, again):
         other.update(X=RowChange(changed={31: X[4]}, gone=[0]), y=RowChange(gone=[0]))
     for name, kept in contents(state).items():
@@ -267,7 +267,7 @@ def test_a_saved_state_with_a_matrix_missing_is_refused() -> None:
     text, arrays = matrix.program(lambda A: A @ A, A=(2, 2)).start(A=np.eye(2)).save()
     del arrays["A"]
     with pytest.raises(UnknownName, match="A is missing"):
-        matrix.Maintained.restore(text, arrays)
+        matrix.MaintainedProgram.restore(text, arrays)
 
 
 def test_the_record_says_which_outputs_changed_and_by_what() -> None:

@@ -171,7 +171,7 @@ def test_what_cannot_be_run_says_where_and_why(tmp_path: Path, spark: Any) -> No
         events = shop.root / "transformations" / "events.py"
         kept = events.read_text(encoding="utf-8")
         events.write_text(kept + "\ndp.create_sink('s', 'kafka', {})\n", encoding="utf-8")
-        with pytest.raises(ProjectError, match=r"events\.py:\d+: sink s is kafka"):
+        with pytest.raises(ProjectError, match=r"events\.py:\d+: sink s has format kafka"):
             db.run_project(shop.root)
         strict = "@dp.materialized_view(table_properties={'refresh_policy': 'incremental_strict'})\n"
         ranked = "spark.sql('SELECT percent_rank() OVER (ORDER BY id) AS r FROM events')"

@@ -164,7 +164,7 @@ def test_open_windows_go_with_a_full_refresh(tmp_path: Path, spark: Any) -> None
         ),
         ("SELECT DISTINCT at FROM STREAM(clicks) WATERMARK at DELAY OF INTERVAL 1 MINUTE", "Distinct"),
         ("SELECT id FROM STREAM(clicks) WATERMARK id DELAY OF INTERVAL 1 MINUTE", "needs a TIMESTAMP column, and"),
-        ("SELECT id FROM STREAM(clicks) WATERMARK at DELAY OF INTERVAL '1 day long'", "'1 day long' is not a delay"),
+        ("SELECT id FROM STREAM(clicks) WATERMARK at DELAY OF INTERVAL '1 day long'", "'1 day long' is not the delay"),
     ],
 )
 def test_what_no_watermark_closes_is_refused(query: str, why: str, tmp_path: Path, spark: Any) -> None:

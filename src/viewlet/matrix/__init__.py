@@ -16,7 +16,7 @@ from viewlet.matrix.compile.machine import Machine
 from viewlet.matrix.delta.changes import Dense, Factored
 from viewlet.matrix.errors import ShapeError, SingularMatrix, UntraceableError
 from viewlet.matrix.program import MatrixProgram, program
-from viewlet.matrix.refresh.state import Maintained, Record
+from viewlet.matrix.refresh.maintained_program import MaintainedProgram, Record
 from viewlet.matrix.refresh.updates import Border, ColumnChange, Entries, LowRank, Replace, RowChange
 from viewlet.matrix.tables.sources import Long, Wide
 
@@ -30,7 +30,7 @@ __all__ = [
     "Long",
     "LowRank",
     "Machine",
-    "Maintained",
+    "MaintainedProgram",
     "MatrixProgram",
     "Record",
     "Replace",

@@ -21,8 +21,8 @@ from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import UnknownName
 from viewlet.matrix.refresh.from_scratch import evaluate_all, evaluate_source
 from viewlet.matrix.refresh.health import Health
-from viewlet.matrix.refresh.intake import TOLERANCE, intake
-from viewlet.matrix.refresh.state import Maintained
+from viewlet.matrix.refresh.maintained_program import MaintainedProgram
+from viewlet.matrix.refresh.start import TOLERANCE, intake
 
 MEASURED = 1 << 16
 """Entries of all inputs from which on it pays to know this machine before a strategy is chosen."""
@@ -84,7 +84,7 @@ class MatrixProgram:
         options: Mapping[str, Any] | None = None,
         blocks: Blocks | None = None,
         **inputs: ArrayLike,
-    ) -> Maintained:
+    ) -> MaintainedProgram:
         """Evaluate the program and keep every intermediate, for later updates.
 
         `options` are those of `compile`: model, strategy, expected, machine; for large matrices, this machine is
@@ -103,7 +103,7 @@ class MatrixProgram:
         if within is not None:
             arrays = {name: within.kept(name, array) for name, array in arrays.items()}
         values = evaluate_all(compiled.statements, arrays, sizes, shapes, kind, within)
-        return Maintained(self.source, compiled, values, sizes, health, within)
+        return MaintainedProgram(self.source, compiled, values, sizes, health, within)
 
 
 def program(function: Callable[..., Any], **shapes: tuple[int | str | Size, int | str | Size]) -> MatrixProgram:

@@ -38,7 +38,7 @@ class Sum:
 
     A moment is read off sums of `powers`, which several moments of the same columns may share: `held` names them.
     Products of up to `degree` doubles add up without rounding; `window` names the column that tells where the limbs of
-    doubles begin, which a leaf keeps as integers (columns/exact/windows.py).
+    doubles begin, which a leaf keeps as integers (columns/exact/double_windows.py).
     """
 
     name: str

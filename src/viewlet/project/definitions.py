@@ -111,8 +111,8 @@ class Definitions:
             one = dataset.kind not in ("streaming table", "sink")  # others may have none, or many
             if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
                 raise ProjectError(
-                    f"{dataset.where}: sink {dataset.name} has format {dataset.format}, or no path; only Parquet folders are supported",
-                    hint='create_sink(name, "parquet", {"path": …})',
+                    f"{dataset.where}: sink {dataset.name} has format {dataset.format}, and needs parquet with a path",
+                    hint='create_sink(name, "parquet", {"path": …}); others belong in viewlet.sql',
                 )
             if one and len(self.flows(dataset)) != 1:
                 raise ProjectError(f"{dataset.where}: {dataset.kind} {dataset.name} needs one query")

@@ -21,7 +21,7 @@ from viewlet.plan.words import quoted, read_words
 from viewlet.project.definitions import Definitions
 from viewlet.project.queries import FORMATS, Names, rewrite
 from viewlet.source.bad_records import OnBad
-from viewlet.source.files.folder import folder
+from viewlet.source.files.folder_source import folder
 from viewlet.sql.reader import unquoted
 from viewlet.warehouse.read.relation import Relation
 

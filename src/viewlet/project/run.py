@@ -20,11 +20,11 @@ from viewlet.formatting import plural, suggestion
 from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 from viewlet.project.definitions import Dataset, Definitions, Query
-from viewlet.project.flows import ProjectFlows
 from viewlet.project.read_project import inside, load
 from viewlet.project.reads import Evaluation, ProjectReads
 from viewlet.project.run_flow import cut_at_windows, run_flow
 from viewlet.project.spec import Spec, find_spec, read_spec
+from viewlet.project.streaming_tables import ProjectFlows
 from viewlet.project.surroundings import Surroundings, read_surroundings
 from viewlet.sink.parquet_folder import ParquetFolder
 from viewlet.sql.queries import fields_of

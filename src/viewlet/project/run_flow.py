@@ -11,9 +11,9 @@ import pyarrow as pa
 from viewlet.errors import ProjectError
 from viewlet.formatting import plural
 from viewlet.project.definitions import Query
-from viewlet.project.flows import move, read_positions
 from viewlet.project.open_windows import Windows, close_windows, open_windows
 from viewlet.project.reads import ProjectReads
+from viewlet.project.streaming_tables import move, read_positions
 from viewlet.sql.queries import collect, fields_of
 from viewlet.store import Transaction
 from viewlet.warehouse.declare.tables import Table

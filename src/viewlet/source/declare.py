@@ -8,7 +8,7 @@ from typing import Any
 
 from viewlet.errors import SqlError
 from viewlet.source.events.kafka import kafka
-from viewlet.source.files.folder import folder
+from viewlet.source.files.folder_source import folder
 from viewlet.source.lake.delta_lake import delta
 from viewlet.source.lake.iceberg import iceberg
 from viewlet.source.lake.spark_batch import spark_batch

@@ -8,11 +8,11 @@ from viewlet.errors import SqlError
 from viewlet.formatting import suggestion
 from viewlet.plan.types import Field, computed, ddl
 from viewlet.plan.words import quoted
+from viewlet.sql.insert_values import complete_values, written
 from viewlet.sql.literals import depends_on_settings, literal_rows
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import DeleteFrom, InsertInto, Update
-from viewlet.sql.values import complete_values, written
 from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:

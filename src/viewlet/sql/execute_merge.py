@@ -17,10 +17,10 @@ from viewlet.errors import RejectedEpoch
 from viewlet.plan.types import BIGINT, INT, Field, ddl
 from viewlet.plan.words import quoted
 from viewlet.sql.execute_dml import columns_named
+from viewlet.sql.insert_values import written
 from viewlet.sql.parameters import Parameters
 from viewlet.sql.queries import collect, run_query
 from viewlet.sql.statements import Merge, MergeClause
-from viewlet.sql.values import written
 from viewlet.warehouse.declare.tables import Table
 
 if TYPE_CHECKING:

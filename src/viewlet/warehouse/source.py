@@ -24,11 +24,11 @@ Bag = tuple[str, Layout, dict[str, pa.DataType]]
 
 KINDS: dict[str, str] = {
     "delta": "viewlet.source.lake.delta_lake:read",
-    "folder": "viewlet.source.files.folder:read",
+    "folder": "viewlet.source.files.folder_source:read",
     "iceberg": "viewlet.source.lake.iceberg:read",
     "kafka": "viewlet.source.events.kafka:read",
     "postgres": "viewlet.source.postgres.source:read",
-    "project": "viewlet.project.flows:read",
+    "project": "viewlet.project.streaming_tables:read",
     "spark": "viewlet.source.lake.spark_batch:read",
 }
 """How the documents of each kind are read: where the function is found when the first is needed."""

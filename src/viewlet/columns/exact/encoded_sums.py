@@ -22,9 +22,9 @@ import pyarrow as pa
 from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
 from viewlet.columns.exact.digits import Doubles, Found, Ints, doubles_of, held_digits, power_places
 from viewlet.columns.exact.double_sums import ExactSums
+from viewlet.columns.exact.double_windows import in_windows
 from viewlet.columns.exact.failing_group import failure_of
 from viewlet.columns.exact.moments import Powers, finalize
-from viewlet.columns.exact.windows import in_windows
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.plan.sums import SLOT, Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
 from viewlet.plan.types import INTEGRAL

@@ -157,8 +157,6 @@ class Emitter:
             flow = replace(flow, term=Project(flow.term, results, term.columns))
         return self._named(flow)
 
-    # ——— where terms start
-
     def _start(self, first: Term, goal: Tag | None, step: Step) -> Flow:
         match first:
             case Change():
@@ -222,8 +220,6 @@ class Emitter:
         moved = self._to(term.map, tag, self.results[term.map].columns)
         given = () if moved == term.map else ((term.map, moved),)
         return Flow(term, spot_of(self.tags[term.target], ids), ids, given)
-
-    # ——— on their way
 
     def _followed(self, flow: Flow, run: Run) -> Flow:
         step = run.step

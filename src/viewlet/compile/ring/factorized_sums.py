@@ -6,7 +6,7 @@ A sum's argument is expanded to a polynomial whose factors read one atom each. A
 factors instead of the columns they are made of, and a statement multiplies the shares that it looks up. Shares are
 integers in limbs, so the result is exact. Of integers and decimals, only arithmetic that can neither overflow nor round
 is factorized. That of doubles rounds in Spark, row by row: the exact sum of the exact products is nearer to the truth.
-Their limbs are in windows, which are keys of the leaf (columns/exact/windows.py), so that a few sums by key take the place
+Their limbs are in windows, which are keys of the leaf (columns/exact/double_windows.py), so that a few sums by key take the place
 of the rows: where no inequality is added up and no sum reads several factors, the columns are kept instead.
 
 NULL: a row counts if every factor of the argument is present, so each atom also keeps how many of its rows do.

@@ -16,9 +16,9 @@ import pyarrow as pa
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_condition, compile_expr
+from viewlet.columns.exact.double_windows import product_digits
 from viewlet.columns.exact.encoded_sums import encode, encode_products
 from viewlet.columns.exact.limbs import combine
-from viewlet.columns.exact.windows import product_digits
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows, Weights, same
 from viewlet.engine.terms.finalize_sums import compile_finalize, decode_matches, decode_rows

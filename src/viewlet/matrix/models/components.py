@@ -17,7 +17,7 @@ from viewlet.matrix.arrays.subspace import follow, guarded, upright
 from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import ShapeError
 from viewlet.matrix.program import program
-from viewlet.matrix.refresh.state import Record
+from viewlet.matrix.refresh.maintained_program import Record
 from viewlet.matrix.refresh.updates import RowChange
 
 

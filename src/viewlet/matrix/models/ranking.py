@@ -11,7 +11,7 @@ from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import RejectedEpoch
 from viewlet.matrix.models.iterations import pagerank
 from viewlet.matrix.program import program
-from viewlet.matrix.refresh.state import Record
+from viewlet.matrix.refresh.maintained_program import Record
 from viewlet.matrix.refresh.updates import ColumnChange
 
 Edge = tuple[int, int]

@@ -2,7 +2,7 @@
 
 Statement by statement, a change is derived by its delta rule, or the result is evaluated anew from the new operands.
 A change that was derived is tried on a few random vectors (`health.py`); where it does not hold, the statement is
-evaluated anew as well. Until `Maintained` commits, its matrices are as they were.
+evaluated anew as well. Until `MaintainedProgram` commits, its matrices are as they were.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from viewlet.errors import WrongArgument, kind_of, shortened
 from viewlet.matrix.program import MatrixProgram
 from viewlet.matrix.tables.define import Wanted, define_matrix
+from viewlet.matrix.tables.moment_inputs import Summed, summed
 from viewlet.matrix.tables.moments import is_query, moments_query
 from viewlet.matrix.tables.resolve import number_columns, refuse_names, table_named
-from viewlet.matrix.tables.sums import Summed, summed
 from viewlet.plan.types import Field
 from viewlet.views.define import define
 from viewlet.views.view import View

@@ -15,10 +15,10 @@ from viewlet.matrix.program import MatrixProgram
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.bind import axes_of, axis_kinds, axis_of, refuse_slices
 from viewlet.matrix.tables.inputs import Input
+from viewlet.matrix.tables.moment_inputs import Summed
+from viewlet.matrix.tables.options import Settings
 from viewlet.matrix.tables.resolve import Schemas, resolved
 from viewlet.matrix.tables.results import Results
-from viewlet.matrix.tables.settings import Settings
-from viewlet.matrix.tables.sums import Summed
 from viewlet.matrix.tables.view import MatrixView
 
 

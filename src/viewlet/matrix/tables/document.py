@@ -14,8 +14,8 @@ from viewlet.errors import StoreError
 from viewlet.matrix.program import MatrixProgram
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.inputs import Input
+from viewlet.matrix.tables.options import Settings
 from viewlet.matrix.tables.results import Results
-from viewlet.matrix.tables.settings import Settings
 from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
 from viewlet.program.codec import from_json, to_json
 

@@ -29,8 +29,8 @@ from viewlet.matrix.delta.changes import Factored
 from viewlet.matrix.delta.factors import Array, Factor, Indices
 from viewlet.matrix.delta.resize import Resize
 from viewlet.matrix.refresh.journal import Entry
+from viewlet.matrix.refresh.maintained_program import MaintainedProgram
 from viewlet.matrix.refresh.saved import Saved
-from viewlet.matrix.refresh.state import Maintained
 from viewlet.matrix.tables.axes import Axis, AxisKind, Label
 from viewlet.matrix.tables.shelf import BLOCKS, StoreShelf, block_rows
 from viewlet.store import Contents, Layout
@@ -83,7 +83,7 @@ class Bags:
         return f"{self.name}.state_blocks"
 
 
-def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
+def write_matrices(keep: Keep, bags: Bags, state: MaintainedProgram) -> None:
     """All statements as they are, and no factors yet."""
     gathered: list[Block] = []
     for block in _all_blocks(state):
@@ -95,7 +95,7 @@ def write_matrices(keep: Keep, bags: Bags, state: Maintained) -> None:
     keep(bags.since, no_entries(), SINCE)
 
 
-def _all_blocks(state: Maintained) -> Iterator[Block]:
+def _all_blocks(state: MaintainedProgram) -> Iterator[Block]:
     """How the program is kept, and each statement in blocks of rows."""
     yield "", 0, state.describe().encode()
     yield "", 1, json.dumps({name: _base(buffer.base) for name, buffer in state.large.items()}).encode()
@@ -166,7 +166,7 @@ def read_state(
     there: Mapping[str, Any],
     journal: Sequence[Entry],
     blocks: Blocks | None,
-) -> Maintained:
+) -> MaintainedProgram:
     """The state; inputs, as they are now, and matrices in blocks are there already."""
     text = _text(contained, bags)
     saved = loads(text, Saved)
@@ -174,7 +174,7 @@ def read_state(
     kept = [name for name, op in saved.compiled.statements.items() if not is_view(op) and name not in there]
     shapes = shapes_in(saved.program)
     arrays = {name: _matrix(contained(bags.matrices), name, measured(shapes[name], sizes), dtype) for name in kept}
-    return Maintained.restore(text, {**arrays, **there}, journal, blocks)
+    return MaintainedProgram.restore(text, {**arrays, **there}, journal, blocks)
 
 
 def _text(contained: Contained, bags: Bags) -> str:

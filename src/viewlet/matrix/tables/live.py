@@ -14,14 +14,14 @@ from viewlet.matrix.blocks.evaluate import Blocks
 from viewlet.matrix.blocks.large import Large
 from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.refresh.journal import Entry
-from viewlet.matrix.refresh.state import Maintained, Record
+from viewlet.matrix.refresh.maintained_program import MaintainedProgram, Record
 from viewlet.matrix.refresh.updates import Replace, Update
 from viewlet.matrix.tables.axes import Axis, Label
 from viewlet.matrix.tables.durable import Contained, read_axes, read_journal, read_large, read_state
 from viewlet.matrix.tables.entries import Difference, difference
 from viewlet.matrix.tables.inputs import Input, Inputs, InputStep
-from viewlet.matrix.tables.load import Loaded, Tables, load
 from viewlet.matrix.tables.moments import moments_of
+from viewlet.matrix.tables.read_blocks import Loaded, Tables, load
 from viewlet.matrix.tables.results import Showing
 from viewlet.matrix.tables.sources import Fixed, Long, Moments, Wide
 
@@ -39,7 +39,7 @@ class Live:
     """The state of a program between epochs."""
 
     inputs: Inputs
-    matrices: Maintained
+    matrices: MaintainedProgram
     showing: Showing
     shown: Mapping[str, Any]
     """What the table holds, to the last digit."""
@@ -120,11 +120,11 @@ def follow(view: MatrixView, live: Live, deltas: Mapping[str, Rows | None]) -> F
     return Followed(record, rows, live.inputs.apply(step))
 
 
-def outputs_of(view: MatrixView, matrices: Maintained) -> dict[str, Any]:
+def outputs_of(view: MatrixView, matrices: MaintainedProgram) -> dict[str, Any]:
     return {name: matrices[name] for name in view.results.outputs}
 
 
-def refuse_large(view: MatrixView, matrices: Maintained) -> None:
+def refuse_large(view: MatrixView, matrices: MaintainedProgram) -> None:
     """A table shows what fits into memory."""
     outputs = dict(matrices.compiled.program.outputs)
     for name in view.results.outputs:

@@ -19,10 +19,10 @@ from viewlet.matrix.tables.durable import Bags, is_full, write_entry, write_labe
 from viewlet.matrix.tables.explain import explain
 from viewlet.matrix.tables.inputs import Input
 from viewlet.matrix.tables.live import Live, Moved, Recomputed, follow, from_scratch, resumed, started
-from viewlet.matrix.tables.load import Tables
+from viewlet.matrix.tables.options import Settings
+from viewlet.matrix.tables.read_blocks import Tables
 from viewlet.matrix.tables.resolve import reads_only_what_is_there
 from viewlet.matrix.tables.results import Results
-from viewlet.matrix.tables.settings import Settings
 from viewlet.matrix.tables.shelf import blocks_of, follow_store, keep_blocks, scratch
 from viewlet.matrix.tables.sources import Fixed
 from viewlet.matrix.tables.waiting import is_waiting, lacks_rows, waiting, write_nothing

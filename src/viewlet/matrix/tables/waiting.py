@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.errors import EvaluationError
 from viewlet.matrix.tables.axes import AxisKind
 from viewlet.matrix.tables.durable import MATRICES, SINCE, Bags, Contained, Keep, no_entries, write_labels
-from viewlet.matrix.tables.load import Tables
+from viewlet.matrix.tables.read_blocks import Tables
 from viewlet.matrix.tables.shelf import BLOCKS, block_rows
 from viewlet.matrix.tables.sources import Long, Moments, Wide
 

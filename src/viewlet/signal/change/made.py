@@ -14,8 +14,8 @@ from viewlet.signal.change.refresh import refresh
 from viewlet.signal.plan.nodes import Node
 from viewlet.signal.samples.ragged import Ragged, Spans
 from viewlet.signal.samples.series import Series
-from viewlet.signal.stored.intake import Keyed, merged
 from viewlet.signal.stored.kept import Bags, Schema, Stored
+from viewlet.signal.stored.readings import Keyed, merged
 
 
 @dataclass(frozen=True, slots=True)

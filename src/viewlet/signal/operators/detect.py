@@ -6,8 +6,8 @@ import numpy as np
 
 from viewlet.signal.plan.kinds import grid_of
 from viewlet.signal.plan.nodes import Crossings, Peaks
-from viewlet.signal.samples.dense import runs_of
 from viewlet.signal.samples.ragged import Ragged, spread
+from viewlet.signal.samples.uniform_runs import runs_of
 
 
 def peaks(node: Peaks, signal: Ragged) -> Ragged:

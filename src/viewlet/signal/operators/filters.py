@@ -16,8 +16,8 @@ from scipy import signal as scipy_signal
 
 from viewlet.signal.plan.kinds import grid_of
 from viewlet.signal.plan.nodes import Fir
-from viewlet.signal.samples.dense import Runs, dense, runs_of
 from viewlet.signal.samples.ragged import Ints, Ragged, Values, spread
+from viewlet.signal.samples.uniform_runs import Runs, dense, runs_of
 
 DIRECT = 128
 """Up to so many products for a sample, adding them up is faster than transforms."""

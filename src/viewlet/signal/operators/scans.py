@@ -17,8 +17,8 @@ from scipy import signal as scipy_signal
 
 from viewlet.signal.plan.kinds import Grid, grid_of, kind_of
 from viewlet.signal.plan.nodes import Feedback, Iir, Running, Scan
-from viewlet.signal.samples.dense import Dense, Runs, dense, indexes, runs_of
 from viewlet.signal.samples.ragged import FOREVER, LATEST, Ints, Mask, Ragged, Values
+from viewlet.signal.samples.uniform_runs import Dense, Runs, dense, indexes, runs_of
 
 Filter: TypeAlias = Iir | Feedback
 

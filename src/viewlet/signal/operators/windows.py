@@ -15,8 +15,8 @@ import numpy as np
 from viewlet.signal.operators.transforms import take_step
 from viewlet.signal.plan.kinds import grid_of, kind_of
 from viewlet.signal.plan.nodes import Form, Running, Windows
-from viewlet.signal.samples.dense import Dense, dense, interpolated, runs_of
 from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Values, spread
+from viewlet.signal.samples.uniform_runs import Dense, dense, interpolated, runs_of
 
 BATCH = 1 << 17
 """Numbers that are taken through the steps at once: enough to make calls cheap, few enough to stay in the caches."""

@@ -22,8 +22,8 @@ from viewlet.signal.plan.nodes import Sample, Source
 from viewlet.signal.samples.ragged import FOREVER, Ints, Mask, Spans
 from viewlet.signal.samples.series import Series
 from viewlet.signal.stored.blocks import found
-from viewlet.signal.stored.intake import Keyed
 from viewlet.signal.stored.kept import Schema
+from viewlet.signal.stored.readings import Keyed
 from viewlet.signal.stored.sample_rows import Columns
 from viewlet.store import Layout, Transaction
 

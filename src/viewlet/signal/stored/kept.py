@@ -28,7 +28,7 @@ from viewlet.signal.plan.nodes import Node, Scan, Source, in_order, sources
 from viewlet.signal.samples.ragged import Ints, Ragged, Spans
 from viewlet.signal.samples.series import Series
 from viewlet.signal.stored.blocks import Blocks, found
-from viewlet.signal.stored.intake import merged
+from viewlet.signal.stored.readings import merged
 from viewlet.signal.stored.sample_rows import Columns
 from viewlet.store import Contents, Layout
 

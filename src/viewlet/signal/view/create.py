@@ -14,8 +14,8 @@ from viewlet.signal.change.reach import is_bounded
 from viewlet.signal.plan.kinds import kind_of
 from viewlet.signal.plan.nodes import Node, Sample, Source, in_order, sources
 from viewlet.signal.plan.numbers import whole
-from viewlet.signal.stored.intake import Keyed, readings, source_of
 from viewlet.signal.stored.kept import Schema
+from viewlet.signal.stored.readings import Keyed, readings, source_of
 from viewlet.signal.stored.sample_rows import Columns, time_field
 from viewlet.signal.view.maintained import SignalView
 from viewlet.warehouse.declare.tables import Table

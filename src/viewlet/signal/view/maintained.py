@@ -25,8 +25,8 @@ from viewlet.signal.plan.nodes import Node, in_order
 from viewlet.signal.plan.show import show_node
 from viewlet.signal.samples.ragged import Ragged, Spans
 from viewlet.signal.stored.evict import evict
-from viewlet.signal.stored.intake import Keyed, readings
 from viewlet.signal.stored.kept import Schema
+from viewlet.signal.stored.readings import Keyed, readings
 from viewlet.signal.view.explain import explain
 from viewlet.signal.view.on_spark import TaskBags, on_spark
 from viewlet.store import Layout, Transaction

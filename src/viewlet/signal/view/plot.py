@@ -11,7 +11,7 @@ from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shorten
 from viewlet.extras import needed
 from viewlet.signal.samples.ragged import Ints, Values
 from viewlet.signal.samples.series import Series
-from viewlet.signal.stored.intake import Keyed
+from viewlet.signal.stored.readings import Keyed
 from viewlet.signal.view.maintained import SignalView
 from viewlet.warehouse.read.relation import Relation
 

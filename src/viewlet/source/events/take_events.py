@@ -14,7 +14,7 @@ from viewlet.source.bad_records import BadRecord, bad_rows, refuse_bad
 from viewlet.source.events.formats import event_taker
 from viewlet.source.events.json_values import Times
 from viewlet.source.feed import Target, apply_batch
-from viewlet.source.files.folder import POSITION_LAYOUT, Folder, position_bag
+from viewlet.source.files.folder_source import POSITION_LAYOUT, Folder, position_bag
 from viewlet.source.files.listing import FileChange, batches, find_changes, state_of, wait_until_settled
 from viewlet.source.files.read_files import FileRows
 from viewlet.source.files.records import records_of

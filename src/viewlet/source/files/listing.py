@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from viewlet.errors import RejectedEpoch
-from viewlet.source.files.folder import Folder
+from viewlet.source.files.folder_source import Folder
 
 TICK = 0.02
 """Seconds in which a file system's clock may not tell two changes apart; a file is read once its last one is older."""

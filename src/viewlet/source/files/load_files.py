@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from viewlet import arguments
 from viewlet.errors import SqlError
-from viewlet.source.files.folder import Format
+from viewlet.source.files.folder_source import Format
 from viewlet.warehouse.epoch.open_epoch import Epoch
 
 if TYPE_CHECKING:

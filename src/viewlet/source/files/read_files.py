@@ -20,7 +20,7 @@ from viewlet.errors import RejectedEpoch
 from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field
 from viewlet.source.bad_records import BadRecord
-from viewlet.source.files.folder import Folder
+from viewlet.source.files.folder_source import Folder
 from viewlet.source.files.listing import FileChange, FileState, state_of
 from viewlet.source.files.records import BadHeader, Record, reason, records_of
 from viewlet.source.files.xml_records import Unclosed

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from viewlet.errors import shortened
 from viewlet.plan.types import Field
-from viewlet.source.files.folder import Folder
+from viewlet.source.files.folder_source import Folder
 from viewlet.source.files.xml_records import row_tag, split_records, values_of
 
 Record = tuple[int, str]

@@ -16,7 +16,7 @@ from viewlet.columns.arrays import truth_of
 from viewlet.columns.hash import hash_rows
 from viewlet.columns.rows import Rows
 from viewlet.source.bad_records import bad_rows, refuse_bad
-from viewlet.source.files.folder import (
+from viewlet.source.files.folder_source import (
     POSITION_LAYOUT,
     POSITION_TYPES,
     Folder,

@@ -1,6 +1,6 @@
 """Prefix sums in lanes: rows that add up only with those that have the same values of some integer columns.
 
-Sums of doubles have a lane for each window (columns/exact/windows.py), and everyday numbers have one in all.
+Sums of doubles have a lane for each window (columns/exact/double_windows.py), and everyday numbers have one in all.
 """
 
 from __future__ import annotations

@@ -134,9 +134,9 @@ class Catalog:
         if _OURS.search(name):
             raise SqlError(f"`{name}` is a name that Viewlet reserves for its own data", hint="choose another one")
         if (known := self.known(name)) is not None:
-            kind = "table" if known in self.tables else self.views[known].kind
-            hint = "drop it, or replace it" if kind == "view" else "drop it first"
-            raise NameTaken(f"there is already a {kind} named {known}", hint=hint)
+            if known in self.tables:
+                raise NameTaken(f"there is already a table named {known}", hint="drop it first")
+            raise NameTaken(f"there is already a {self.views[known].kind} named {known}", hint="drop it, or replace it")
         if name.lower() in map(str.lower, self.flows):
             raise NameTaken(f"there is already a flow named {name}", hint="drop it, or replace it")
 

@@ -67,7 +67,7 @@ class Record:
         return "\n".join([f"refreshed in {self.seconds * 1e3:.2f} ms", *(f"  {step}" for step in self.steps)])
 
 
-class Maintained:
+class MaintainedProgram:
     """The matrices of a program, and how they follow its inputs."""
 
     def __init__(
@@ -196,7 +196,7 @@ class Maintained:
     @staticmethod
     def restore(
         text: str, arrays: Mapping[str, Array], since: Iterable[Entry] = (), blocks: Blocks | None = None
-    ) -> Maintained:
+    ) -> MaintainedProgram:
         """The state that `save` gave, and what updates have done to it since; the inputs are those after all of them.
 
         Nothing is computed but what an update evaluated anew.
@@ -214,7 +214,7 @@ class Maintained:
             if name in values and values[name].shape != measured(shape, sizes):
                 raise ShapeError(f"{name} is {values[name].shape}, not {measured(shape, sizes)}")
         health = Health(saved.tolerance, saved.probes)
-        return Maintained(saved.source, compiled, {**values, **buffers}, sizes, health, within)
+        return MaintainedProgram(saved.source, compiled, {**values, **buffers}, sizes, health, within)
 
     def explain(self) -> str:
         """Return the statements, how each was refreshed last, and the alternatives."""

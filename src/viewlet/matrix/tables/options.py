@@ -13,7 +13,7 @@ from viewlet.errors import WrongArgument
 from viewlet.matrix.blocks.evaluate import RESIDENT
 from viewlet.matrix.compile.compiled import Expected
 from viewlet.matrix.compile.machine import Machine
-from viewlet.matrix.refresh.intake import TOLERANCE
+from viewlet.matrix.refresh.start import TOLERANCE
 
 OPTIONS = ("model", "strategy", "expected", "machine")
 
