@@ -58,8 +58,12 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, read_only: boo
 def test_a_new_or_empty_folder_becomes_a_warehouse(tmp_path: Path) -> None:
     (tmp_path / "volume" / "lost+found").mkdir(parents=True)
     for folder in (tmp_path / "new" / "deep", tmp_path / "volume"):
-        viewlet.connect(folder).close()
-        viewlet.connect(folder).close()
+        with viewlet.connect(folder) as db:
+            db.create_table("t", "x INT")
+            db.insert("t", [(1,)])
+        with viewlet.connect(folder) as again:
+            assert again.table("t").rows() == [(1,)]
+    assert (tmp_path / "volume" / "lost+found").is_dir()
 
 
 @pytest.mark.parametrize("command", READING)

@@ -67,7 +67,7 @@ def test_what_a_name_may_not_be(tmp_path: Path) -> None:
     with viewlet.connect(tmp_path / "w") as db:
         db.create_table("clicks", "at TIMESTAMP", watermark=("at", "1 minute"))
         for name in ("clicks.index", "x.CLOCK", "v.m1"):
-            with pytest.raises(SqlError, match="what Viewlet keeps"):
+            with pytest.raises(SqlError, match="reserves for its own data"):
                 db.create_table(name, "a INT")
         with pytest.raises(NameTaken, match="already a table named clicks_late"):
             db.create_table("Clicks_Late", "a INT")

@@ -84,9 +84,7 @@ def test_dates_that_python_cannot_hold(expression: str, shown: str, db: viewlet.
     db.sql("CREATE TABLE t (n INT)")
     db.insert("t", [(1,)])
     db.create_view("v", f"SELECT n, {expression} AS d FROM t")
-    with pytest.raises(
-        UnsupportedValue, match=rf"^v, column d: \+?{shown} is outside of the years 1 to 9999.* \(hint: "
-    ):
+    with pytest.raises(UnsupportedValue, match=rf"^v, column d: \+?{shown} is outside the years 1 to 9999.* \(hint: "):
         db.table("v").rows()
     if "timestamp" not in expression:  # pandas has those
         with pytest.raises(UnsupportedValue, match="v, column d: "):

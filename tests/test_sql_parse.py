@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -266,6 +267,7 @@ def test_splitting_loses_nothing(statements: list[list[str]]) -> None:
     assert len(found) == len(texts)
     for (_, piece), text in zip(found, texts, strict=True):
         assert text.startswith(piece)
+        assert re.fullmatch(r"(\s|-- c;\n|/\* ; \*/)*", text.removeprefix(piece)), "nothing but comments is cut off"
 
 
 @given(st.text())

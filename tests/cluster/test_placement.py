@@ -61,7 +61,7 @@ def test_a_placement_is_kept_with_the_warehouse(spark: Any, tmp_path: Path) -> N
         first, key = kept.name, kept.key[0]
         with pytest.raises(UnknownName, match="no map"):
             db.set_placement("v", {"nowhere": "driver"})
-        with pytest.raises(WrongArgument, match="no maps that are placed"):
+        with pytest.raises(WrongArgument, match="no maps to place"):
             db.set_placement("a", {first: "driver"})
         db.set_placement("v", {first: [key]})
         assert is_placed(db, first, key)

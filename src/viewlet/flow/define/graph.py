@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from viewlet.errors import FlowError, UnknownName
 from viewlet.flow.define.definition import Flow, Form, Grouping, Input, Output, StageDefinition, Translate
 from viewlet.flow.define.names import STATE
+from viewlet.flow.increments.framing import Framing
 from viewlet.flow.increments.routing import RouteBy
 from viewlet.flow.increments.runnable import Runnable
 from viewlet.formatting import suggestion
@@ -40,7 +40,7 @@ class StageInput:
     fields: Fields
     route_by: RouteBy
     order_by: tuple[str, ...]
-    framing: Any
+    framing: Framing | None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError, SqlError, ViewletError
 from viewlet.plan.expr import Column, Expr, substitute
-from viewlet.plan.nodes import Project, Scan
+from viewlet.plan.nodes import Plan, Project, Scan
 from viewlet.plan.types import BIGINT, BOOLEAN, STRING, Field
 from viewlet.plan.words import quoted, read_words
 from viewlet.store import Layout
@@ -100,7 +100,7 @@ def _compiled(analysis: Analysis, table: str, fields: tuple[Field, ...], constra
     return replace(constraint, expr=expr if can else None, settings=settings)
 
 
-def _over_row(plan: Any, fields: tuple[Field, ...]) -> Expr | None:
+def _over_row(plan: Plan, fields: tuple[Field, ...]) -> Expr | None:
     """The one result of a projection, over the columns of the table; None where it is more than that."""
     match plan:
         case Scan(_, (own,)):
