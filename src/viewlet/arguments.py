@@ -1,4 +1,4 @@
-"""Arguments of calls: each is of the kind that the call takes, or refused before anything happens."""
+"""Arguments of calls, checked before anything else happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that only some parts need: users install them with an extra, `pip install 'viewlet[kafka]'`."""
+"""Optional packages, which users install with an extra: `pip install 'viewlet[kafka]'`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for people: numbers, durations, aligned tables. Nothing here knows what it shows."""
+"""Text for people: numbers, durations, aligned tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of long work. Work reports; a function, a bar, or else the log receives the reports.
+"""Progress of long work, reported to a function, a bar, or else the log.
 
 Fills, loads, checks and the rounds of loops report. A bar is drawn on a terminal or in a notebook's cell, and nowhere
 else; it disappears when the work is done.

@@ -1,4 +1,4 @@
-"""Whole numbers that are close together: their distances from the least one tell them apart, without hashing."""
+"""Integers in a narrow range: their offsets from the least one identify them, without hashing."""
 
 from __future__ import annotations
 

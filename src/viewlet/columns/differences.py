@@ -1,4 +1,4 @@
-"""How two results differ: rows that one has and the other has not, where doubles may differ by rounding."""
+"""How two results differ: the rows that only one of them has, where doubles may differ by rounding."""
 
 from __future__ import annotations
 

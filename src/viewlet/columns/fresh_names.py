@@ -1,4 +1,4 @@
-"""Names for columns of our own beside those of users, which may have any name."""
+"""Names for internal columns, chosen to differ from those of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A 64-bit hash of rows, the same in every process and on every machine: it is stored.
+"""A 64-bit hash of rows, the same in every process and on every machine, because it is stored.
 
 Values that Spark cannot tell apart as a row's contents hash alike: NULL has a hash of its own, all NaN are
 one. 0.0 and −0.0 are different contents (Spark prints them differently); where an operator compares keys,

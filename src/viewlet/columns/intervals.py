@@ -1,4 +1,4 @@
-"""Spans of a line, and which of them meet: each has both its ends, so those that have but an end in common meet too."""
+"""Closed intervals, and which of them overlap; intervals that share only an endpoint do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled inner loops of `_native.c`, in the shapes that NumPy's have; which run is decided here.
+"""The compiled inner loops of `_native.c`, beside the NumPy versions of the same signatures; the choice is made here.
 
 They are built where there is a C compiler when Viewlet is installed. Without them everything runs on NumPy, a few times
 slower, with the same results.

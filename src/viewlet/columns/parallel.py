@@ -1,4 +1,4 @@
-"""Work on many rows by all cores at once: Arrow and NumPy let go of Python's lock."""
+"""Work on many rows on all cores: Arrow and NumPy release Python's lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as Python values, as `rows()` and `pandas()` give them.
+"""Columns as Python values, as `rows()` and `pandas()` return them.
 
 A MAP is a dict, whose keys are tuples where Spark's are arrays or structs; a VARIANT is the value that it holds; an
 interval of days is a timedelta, one of years and months is `Months`. Everything else is what Arrow makes of it.

@@ -1,4 +1,4 @@
-"""The days of the shop: epochs of new orders, cancellations, corrections and returns.
+"""The shop's days: epochs of new orders, cancellations, corrections and returns.
 
 Every order of the first state is touched at most once, so each epoch is right on whatever came before it
 without looking at the warehouse.

@@ -1,4 +1,4 @@
-"""The demonstration from beginning to end, as a person watches it."""
+"""The demonstration from beginning to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine runs an epoch, or fills a view: the one that is estimated to take less.
+"""Which engine runs an epoch, or fills a view: the one with the lower estimate.
 
 In process, each step handles its rows one after the other in an epoch, and on all cores of this machine in a fill. On
 Spark, all steps are one job. What a job and a row take is measured when it first matters (`cluster/calibrate.py`), and

@@ -1,4 +1,4 @@
-"""What every engine offers: it runs programs. Which one does changes the speed, never the result."""
+"""What every engine offers: it runs programs. The choice of engine changes the speed, never the result."""
 
 from __future__ import annotations
 

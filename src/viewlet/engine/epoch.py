@@ -1,4 +1,4 @@
-"""What all that an epoch brings up to date shares: the transaction, and the net change of each bag so far."""
+"""What the refreshes of an epoch share: the transaction, and the net change of each bag so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling what is a function of groups, partition by partition.
+"""Filling functions of groups, one partition at a time.
 
 Runs are sorted by the hash of their key, so a range of hashes holds whole groups, of all maps with that key. What a
 function makes of all groups is what it makes of those of each range, put together.

@@ -1,4 +1,4 @@
-"""All rows of a bag as the change that fills a map: read piece by piece, with the columns that are wanted."""
+"""All rows of a bag as the change that fills a map: read piece by piece, with just the columns that are used."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Looking at a warehouse: how views are maintained, what they hold, and whether they are right."""
+"""Inspecting a warehouse: how views are maintained, what they hold, and whether they are right."""

@@ -1,4 +1,4 @@
-"""The promise, tested: whatever is kept fresh against what its definition gives on the current inputs."""
+"""The promise, tested: everything that is kept fresh, compared with its definition on the current inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`graph`: what a warehouse consists of, how fresh it is, and what reads what. `describe` says more of each node."""
+"""`graph`: what a warehouse consists of, how fresh it is, and what reads what. `describe` has the details of each
+node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A warehouse and its epochs as notebooks show them."""
+"""A warehouse and its epochs as HTML, for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `Database` can be asked about itself."""
+"""The methods of `Database` that inspect the warehouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs and what is saved of their states as JSON, and back. Every node is an object with its class under `$`."""
+"""Programs and saved states as JSON, and back. Every node is an object with its class under `$`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with matrices: Viewlet's errors, which are NumPy's too.
+"""Errors of matrices: Viewlet's, which are NumPy's too.
 
     UnsupportedQuery
     ├── ShapeError (ValueError)         shapes that do not fit, as NumPy would say

@@ -1,1 +1,1 @@
-"""What other systems are told of a warehouse: metrics for Prometheus, lineage for OpenLineage."""
+"""What other systems learn about a warehouse: metrics for Prometheus, lineage for OpenLineage."""

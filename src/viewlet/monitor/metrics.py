@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: read from the warehouse when they are asked for, so that epochs pay nothing for them."""
+"""Metrics for Prometheus, read from the warehouse on request, so that they cost epochs nothing."""
 
 from __future__ import annotations
 

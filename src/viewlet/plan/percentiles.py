@@ -1,4 +1,4 @@
-"""Percentiles, as plans write them: which shares of the way through a group they ask for."""
+"""Percentiles, as plans write them: which fractions of a group they ask for."""
 
 from __future__ import annotations
 

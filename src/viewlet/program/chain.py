@@ -1,4 +1,4 @@
-"""Terms as chains of steps: where one starts, what makes it give something, what it reads."""
+"""Terms as chains of steps: what a term starts from, which changes trigger it, and what it reads."""
 
 from __future__ import annotations
 

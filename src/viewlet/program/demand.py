@@ -1,4 +1,4 @@
-"""Which columns of the change that a term starts from it uses at all."""
+"""Which columns of its starting change a term uses."""
 
 from __future__ import annotations
 

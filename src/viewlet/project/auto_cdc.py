@@ -1,4 +1,4 @@
-"""AUTO CDC: a streaming table of change events, and a view that holds what they come to.
+"""AUTO CDC: a streaming table of change events, and a view of the state that they result in.
 
 The view is a function of all events, so the order in which they come does not matter. SCD type 1 is the last event of
 each key, unless it is a deletion. Type 2 has a row for each stretch of a key's events that agree in what is tracked:

@@ -1,4 +1,4 @@
-"""What a `Database` can do with projects."""
+"""The methods of `Database` for projects."""
 
 from __future__ import annotations
 

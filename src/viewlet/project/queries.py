@@ -1,4 +1,4 @@
-"""A project's query texts as Viewlet's: streams, files and qualified names become names of one part."""
+"""A project's queries in Viewlet's terms: streams, files and qualified names become names of one part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a project: what it defines is made or replaced, what is new is read, flows append.
+"""Running a project: its datasets are created or replaced, new data are read, and flows append.
 
 A dataset is made when something reads it, before what reads it; so the order follows from what queries read, in the
 first run and in every other. Each step is a commit of its own, and a run that was interrupted goes on with the next.

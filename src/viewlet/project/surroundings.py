@@ -1,4 +1,4 @@
-"""What surrounds a project and Spark's own file cannot say: tables that sources feed, and sinks, in `viewlet.sql`.
+"""What Spark's own project file cannot declare: tables fed by sources, and sinks, in `viewlet.sql`.
 
 The file stands beside the project's specification, and its statements are `CREATE TABLE … FROM …` and `CREATE SINK …`.
 What is there stays as it is; what is declared otherwise than it was made is refused.

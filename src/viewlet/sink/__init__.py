@@ -1,1 +1,1 @@
-"""Where results go."""
+"""Where results are delivered."""

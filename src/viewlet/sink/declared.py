@@ -1,4 +1,4 @@
-"""Sinks that a warehouse remembers: where its tables and views go on to, by name.
+"""Declared sinks: where the tables and views of a warehouse are delivered, by name.
 
 How far each was sent is noted in the warehouse, for people: a sink that takes an epoch in exactly once goes by what it
 says itself.

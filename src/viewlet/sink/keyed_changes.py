@@ -1,4 +1,4 @@
-"""An epoch's changes by key: which rows go, and which come or change."""
+"""An epoch's changes by key: which rows are deleted, and which are inserted or changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `Database` can do with sinks."""
+"""The methods of `Database` for sinks."""
 
 from __future__ import annotations
 

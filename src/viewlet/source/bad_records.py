@@ -1,4 +1,4 @@
-"""Records that no row can be made of: what becomes of them, and the table that keeps them."""
+"""Records that cannot become rows: what is done with them, and the table that keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that tell changes in order: a log, or a table with versions.
+"""Sources that deliver changes in order: a log, or a table with versions.
 
 The law: a batch of changes is one epoch, with the position after it. What follows is read from that position, so
 a process that is killed anywhere goes on with what was not committed, and with nothing else.

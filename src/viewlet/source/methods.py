@@ -1,4 +1,4 @@
-"""What a `Database` can do with the sources of its tables."""
+"""The methods of `Database` for its tables' sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of rows, told one by one, as what they amount to: rows that come and rows, or keys, that go.
+"""Row changes, one after the other, as their net effect: rows to insert, and rows or keys to delete.
 
 With a primary key the last change of each key counts. Without one, rows are counted: old ones go, new ones come.
 The law: a row that cannot be read is not there. So a bad new version of a row takes the old one away, and the table

@@ -1,4 +1,4 @@
-"""Rows of a table for others: only what differs is taken away and put in."""
+"""Replacing the rows of a table: only the differences are deleted and inserted."""
 
 from __future__ import annotations
 

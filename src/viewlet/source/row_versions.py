@@ -1,4 +1,4 @@
-"""The version of each row that a log of events has told last, so that an event that comes again late is left out.
+"""The last version of each row that a log of events has delivered, so that repeated older events are skipped.
 
 A version is the place of a change in the log of the database that it comes from. Rows that were deleted keep
 theirs; the key of NULLs has that of the last time when all rows went.

@@ -1,4 +1,4 @@
-"""A project's own code, run on a classic session: whatever it reads, it reads through Viewlet.
+"""A project's own code, run on a classic session, whose reads go through Viewlet.
 
 Functions of Spark Declarative Pipelines call `spark.table`, `spark.read`, `spark.readStream` and `spark.sql` on
 whichever session they hold. While their code runs, these lead to `Reads`; while ours does, to Spark.

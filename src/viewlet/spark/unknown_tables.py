@@ -1,4 +1,4 @@
-"""Tables that Spark does not find: a hint with those that there are."""
+"""Tables that Spark does not find: a hint that lists similar names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults: constant expressions that stand in where a statement gives a column no value.
+"""Defaults: constant expressions for columns that a statement gives no value.
 
 They are kept as text, and evaluated whenever one is needed, so that `current_timestamp()` says when a row came.
 """

@@ -1,4 +1,4 @@
-"""Statements, carried out."""
+"""Executing statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSERT, DELETE and UPDATE, carried out: each is one epoch, on the rows that the one before it left."""
+"""Executing INSERT, DELETE and UPDATE: each is one epoch, on the rows that the previous one left."""
 
 from __future__ import annotations
 

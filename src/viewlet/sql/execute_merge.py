@@ -1,4 +1,4 @@
-"""MERGE, carried out: Spark joins the table with the source and says, row by row, which clause applies.
+"""Executing MERGE: Spark joins the table with the source and determines, row by row, which clause applies.
 
 The pairs that match, and the rows of either side without a partner, are a query each, since the clauses for the
 latter see that side only. Each gives the number of the clause, the row as it is and the row as it will be. What is

@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE: what there is, as tables for people."""
+"""Executing SHOW and DESCRIBE, whose results are tables for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The VALUES of an INSERT, with a value for every column: DEFAULT, and what the INSERT leaves out, written out."""
+"""The VALUES of an INSERT, completed to all columns, with DEFAULT and omitted values written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries inside of statements, run by Spark on the current rows; what goes wrong is the user's error."""
+"""The queries inside statements, run by Spark on the current rows; their failures are the user's errors."""
 
 from __future__ import annotations
 

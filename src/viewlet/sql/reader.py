@@ -1,4 +1,4 @@
-"""A reader that walks over the words of one statement and says what it expected where."""
+"""A reader that walks over the words of one statement, and reports what it expected where."""
 
 from __future__ import annotations
 

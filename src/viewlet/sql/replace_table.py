@@ -1,4 +1,4 @@
-"""CREATE OR REPLACE TABLE … AS: where only rows differ, the difference is all that changes."""
+"""CREATE OR REPLACE TABLE … AS: if only rows differ, only the difference is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users say a table looks like: a DDL text, a Spark StructType, a pyarrow Schema, or Viewlet fields."""
+"""The schemas that users pass: DDL text, a Spark StructType, a pyarrow Schema, or Viewlet fields."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The page: a warehouse to look at in a browser."""
+"""The page: a warehouse in a browser."""

@@ -1,4 +1,4 @@
-"""The page's application: what a browser asks for, answered from the public surface of a `Database`."""
+"""The page's application: requests of a browser, answered from the public surface of a `Database`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as the page shows them: texts, since a browser's numbers are doubles."""
+"""Values as the page shows them: text, since a browser's numbers are doubles."""
 
 from __future__ import annotations
 

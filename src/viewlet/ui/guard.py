@@ -1,4 +1,4 @@
-"""What stands before every request: the rules of `Access`, and headers that keep a browser from doing anything else."""
+"""Checks before every request: the rules of `Access`, and headers that restrict what the browser may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `Database` can do with the page."""
+"""The method of `Database` that serves the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask the page for what.
+"""Who may request what from the page.
 
 The law: on loopback the page is its owner's; beyond it, only who has the token sees anything, and queries need
 `write` as well, since Spark SQL can call any Java method. No other site may speak through a visitor's browser: the

@@ -1,4 +1,4 @@
-"""Views filled, or made anew, by tasks: one job over all that tables hold, which tasks read where it is.
+"""Views filled, or recomputed, by tasks: one job over the tables, whose files the tasks read in place.
 
 The program is that of an epoch which changes everything that the view reads, from scratch; the driver holds names.
 """

@@ -1,4 +1,4 @@
-"""The promise, tested: each view against what Spark SQL returns for its definition on the current inputs.
+"""The promise, tested: each view compared with what Spark SQL returns for its definition on the current inputs.
 
 Spark runs the user's own text on the rows of the tables. Only where Spark leaves the answer open (ties under
 LIMIT, row_number, …) is it the definition with the ties decided that Spark runs; and where functions of users are

@@ -1,4 +1,4 @@
-"""A view compared with its definition inside of Spark: what reaches the driver are rows that may differ.
+"""A view compared with its definition inside Spark: only rows that may differ reach the driver.
 
 Rows of both that are alike in all columns but doubles meet in one task, which compares them as the driver compares
 small views. What does not differ there is left out; how far the rest differs is decided as ever.

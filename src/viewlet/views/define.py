@@ -1,4 +1,4 @@
-"""Defining a view: Spark analyses the definition, the compiler makes its program, fragments are set aside."""
+"""Defining a view: Spark analyses the definition, the compiler makes its program, and fragments are stored."""
 
 from __future__ import annotations
 

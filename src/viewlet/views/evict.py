@@ -1,4 +1,4 @@
-"""Groups that a watermark has passed are taken out of maps; out of large ones by tasks, each its own partition."""
+"""Evicting groups that a watermark has passed from maps; from large maps by tasks, each its own partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where users want maps to be on a cluster: kept with the warehouse, and followed by every epoch from then on.
+"""Users' placements of maps on a cluster: stored with the warehouse, and followed by every later epoch.
 
 Nothing that is stored depends on it: runs are sorted by the hash of the map's key, and any number of partitions, by any
 columns, can be cut out of them. So another placement is in force with the next epoch, which is one like any other.

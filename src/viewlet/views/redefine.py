@@ -1,4 +1,6 @@
-"""A view defined again: with its plan kept, over narrower tables, under another name. Its meaning stays the same."""
+"""A view defined again: from its stored plan, over narrower tables, or under another name. Its meaning stays the
+same.
+"""
 
 from __future__ import annotations
 

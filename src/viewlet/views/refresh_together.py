@@ -1,4 +1,4 @@
-"""Refreshing views on a cluster: all that an epoch reaches as one distributed program, as far as that can be.
+"""Refreshing views on a cluster: all that an epoch reaches, as far as possible as one distributed program.
 
 Views that only Spark can evaluate in part, and those that are computed anew, are refreshed one by one, after the others
 that do not read them.

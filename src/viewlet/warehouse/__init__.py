@@ -1,1 +1,1 @@
-"""What a user has: tables, views, and the epochs that change them."""
+"""What a user works with: tables, views, and the epochs that change them."""

@@ -1,4 +1,4 @@
-"""Making views: filled from what their inputs hold, put in the place of others, made again. All in one commit.
+"""Creating views: filled from their inputs, replaced, or rebuilt, each in one commit.
 
 Whatever reads what is replaced is filled again, in the order of dependencies. Whoever follows the changes of a view
 sees how it differs from the one before, and nothing else, as long as its columns stay.

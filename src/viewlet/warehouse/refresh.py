@@ -1,4 +1,4 @@
-"""One run of one maintained thing inside of an epoch: what it can read, and where its changes go."""
+"""One run of one maintained thing in an epoch: what it reads, and where its changes go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an open warehouse consists of: the store, the catalog, the Spark sessions, the engines.
+"""An open warehouse: the store, the catalog, the Spark sessions, the engines.
 
 `Database` is the face that users see; the modules behind it hand this around.
 """

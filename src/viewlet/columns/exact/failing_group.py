@@ -1,4 +1,4 @@
-"""Which of many groups a failure is about: known by its place where it is found, by its keys further out."""
+"""Which group an error belongs to: a position where the error is raised, the key further out."""
 
 from __future__ import annotations
 

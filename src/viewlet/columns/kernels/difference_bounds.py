@@ -1,4 +1,4 @@
-"""Where differences of doubles begin to exceed a constant: bounds that only the compiler asks for (ring/inequality.py).
+"""Where differences of doubles exceed a constant: bounds that only the compiler asks for (ring/inequality.py).
 
     fl(a − b) > c   ⟺   a ≥ least_exceeding(b, c)   ⟺   b ≤ greatest_exceeded(a, c)          a, b finite
 

@@ -1,4 +1,4 @@
-"""Three-valued logic, and questions about NULL and NaN.
+"""Three-valued logic, and tests for NULL and NaN.
 
 false AND x is false and true OR x is true, whatever x is, so that Spark does not evaluate x there.
 """

@@ -1,4 +1,4 @@
-"""Structs and arrays: built from values, and taken apart."""
+"""Structs and arrays: built from values, and accessed by field or element."""
 
 from __future__ import annotations
 

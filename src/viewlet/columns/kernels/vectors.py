@@ -1,4 +1,4 @@
-"""What kernels compute with: the values of a column, and which of them are not NULL.
+"""The operands of kernels: the values of a column, and which of them are not NULL.
 
 Values of fixed width are NumPy arrays (a date as days, a timestamp as microseconds, a decimal as its unscaled
 integer: int64 while every value and its opposite fit, Python integers otherwise); anything may stand where a value is NULL.

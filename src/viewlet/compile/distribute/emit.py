@@ -1,4 +1,4 @@
-"""Distributed statements out of those of programs: well-formed, in single transformer form, each result made once.
+"""The distributed statements of a program: well-formed, in single transformer form, each result computed once.
 
 A term is cut where its rows move. What it has come to there gets a name, a `Move` transports it, and the rest of the
 term starts from what arrived. Equal terms over equal results are one (common subexpressions, also of different views),

@@ -1,4 +1,4 @@
-"""Block fusion (Nikolic 2016, figure 5.4): statements that can run together do.
+"""Block fusion (Nikolic 2016, figure 5.4): statements that can run together are one block.
 
 Two statements commute unless one reads what the other makes. A statement reads maps as the epoch found them or as it
 leaves them, and says which, so that nothing else depends on the order.

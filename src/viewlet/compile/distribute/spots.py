@@ -1,4 +1,4 @@
-"""Where the rows of a term are after each of its steps, and the fewest moves that take them through it.
+"""Where the rows of a term are after each of its steps, and the fewest moves that achieve it.
 
 Along a chain, columns that are equal by construction have one number, so that rows partitioned by `l_orderkey` count
 as partitioned by the `o_orderkey` that they met. The order of look-ups that do not need each other is free, as products

@@ -1,4 +1,4 @@
-"""Operators that work group by group, and those that have no groups.
+"""Operators that are maintained group by group, and those that have only one group.
 
     Δf(Q) = f(Q_new) − f(Q_old),   both restricted to the keys that ΔQ touches
 

@@ -1,4 +1,4 @@
-"""Session windows: rows whose spans of time meet are one group.
+"""Session windows: rows whose intervals of time overlap form one group.
 
     γ[k, session(start, end)](Q)  =  γ[k, s](sessionize[k](Q))
 

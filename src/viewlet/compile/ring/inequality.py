@@ -1,4 +1,4 @@
-"""Inequalities between two factors, with each factor on a side of its own.
+"""Inequalities between two factors, with each factor on one side.
 
     a.price − b.price > 1000   ⟶   b.price + 1000 < a.price
 

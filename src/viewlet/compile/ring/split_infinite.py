@@ -1,4 +1,4 @@
-"""Differences of doubles that are finite, apart from those that are not.
+"""Differences of doubles, split into the finite ones and the others.
 
     a.x − b.y > 1      ⟶      finite(a.x)·finite(b.y)·(…)  +  the same with either, or both, not finite
 

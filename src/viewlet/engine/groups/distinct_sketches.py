@@ -1,4 +1,4 @@
-"""approx_count_distinct of groups that are at hand: registers, and the estimate from them (columns/kernels/sketches.py)."""
+"""approx_count_distinct over rows in memory: registers, and the estimate from them (columns/kernels/sketches.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""listagg: the texts of a group, one after another, in an order that the call says."""
+"""listagg: the strings of a group, concatenated in the order that the call specifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Percentiles: values at shares of the way through a group in order, as doubles.
+"""Percentiles: values at given fractions of a sorted group, as doubles.
 
 With n values in order, `percentile` looks at the place (n − 1)·share, counted from 0, and interpolates between its
 neighbours; `percentile_disc` takes the value of rank ⌈n·share⌉, counted from 1. −0.0 comes before 0.0.

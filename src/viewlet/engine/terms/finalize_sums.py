@@ -1,4 +1,4 @@
-"""What maps of sums stand for: for the keys that a change touches, or for what a look-up finds."""
+"""The results of maps of sums: for the keys that a change touches, or for those that a look-up finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States by key that absorb a delta: what is kept where a state is enough, and no rows are.
+"""States by key that absorb a delta, where a state is enough and no rows are kept.
 
     M[k] ← M[k] + lift(Δ[k]),   with an inverse also for what Δ takes away
 

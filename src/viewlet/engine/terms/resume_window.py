@@ -1,4 +1,4 @@
-"""Running window functions that resume from the row before: what they give for it, and for what follows it alone.
+"""Running window functions that resume from the preceding row: what they return for it, and for the rows after it.
 
 rank = rows before + rank among what follows        sum = sum up to the row before + sum of what follows
 

@@ -1,4 +1,4 @@
-"""Sessionizing: which rows of a group belong together because their spans of time meet.
+"""Sessionizing: which rows of a group belong together because their intervals of time overlap.
 
     S' = S − met(ΔQ) + sessionize(met(ΔQ) + ΔQ),   met(ΔQ) the sessions of S that a span of ΔQ meets
 

@@ -1,4 +1,4 @@
-"""The first rows of a map in an order, with a reserve: what a LIMIT over everything reads instead of everything.
+"""The first rows of a map in an order, with a reserve: a global LIMIT reads them instead of all rows.
 
     R = { q ∈ Q : q does not sort after the last row of R },   and R = Q where R has fewer rows than the LIMIT needs
 

@@ -1,4 +1,4 @@
-"""Rows made of arrays and maps: one for each element, in the places of their elements."""
+"""Rows from arrays and maps: one for each element, with its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows by affected ranges: only rows that see a change are computed again.
+"""Windows by affected ranges: only the affected rows are computed again.
 
     range = the rows that see a change,    context = the rows that a range sees besides itself
 

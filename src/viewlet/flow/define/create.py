@@ -1,4 +1,4 @@
-"""Making, replacing and dropping flows: which documents, tables and bags come and go."""
+"""Creating, replacing and dropping flows: the documents, tables and bags involved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `Database` can do with flows."""
+"""The methods of `Database` for flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that users meet: in what their functions are given and give, and in the trace."""
+"""Reserved names: in the arguments and results of users' functions, and in the trace."""
 
 STATE = "state"
 """What outputs call the loopback flow of a stage."""

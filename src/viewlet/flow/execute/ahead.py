@@ -1,4 +1,4 @@
-"""Independent stages at once: runs are translated ahead, while it is the turn of another.
+"""Independent stages at once: runs are translated ahead of their turn.
 
 What a run translates depends on the increments that it reads and on the state of its stage, which no other run changes.
 So what a thread has translated ahead is what the stage's next run would translate, if it reads the same increments;

@@ -1,4 +1,4 @@
-"""What a flow knows between its runs: cursors, queues, run counts, the states of framing and runnable functions.
+"""What a flow remembers between its runs: cursors, queues, run counts, the states of framing and runnable functions.
 
 It is a bag of small documents, one for each stage, flow and increment; a run commits those that it changed, with its
 outputs. So a run costs the same, however many increments wait.

@@ -1,4 +1,4 @@
-"""What one run writes: chunks of flows, what is pipelined after them, tables. Nothing is there before `commit`."""
+"""What one run writes: chunks of flows, the output of pipelined stages, tables. Nothing is visible before `commit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people ask of a flow: what waits where, and what ran when and why. No code of users runs for it."""
+"""Status and trace of a flow: what is queued where, and what ran when and why. No user code runs for them."""
 
 from __future__ import annotations
 

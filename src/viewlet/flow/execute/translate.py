@@ -1,4 +1,6 @@
-"""Calling the function of a stage: for each group, with all groups at once, or row by row; and what it gives."""
+"""Calling the function of a stage (for each group, with all groups at once, or row by row), and reading what it
+returns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groupwise processing: the rows of some inputs and of the state, put together by their keys and in order (§2.2, §2.3).
+"""Groupwise processing: the rows of the inputs and of the state, joined by their keys and ordered (§2.2, §2.3).
 
 Groups are numbered in the order in which their keys come: those of the inputs first, one input after the other; with
 full outer grouping then those that only the state has, in the order of their keys.

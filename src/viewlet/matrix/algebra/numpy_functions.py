@@ -1,4 +1,4 @@
-"""The functions of NumPy that a program may use, and what each writes down. They take what NumPy's own take."""
+"""The NumPy functions that a program may use, and the statements that each writes. They take NumPy's own arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fits together: the shape of each operator's result, or the error that a NumPy user knows."""
+"""The shape of each operator's result, or the error that a NumPy user knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two products that a refresh spends its time in, each in one pass over a large matrix, and small solves.
+"""The two products that dominate a refresh, each in one pass over a large matrix, and small solves.
 
 NumPy would make A·V a pass for each column of a thin V, or a product that copies A first; and A += U·Vᵀ it would make
 through a matrix of A's size. Large products are all NumPy's: SciPy brings a BLAS of its own, whose threads would compete

@@ -1,4 +1,4 @@
-"""Where a matrix in blocks is kept: blocks as they were written, and what changed since, which is thin.
+"""How a matrix in blocks is stored: the blocks as they were written, and the changes since, which are thin.
 
 An update adds ranks, moves places and replaces rows; no block is touched. Once that takes as much room as the blocks, they are
 written anew, each task updating its own.

@@ -1,4 +1,4 @@
-"""Evaluating statements whose result, or what they read, is too large for one process: by jobs over blocks of rows."""
+"""Statements whose result, or whose operands, are too large for one process: evaluated by jobs over blocks of rows."""
 
 from __future__ import annotations
 

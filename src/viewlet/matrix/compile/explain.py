@@ -1,4 +1,4 @@
-"""How a program is kept fresh, and what else was weighed, as text."""
+"""How a program is kept fresh, and which alternatives were considered, as text."""
 
 from __future__ import annotations
 

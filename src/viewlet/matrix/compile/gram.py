@@ -1,4 +1,4 @@
-"""Programs over sums of rows: a matrix whose rows a program only adds up is read through its moments.
+"""Programs over sums of rows: a matrix whose rows a program only sums is read through its moments.
 
 With Z = [1, x, y, …] for the columns of all matrices that share their rows, every matrix with such rows is Z·C for a
 small C, as long as rows meet nothing but columns and constants:

@@ -1,4 +1,4 @@
-"""Machines: how fast one multiplies, reads and starts work, which decides between ways to refresh."""
+"""Machines: how fast one multiplies, reads and starts work; this decides between strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies: which statements are refreshed by their deltas and which are evaluated anew, and what that costs.
+"""Strategies: which statements are refreshed by deltas and which are evaluated again, and what that costs.
 
     hybrid         each statement the way that is cheaper for the whole refresh; a change with as many ranks as its
                    matrix is thin is carried as one matrix

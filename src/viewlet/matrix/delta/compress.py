@@ -1,4 +1,4 @@
-"""Recompression: a change in as few ranks as it has, rows grouped first, then QR of both factors and SVD between.
+"""Recompression: a change in as few ranks as possible; rows are grouped, then QR of both factors and SVD between them.
 
 The thesis (§6.3.3) finds the exact rank too expensive to look for. For factors of n × k it is O(n·k²), beside the
 O(n²·k) that every rank costs in every statement that follows.

@@ -1,4 +1,4 @@
-"""Functions of entries under change: where few rows (or columns) change, just those are computed again."""
+"""Elementwise functions under change: where few rows (or columns) change, only those are computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverses under low-rank changes: Sherman–Morrison–Woodbury, also where rows and columns come and go.
+"""Inverses under low-rank changes: Sherman–Morrison–Woodbury, also where rows and columns are added and deleted.
 
 In the common frame a matrix is zero where it is not yet, or no longer, there, and so has no inverse. With ones on
 that part of the diagonal it has: W + E·Eᵀ before for what comes, W' + G·Gᵀ afterwards for what goes.

@@ -1,4 +1,4 @@
-"""What a delta rule reads, and what it may answer."""
+"""What a delta rule reads, and what it may return."""
 
 from __future__ import annotations
 

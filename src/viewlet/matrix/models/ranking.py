@@ -1,4 +1,4 @@
-"""PageRank of a graph whose edges come and go: one column of the matrix for each page whose links change."""
+"""PageRank of a changing graph: one column of the matrix for each page whose links change."""
 
 from __future__ import annotations
 

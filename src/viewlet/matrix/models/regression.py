@@ -1,4 +1,4 @@
-"""Linear regression by least squares, plain or ridge: coefficients and what statistics says of them.
+"""Linear regression by least squares, plain or ridge: coefficients and their statistics.
 
 Everything is put together from Xᵀ·X, Xᵀ·y, yᵀ·y and the sum of y, so a changed row costs O(p²) for p predictors, however
 many rows there are. The price: the sum of squared residuals is a difference of such sums, good to ε·yᵀy.

@@ -1,4 +1,4 @@
-"""Where matrices are kept: arrays with room to grow, changed in place and never through a matrix of their size."""
+"""Storage of matrices: arrays with room to grow, changed in place without temporaries of their size."""
 
 from __future__ import annotations
 

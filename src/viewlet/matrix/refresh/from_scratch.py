@@ -1,4 +1,4 @@
-"""Programs evaluated from scratch: to start from, and to compare with."""
+"""Programs evaluated from scratch: as a start, and for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored of a maintained program beside its matrices: enough to go on with the same statements."""
+"""What is stored of a maintained program beside its matrices: enough to resume with the same statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program is started with: arrays of numbers, whose shapes say what the names of sizes stand for."""
+"""The arrays that a program starts from; their shapes determine the named sizes."""
 
 from __future__ import annotations
 

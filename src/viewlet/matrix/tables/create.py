@@ -1,4 +1,4 @@
-"""Making a matrix program of a warehouse, with the views of sums that it needs: all of it in one commit."""
+"""Creating a matrix program in a warehouse, with the views of sums that it needs, in one commit."""
 
 from __future__ import annotations
 

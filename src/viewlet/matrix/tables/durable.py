@@ -1,4 +1,4 @@
-"""The state of a matrix program on disk: its statements as they once were, and the factors of what changed since.
+"""The state of a matrix program on disk: a past version of its statements, and the factors of the changes since.
 
 An epoch writes factors, never a matrix. What an epoch evaluated anew is marked, and evaluated when the state is read.
 Once the factors take as much room as the matrices, the matrices are written anew. Inputs are not kept: their tables

@@ -1,4 +1,6 @@
-"""`explain` of a matrix program: where its matrices come from, its statements, what was weighed, what is kept."""
+"""`explain` of a matrix program: the sources of its matrices, its statements, the alternatives considered, and its
+state.
+"""
 
 from __future__ import annotations
 

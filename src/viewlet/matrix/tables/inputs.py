@@ -1,4 +1,4 @@
-"""Inputs: what is known of the matrices that tables give, and what an epoch's changes of the tables do to them.
+"""Inputs: the matrices that tables define, and how changes of the tables change them.
 
 The labels of an axis are the keys of the wide matrices that have it, all of which have a row for each; without a wide
 one, all labels that its long matrices mention. Labels that stay are columns of a wide matrix, or 0, 1, … up to a number;

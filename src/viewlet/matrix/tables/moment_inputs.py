@@ -1,4 +1,6 @@
-"""Programs over sums of rows: matrices without a key of rows become the moments of their tables, each a SQL view."""
+"""Programs over sums of rows: matrices without a row key are read through the moments of their tables, each a SQL
+view.
+"""
 
 from __future__ import annotations
 

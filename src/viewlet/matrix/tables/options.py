@@ -1,4 +1,4 @@
-"""How a matrix program is kept: numbers, health, and what is said of its changes beforehand."""
+"""Options of a matrix program: number types, health checks, and the expected changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a large wide matrix out of its table: each task goes through the table, and writes one block of its rows.
+"""Reading a large wide matrix from its table: each task scans the table, and writes one block of rows.
 
 Which rows are in which block is up to the hashes of their labels; where that is not the order that the matrix is to
 have, its blocks are written once more, in that order.

@@ -1,4 +1,4 @@
-"""Where inputs come from, checked against the tables that are there, under the tables' own spellings."""
+"""Where inputs come from, checked against the existing tables, with the tables' own spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as tables: outputs of one shape beside each other, under the labels of their rows and columns.
+"""Results as tables: outputs of one shape side by side, with the labels of their rows and columns.
 
 Long: a row for each entry, a column for each output. Wide: a row for each row of an output, a column for each of its
 columns. Numbers that the program computes are the same in every row.

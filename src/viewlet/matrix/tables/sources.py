@@ -1,4 +1,4 @@
-"""Where the matrices of a program come from in a warehouse: tables and views, wide or long; or arrays that stay."""
+"""Where the matrices of a program come from in a warehouse: tables and views, wide or long, or constant arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two signals on one grid, as arithmetic wants them: the slower one is resampled to the faster one."""
+"""Two signals on one grid, for arithmetic: the slower one is resampled to the faster one."""
 
 from __future__ import annotations
 

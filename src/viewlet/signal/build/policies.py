@@ -1,4 +1,4 @@
-"""How a signal can be interpolated, by name or by a function of the user's own."""
+"""How a signal can be interpolated: by name, or by a user's function."""
 
 from __future__ import annotations
 

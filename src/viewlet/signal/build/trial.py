@@ -1,4 +1,4 @@
-"""What a function of the user's own gives: found by calling it once on a few numbers, when the pipeline is written."""
+"""What a user's function returns: found by calling it once on a few numbers, when the pipeline is written."""
 
 from __future__ import annotations
 

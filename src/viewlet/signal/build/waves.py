@@ -1,4 +1,4 @@
-"""Continuous signals: functions of the time, which are sampled only where another signal meets them."""
+"""Continuous signals: functions of time, sampled only where another signal has samples."""
 
 from __future__ import annotations
 

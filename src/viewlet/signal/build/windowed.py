@@ -1,4 +1,4 @@
-"""Windows that are chained as they are written: transforms, spectra, functions, and back to a signal."""
+"""Windows and their operators: transforms, spectra, functions, and back to a signal."""
 
 from __future__ import annotations
 

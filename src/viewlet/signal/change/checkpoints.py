@@ -1,4 +1,4 @@
-"""Checkpoints: states of operators by group and time, taken up, recorded and forgotten."""
+"""Checkpoints: states of operators by group and time, which are resumed, recorded and dropped."""
 
 from __future__ import annotations
 

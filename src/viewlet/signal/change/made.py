@@ -1,4 +1,6 @@
-"""What becomes of a signal's rows: filled from all readings, or rerun around changes; of all groups, or of a part."""
+"""How a signal's rows are computed: filled from all readings, or rerun around changes; for all groups, or for a
+part.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How far samples are felt: what an operator must read to give some times, and which times a change below it reaches.
+"""The reach of changes: which samples an operator must read to compute some times, and which times a change below it
+affects.
 
 For most operators both are fixed distances, so a change costs its surroundings and no more. Some depend on what is
 there: an interpolation without a maximal gap looks for the next readings, however far; an operator with a state reads on

@@ -1,4 +1,4 @@
-"""Uniform signals from readings at any time: those on the beat as they are, the others interpolated.
+"""Uniform signals from readings at any time: readings on the grid are kept, others interpolated.
 
 Between two readings that follow each other, so close that the policy bridges them, there is a value for each beat. It
 depends on a few readings before and after; where there are not as many, or one of them is too far, there is none.

@@ -1,4 +1,4 @@
-"""Arrays laid back on the time axis: the last number of each at its own time, and what overlaps merged."""
+"""Arrays laid back on the time axis: the last number of each at its own time, overlapping numbers combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that look at one time only: of one signal, or of two at the same time."""
+"""Operators that read one time only: of one signal, or of two at the same time."""
 
 from __future__ import annotations
 

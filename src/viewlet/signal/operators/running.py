@@ -1,4 +1,4 @@
-"""Windows that a user's operator brings up to date: all groups, and all stretches between renewals, move together.
+"""Windows that a user's operator updates: all groups, and all stretches between renewals, advance together.
 
 A chain begins with a window that is computed from scratch, the first after a gap or one that is due for renewal, or goes
 on from a checkpoint. Where chains begin depends on the samples alone, so any cut into epochs gives the same to the bit.

@@ -1,4 +1,4 @@
-"""Filters that remember everything before: each run is filtered piece by piece, and a state follows each piece.
+"""Filters with feedback: each run is filtered piece by piece, with a state after each piece.
 
 A state is the filter's memory after a sample: the `zi` of SciPy's sections, or the last inputs and outputs. States at
 indexes that the spacing divides, and at the end, are checkpoints: a run that goes on, or is run again because of a

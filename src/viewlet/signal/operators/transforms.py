@@ -1,4 +1,4 @@
-"""What is done inside of windows: a row for each window, or each channel of it, all rows at once."""
+"""Operators inside windows: a row for each window, or for each channel of it, all rows at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the user's own: kept with their name, called so that what they raise is told as the pipeline's error."""
+"""User functions: stored with their name, and called so that their exceptions become the pipeline's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of signal an operator gives: its channels, its grid; and which signals it cannot take."""
+"""The kind of signal that an operator returns (its channels, its grid), and which signals it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that users give: whole ones in their range, and coefficients as plain tuples."""
+"""Numbers that users pass: integers in their range, and coefficients as plain tuples."""
 
 from __future__ import annotations
 

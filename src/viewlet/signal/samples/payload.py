@@ -1,4 +1,4 @@
-"""Values of readings as doubles: numbers, or arrays of one length; and which of them are readings at all."""
+"""Values of readings as doubles: numbers, or arrays of one length; and which rows are readings."""
 
 from __future__ import annotations
 

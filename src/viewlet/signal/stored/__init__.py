@@ -1,1 +1,1 @@
-"""What a signal keeps in the store, from readings taken in to what a watermark evicts."""
+"""What a signal keeps in the store, from ingested readings to what a watermark evicts."""

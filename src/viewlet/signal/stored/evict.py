@@ -1,4 +1,4 @@
-"""What a watermark lets go: readings and checkpoints that no change can ask for any more.
+"""Eviction by a watermark: readings and checkpoints that no later change can need.
 
 A change at the watermark or later reaches back so far as the operators' windows, taps and gaps do, or to so many
 readings of a group as an interpolation takes; filters begin at their last checkpoint before that. Older blocks of

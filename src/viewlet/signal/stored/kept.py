@@ -1,4 +1,4 @@
-"""What a signal keeps in the store, and a refresh's sight of it.
+"""The state of a signal in the store, and how a refresh reads it.
 
 name                        the result, found by group and block of time
 name.state_blocks           which blocks of a group the result has

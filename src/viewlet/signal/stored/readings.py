@@ -1,4 +1,4 @@
-"""Readings from rows of a table or view: ticks, doubles, and no row that is none.
+"""Readings from rows of a table or view: ticks and doubles, without the rows that are no reading.
 
 A row without a time, or with a value that is NULL, NaN or infinite, is no reading.
 """

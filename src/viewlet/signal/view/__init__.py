@@ -1,1 +1,1 @@
-"""Signals as things that a warehouse keeps fresh."""
+"""Signals as a kind of maintained thing."""

@@ -1,4 +1,4 @@
-"""Making signals: sources from tables and views, and a pipeline over them as something that is kept fresh."""
+"""Creating signals: sources from tables and views, and pipelines over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`explain` of a signal: its operators, how far a change is felt in each, what is kept, and what epochs cost."""
+"""`explain` of a signal: its operators, the reach of a change in each, the state, and what epochs cost."""
 
 from __future__ import annotations
 

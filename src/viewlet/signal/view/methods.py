@@ -1,4 +1,4 @@
-"""What a `Database` can do with signals."""
+"""The methods of `Database` for signals."""
 
 from __future__ import annotations
 

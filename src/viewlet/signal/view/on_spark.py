@@ -1,4 +1,4 @@
-"""Signals on Spark: groups are cut into partitions, and each task does what is done in process with its own.
+"""Signals on Spark: groups are cut into partitions, and each task runs the in-process code on its own.
 
 Readings that change are moved to tasks, state never: a task opens the bags where they lie. What it makes comes back to
 the driver, which appends it.

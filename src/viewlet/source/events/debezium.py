@@ -1,4 +1,4 @@
-"""Change events as Debezium writes them: what was before, what is after, and what happened.
+"""Change events as Debezium writes them: the row before, the row after, and the operation.
 
 An event may come in an envelope with the schema of its values, which then says what numbers and texts mean: days,
 milliseconds, the bytes of a decimal. Without it, whole numbers in time columns are microseconds and days.

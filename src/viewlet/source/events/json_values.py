@@ -1,4 +1,4 @@
-"""Values of JSON as Python values that a column takes: what JSON has no literals for comes as numbers and texts."""
+"""JSON values as Python values for a column: types without JSON literals come as numbers and strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a topic of Kafka, partition by partition, from the offsets that the last epoch notes."""
+"""Reading a Kafka topic, partition by partition, from the offsets that the last epoch recorded."""
 
 from __future__ import annotations
 

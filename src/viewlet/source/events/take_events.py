@@ -1,4 +1,4 @@
-"""Taking in files of change events: each file counts once, and its events change rows in the order of names and lines."""
+"""Ingesting files of change events: each file counts once, and its events apply in the order of names and lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a folder, and what has become of them since they were read."""
+"""The files of a folder, and how they differ from those read before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of users' own, to be loaded once: Parquet as it is, text as Spark reads it."""
+"""Users' files, loaded once: Parquet directly, text through Spark."""
 
 from __future__ import annotations
 

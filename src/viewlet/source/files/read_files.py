@@ -1,4 +1,4 @@
-"""Files to rows: what Spark makes of text, what Arrow makes of Parquet, and the records that are neither."""
+"""Files to rows: text through Spark, Parquet through Arrow; and the records that are bad."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking in what has become of a folder: each portion of changed files is one epoch, with the position in it."""
+"""Ingesting the changes of a folder: each portion of changed files is one epoch, which includes the position."""
 
 from __future__ import annotations
 

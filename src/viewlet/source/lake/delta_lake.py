@@ -1,4 +1,4 @@
-"""A Delta table as the source of a table: all rows first, then its change data feed, a version an epoch."""
+"""A Delta table as the source of a table: all rows first, then its change data feed, one version per epoch."""
 
 from __future__ import annotations
 

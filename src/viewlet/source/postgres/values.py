@@ -1,4 +1,4 @@
-"""PostgreSQL's values, from the texts that it shows for them, and which of its types a column can be read from."""
+"""PostgreSQL's values, parsed from their text form, and the PostgreSQL types that each column type can be read from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Session windows: in Spark's plan a struct (start, end) for each row, whose meeting spans an Aggregate makes one."""
+"""Session windows: in Spark's plan, a struct (start, end) for each row, which an Aggregate merges where they
+overlap.
+"""
 
 from __future__ import annotations
 

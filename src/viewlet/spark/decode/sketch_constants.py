@@ -1,4 +1,4 @@
-"""The constants of approx_count_distinct, which Spark has by heart, read from it."""
+"""The constants of approx_count_distinct, read from Spark."""
 
 from __future__ import annotations
 

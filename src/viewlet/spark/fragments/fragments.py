@@ -1,4 +1,4 @@
-"""Fragments: pieces of Spark's own plan that Spark runs later, on inputs given then, also in another process.
+"""Fragments: pieces of Spark's own plan that Spark runs later, on given inputs, possibly in another process.
 
 A fragment is a header (JSON: Spark's version, the places of the inputs, the columns) and Spark's plan serialized
 by Java, with empty relations in the places of the inputs. It holds no reference to a session or to data. Columns

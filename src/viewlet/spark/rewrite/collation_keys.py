@@ -1,4 +1,4 @@
-"""Comparing by a collation as comparing bytes: of the collation keys that Spark makes of strings.
+"""Comparisons by a collation as comparisons of bytes: of the collation keys that Spark makes of strings.
 
 Two strings are equal under a collation exactly when their keys are the same bytes, and the keys have its order. So a
 group by a collation is a group by keys, and which of its strings stands for it, which Spark leaves open, is the least

@@ -1,4 +1,4 @@
-"""Subqueries apart from the expressions that read them, and back.
+"""Detaching subqueries from the expressions that read them, and attaching them again.
 
 Java writes a subquery expression of Spark's but cannot read it again. So a plan travels as a union of itself,
 with a column for every subquery, and of the subqueries' plans.

@@ -1,4 +1,4 @@
-"""Conjuncts that cannot fail, asked first.
+"""Conjuncts that cannot fail, evaluated first.
 
 Spark leaves open in which order it asks the terms of a condition: `c / d > 1 AND d <> 0` fails on a row with d = 0, or
 does not, depending on which of them reaches the scan. Of its answers the one that does not fail is kept.

@@ -1,4 +1,4 @@
-"""A query whose sums and moments of doubles are taken of slightly other values: how much do its results move?
+"""A query whose sums and moments of doubles read slightly perturbed values: how much do its results move?
 
 Sums of doubles round, in Spark in an order of its own; where large values cancel, what is left may be rounding alone.
 How much, only the query itself can tell: every argument is multiplied by a number near 1, another one for each row, and

@@ -1,4 +1,4 @@
-"""A query whose sums of doubles do not overflow on the way: what would Spark say if it added in another order?
+"""A query whose sums of doubles do not overflow in between: what would Spark return if it added in another order?
 
 Spark's sum of 1e308, 1e308 and −1e308 is 1e308 or ∞, as the rows happen to come. Here every sum is taken of values
 that are 2⁶⁴ times smaller, which leaves their digits as they are, and is multiplied at the end: beyond the largest

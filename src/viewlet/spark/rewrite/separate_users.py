@@ -1,4 +1,4 @@
-"""Aggregates of users apart from built-in ones, which Spark does not run together.
+"""Separating user-defined aggregates from built-in ones, which Spark does not run together.
 
     γ[k; f, u](Q) = γ[k; f](Q) ⋈[k <=> k] γ[k; u](Q)
 

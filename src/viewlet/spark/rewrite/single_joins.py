@@ -1,4 +1,4 @@
-"""Joins of at most one partner, from correlated scalar subqueries, as joins that the algebra knows.
+"""Joins with at most one partner, from correlated scalar subqueries, as joins that the algebra knows.
 
 Spark's LeftSingle join is a left outer join that fails where a row finds two partners. Grouping the right side
 by the join keys first, with a count beside its values, says the same: the count tells where to fail.

@@ -1,4 +1,4 @@
-"""What tells two rows apart, where an operator has to put one of them first."""
+"""Tie breakers: what distinguishes two rows, where an operator must order them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow tables as Spark DataFrames, and back, with every type as Viewlet stores it."""
+"""Arrow tables as Spark DataFrames, and back, with the types that Viewlet stores."""
 
 from __future__ import annotations
 

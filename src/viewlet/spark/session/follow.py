@@ -1,4 +1,4 @@
-"""A session that learns what another one learns: settings, temporary views, functions.
+"""A session that follows another one's settings, temporary views and functions.
 
 What is set or registered in the follower itself stays, until its leader has something newer under that name.
 """

@@ -1,4 +1,4 @@
-"""The JVM's objects behind PySpark's: nothing else reads what PySpark keeps to itself."""
+"""The JVM objects behind PySpark's: no other module reads PySpark's private attributes."""
 
 from __future__ import annotations
 

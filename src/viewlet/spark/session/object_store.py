@@ -1,4 +1,4 @@
-"""What a Spark session knows of object stores: a warehouse there is opened with the same credentials.
+"""The object-store credentials of a Spark session: a warehouse in such a store is opened with the same ones.
 
 They are handed on, to this process's connections only; tasks have those of their executors.
 """

@@ -1,4 +1,4 @@
-"""Spark, started on first need. A session of the caller's is taken as it is, and left as it is."""
+"""Spark, started on first need. A caller's session is used as it is, and not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates of users with delta handlers, as functions of Spark's."""
+"""User-defined aggregates with delta handlers, as functions of Spark."""
 
 from __future__ import annotations
 

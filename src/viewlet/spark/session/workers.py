@@ -1,4 +1,6 @@
-"""The Python of Spark's workers: on one machine the caller's own; on a cluster the one that is there, with Viewlet sent to it."""
+"""The Python of Spark's workers: on one machine the caller's own; on a cluster the installed one, to which Viewlet
+is sent.
+"""
 
 from __future__ import annotations
 

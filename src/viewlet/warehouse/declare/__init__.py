@@ -1,1 +1,1 @@
-"""What tables and views are declared to be: the catalog, and what changes in it."""
+"""Declarations of tables and views: the catalog, and its changes."""

@@ -1,4 +1,4 @@
-"""Changing a table that is there: columns come, go and get other names, and so do tables. Its rows are written anew.
+"""Altering a table: columns are added, dropped and renamed, and so are tables. Its rows are written again.
 
 No view changes its meaning. A view that reads a table to which columns are added keeps the plan that Spark made of its
 definition, since the text may come to mean something else: `SELECT *`, a NATURAL JOIN.

@@ -1,4 +1,4 @@
-"""Making and dropping tables and views: which documents and bags come and go."""
+"""Creating and dropping tables and views: the documents and bags involved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations: CHECK constraints of a table, and what becomes of the rows that break one.
+"""Expectations: CHECK constraints of a table, and what happens to rows that violate one.
 
 A row breaks a constraint where its expression is false; NULL passes, as in SQL. Such a row rejects the epoch
 (`FAIL EPOCH`), is left out and counted (`DROP ROW`), or goes, in the same commit, into the table's table of rejected

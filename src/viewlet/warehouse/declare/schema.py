@@ -1,4 +1,4 @@
-"""What a table is declared to look like, and what no table can be."""
+"""The declared schema of a table, and what is refused in one."""
 
 from __future__ import annotations
 

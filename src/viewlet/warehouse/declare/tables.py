@@ -1,4 +1,4 @@
-"""Tables: what they are declared to be, and what the store keeps of each.
+"""Tables: their declarations, and what the store keeps of each.
 
 A table with a primary key has an index of its rows by key, with their fingerprints; without one, an index of the hashes
 of its rows. A table declared TRUSTED, whose key is believed, or append-only without a key, keeps none.

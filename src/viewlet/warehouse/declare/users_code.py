@@ -1,4 +1,4 @@
-"""Code of users that is stored in a warehouse: by value, or by the name of its module where it has one.
+"""User code stored in a warehouse: by value, or by the name of its module if it has one.
 
 Loading such code runs it, so this is the one place where it is loaded, and where a warehouse that was opened with
 `trust=False` refuses to.

@@ -1,4 +1,4 @@
-"""Watermarks: which rows come too late, and which groups can be let go.
+"""Watermarks: which rows are late, and which groups can be evicted.
 
 A table with a watermark has a column that says when its rows happened, and a delay. The watermark is the latest time
 of all rows that were ever committed, minus the delay: it never goes back. What is older than it is final: a row that

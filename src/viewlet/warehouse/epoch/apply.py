@@ -1,4 +1,4 @@
-"""Epochs: from what a user changes to what is committed.
+"""Epochs: from a user's changes to what is committed.
 
 The law: all of an epoch lands in one commit, or nothing does. Changes are checked as they come; then the
 views that read a changed table run in the order of their dependencies, each on the deltas of those before.

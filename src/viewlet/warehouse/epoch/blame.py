@@ -1,4 +1,4 @@
-"""Which row makes a view fail: found once an epoch has failed, by trying parts of its changes.
+"""Which row makes a view fail: found after an epoch has failed, by trying parts of its changes.
 
 The law: a part is applied as the epoch was, to the warehouse as it was, and never committed. What fails with one row
 alone has its cause in that row; where it takes several rows, such as for a sum that overflows, none is named.

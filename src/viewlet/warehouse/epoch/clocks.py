@@ -1,4 +1,4 @@
-"""The clocks of tables with a watermark: read, moved on by an epoch, and what views let go when they move.
+"""The clocks of tables with a watermark: read, advanced by an epoch, and the evictions that follow.
 
 All of it is part of the epoch's own commit.
 """

@@ -1,4 +1,4 @@
-"""Many rows put into a table: checked and written piece by piece, to the table's files and to those of its index."""
+"""Loading many rows into a table: checked and written piece by piece, to the table's files and its index's."""
 
 from __future__ import annotations
 

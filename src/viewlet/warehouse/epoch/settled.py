@@ -1,4 +1,4 @@
-"""What an epoch has changed of a table so far, as runs of its transaction: tasks wrote them, or they are written here.
+"""The changes of a table that an epoch has made so far, as runs of its transaction, written by tasks or here.
 
 Changes that follow are checked against the table with these. Together they need not be net, as what one put in another
 may have taken away; they are if no two have a key in common.

@@ -1,4 +1,4 @@
-"""DataFrames of Spark's, taken into a table by tasks: the driver sees names of runs, counts, and a sample of what is refused.
+"""Spark DataFrames ingested by tasks: the driver sees names of runs, counts, and a sample of refused rows.
 
 Rows whose keys are the same meet in one task, in one slice (`engine/cluster/slices.py`). There the change is checked and
 netted as it is in process, by `TableChanges`, against the table's index where that is; runs are written under names

@@ -1,4 +1,4 @@
-"""What a `Database` can do with backups."""
+"""The methods of `Database` for backups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The change feed: what an epoch did to a table or view, row by row; large epochs are read by tasks.
+"""The change feed: the rows that an epoch changed in a table or view; for large epochs, read by tasks.
 
 Tasks read the runs of an epoch where they are. Those of a view are netted by partition. Rows of a table meet by key,
 since what is put in and what is taken away under one key is an update.

@@ -1,4 +1,4 @@
-"""A table or view as it was after an earlier epoch: what it holds now, less what its change feed shows since.
+"""A table or view as of an earlier epoch: its current contents less the changes since.
 
 In queries: `SELECT … FROM spend VERSION AS OF 41`.
 """

@@ -1,4 +1,4 @@
-"""Tables and views as Spark DataFrames; what is not small is read by tasks.
+"""Tables and views as Spark DataFrames; large ones are read by tasks.
 
 A table's Parquet files are read by Spark as they are. Only rows that share a hash with one that was taken away are
 netted, by tasks, where those of a hash meet; all others Spark reads without looking. The runs of a view are read and
