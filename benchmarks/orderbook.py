@@ -33,7 +33,7 @@ from workloads.orderbook.generator import Book
 
 import viewlet
 from benchmarks.refresh import timed
-from viewlet.compile.rules import FIRST_ORDER
+from viewlet.compile.options import FIRST_ORDER
 from viewlet.spark.session.session import start_spark
 
 EPOCHS = (1, 10, 1_000)

@@ -349,11 +349,11 @@ class Database(
         read it. The other arguments are those of `MatrixProgram.start`.
         """
         from viewlet.matrix.tables.create import create_matrix
-        from viewlet.matrix.tables.define import Wanted
+        from viewlet.matrix.tables.define import ProgramDefinition
         from viewlet.matrix.tables.options import settings_of
 
         settings = settings_of(dtype, tolerance, probes, options, resident, self._warehouse.engine)
-        wanted = Wanted(name, program, inputs, outputs, wide, settings)
+        wanted = ProgramDefinition(name, program, inputs, outputs, wide, settings)
         with self._warehouse.writing(progress):
             return create_matrix(self._warehouse, wanted, replace=replace)
 

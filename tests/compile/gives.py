@@ -441,7 +441,7 @@ MODULES: dict[str, Gives] = {
     "distribute/spots": moves,
     "eviction": evictions,
     "lower": program,
-    "rules": without_rules,
+    "options": without_rules,
     "keyed/regroup": program,
     "keyed/regroup_join": program,
     "keyed/sessionize": sessions,

@@ -12,12 +12,12 @@ from viewlet.compile.abilities import Abilities
 from viewlet.compile.eviction import with_evictions
 from viewlet.compile.keyed.sessionize import seal_sessions
 from viewlet.compile.lower import Lowering, lower_view
+from viewlet.compile.options import FIRST_ORDER, Facts, Rules
 from viewlet.compile.rewrite.running_sums import running_sums
 from viewlet.compile.rewrite.split_distinct import split_distinct
 from viewlet.compile.rewrite.split_not_in import split_not_in
 from viewlet.compile.rewrite.split_or import split_or
 from viewlet.compile.rewrite.split_sketches import split_sketches
-from viewlet.compile.rules import FIRST_ORDER, Facts, Rules
 from viewlet.plan.nodes import Plan, SparkOperator, leaves, origin_of
 from viewlet.plan.types import Field
 from viewlet.program.identity import Identity

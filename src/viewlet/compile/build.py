@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from viewlet.compile.abilities import Abilities
 from viewlet.compile.monoid.growth import grows
-from viewlet.compile.rules import Facts, Rules
+from viewlet.compile.options import Facts, Rules
 from viewlet.plan.expr import Call, Column, Expr, Named, substitute
 from viewlet.plan.nodes import Aggregate, Plan, Scan, leaves
 from viewlet.plan.show import show_node
@@ -28,7 +28,7 @@ Indexes = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptMap:
     """A map as one of its users sees it: under names of its own, by position."""
 
     map: Map
@@ -53,7 +53,7 @@ class Kept:
 class SumsMap:
     """A map of sums, and the rows that it stands for: keys, values of the sums, and results over both."""
 
-    kept: Kept
+    kept: KeptMap
     keys: tuple[str, ...]
     """The key columns of the rows, and below what the map calls them."""
     held: tuple[str, ...]
@@ -179,7 +179,7 @@ class Builder(ABC):
         sums: tuple[str, ...] = (),
         name: str | None = None,
         stored: bool = True,
-    ) -> Kept:
+    ) -> KeptMap:
         """Materialize the sum of some terms as a map; one that is there already, also in another view, serves again."""
         columns = terms[0].columns
         wanted = Map(name or self.next_map(), columns, key, indexes, sums, meaning, stored)
@@ -192,13 +192,13 @@ class Builder(ABC):
                 self.steps.append(other)
                 return self._again(len(self.steps) - 1, wanted)
         self.steps.append(Step(wanted, tuple(terms)))
-        return Kept(wanted, columns)
+        return KeptMap(wanted, columns)
 
-    def _again(self, at: int, wanted: Map) -> Kept:
+    def _again(self, at: int, wanted: Map) -> KeptMap:
         """A map of this program that serves a second time, with the indexes that this takes."""
         step = self.steps[at]
         there, columns = step.map, wanted.columns
-        seen = Kept(there, columns)
+        seen = KeptMap(there, columns)
         lookups = (
             [tuple(seen.own(n) for n in names) for names in (wanted.key, *wanted.indexes)] if wanted.stored else []
         )
@@ -208,7 +208,7 @@ class Builder(ABC):
         if there is not step.map or more:
             there = replace(there, indexes=(*there.indexes, *more))
             self.steps[at] = Step(there, step.terms)
-        return Kept(there, columns)
+        return KeptMap(there, columns)
 
     def index(self, name: str, own: tuple[str, ...]) -> None:
         """Let a map of this program be looked up by some of its columns."""
@@ -254,7 +254,7 @@ class Builder(ABC):
         return f"{self.view}.m{at}"
 
 
-def change_of(kept: Kept, count: int | None = None) -> Change:
+def change_of(kept: KeptMap, count: int | None = None) -> Change:
     """The delta of a map; its first columns, or all."""
     return Change(kept.name, kept.columns[:count])
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from viewlet.compile.options import Facts
 from viewlet.compile.ring.calculus import Atom
 from viewlet.compile.ring.shape import Shape
-from viewlet.compile.rules import Facts
 from viewlet.plan.expr import Call, Column, Expr
 from viewlet.plan.nodes import Aggregate, Plan, Scan, leaves
 from viewlet.plan.types import Field

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewlet.compile.abilities import Abilities
-from viewlet.compile.rules import Facts
+from viewlet.compile.options import Facts
 from viewlet.plan.expr import Call, Column, Expr, columns_of, substitute, walk
 from viewlet.plan.nodes import Aggregate, Expand, Filter, Plan, Project, Scan, Sessions, column, leaves
 from viewlet.program.program import Eviction, Program

@@ -48,18 +48,18 @@ def windows_bag(table: Table) -> str:
 
 
 @dataclass(frozen=True)
-class Piece:
+class WaitingRows:
     """Rows that wait."""
 
     closes: int
     rows: bytes
 
     @staticmethod
-    def of(rows: pa.Table, closes: Micros) -> Piece:
+    def of(rows: pa.Table, closes: Micros) -> WaitingRows:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
-        return Piece(int(closes.min()), sink.getvalue().to_pybytes())
+        return WaitingRows(int(closes.min()), sink.getvalue().to_pybytes())
 
     def table(self) -> pa.Table:
         return pa.ipc.open_stream(self.rows).read_all()
@@ -72,7 +72,7 @@ class OpenWindows:
     table: Table
     query: Query
     watermark: int = 0
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[WaitingRows, ...] = ()
 
     def rows(self, weight: int) -> Iterator[tuple[str, int, int, bytes, int]]:
         """As they are stored, to be put in or taken out; the watermark too, once there is one."""
@@ -95,7 +95,7 @@ def watermarks(snapshot: Snapshot, table: Table) -> dict[str, int]:
 def open_windows(snapshot: Snapshot, table: Table, query: Query) -> OpenWindows:
     """What a flow has kept."""
     mine = [row for row in _stored(snapshot, table) if row[0] == query.name]
-    pieces = tuple(Piece(closes, body) for _, _, closes, body in mine if body)
+    pieces = tuple(WaitingRows(closes, body) for _, _, closes, body in mine if body)
     return OpenWindows(table, query, watermarks(snapshot, table).get(query.name, 0), pieces)
 
 
@@ -133,7 +133,7 @@ def close_windows(flow: WatermarkedFlow, before: OpenWindows) -> Windows:
     waiting = _together(before, [piece.table() for piece in due], rows)
     closes = _closing(flow, waiting)
     closed = closes <= watermark * 1000
-    stays = [] if closed.all() else [Piece.of(waiting.filter(pa.array(~closed)), closes[~closed])]
+    stays = [] if closed.all() else [WaitingRows.of(waiting.filter(pa.array(~closed)), closes[~closed])]
     kept = tuple(piece for piece in before.pieces if piece not in due)
     results = flow.results(from_arrow(arriving.sparkSession, waiting.filter(pa.array(closed)), fields))
     return Windows(before, OpenWindows(before.table, before.query, watermark, (*kept, *stays)), late, results)

@@ -26,7 +26,7 @@ from viewlet.spark.decode.data_types import decode_declared
 from viewlet.spark.decode.expressions import USERS_FUNCTIONS
 from viewlet.spark.decode.operators import Decoder
 from viewlet.spark.decode.vocabulary import sparks_own
-from viewlet.spark.rewrite.collation_keys import group_by_keys, join_by_keys, speaks_of_collations
+from viewlet.spark.rewrite.collation_keys import group_by_keys, has_collations, join_by_keys
 from viewlet.spark.rewrite.guard_failures import ask_harmless_first
 from viewlet.spark.rewrite.lift_subqueries import count_instead, lift
 from viewlet.spark.rewrite.normalize import normalize
@@ -108,7 +108,7 @@ def analyse(
     _refuse_types(columns)
     stable = _through(jvm, analysed, SETTLE)
     final = _through(jvm, stable, STAGES[len(SETTLE) :])
-    decoder = Decoder(jvm, tables, plain_strings=not speaks_of_collations(final), sparks_own=sparks_own(settings))
+    decoder = Decoder(jvm, tables, plain_strings=not has_collations(final), sparks_own=sparks_own(settings))
     plan = decoder.decode(final).plan
     text = definition if isinstance(definition, str) else None
     is_session_bound = bool(_OF_THE_SESSION.search(analysed.toJSON()))

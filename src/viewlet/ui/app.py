@@ -148,9 +148,9 @@ class Shown:
         """Epochs as they are committed, and what they change in a table or view, as server-sent events."""
         name = request.query_params.get("name")
         since = _number(request.headers.get("last-event-id") or request.query_params.get("since"))
-        return StreamingResponse(self._told(request, name, since), media_type="text/event-stream")
+        return StreamingResponse(self._event_stream(request, name, since), media_type="text/event-stream")
 
-    async def _told(self, request: Request, name: str | None, since: int | None) -> AsyncIterator[str]:
+    async def _event_stream(self, request: Request, name: str | None, since: int | None) -> AsyncIterator[str]:
         seen = await run_in_threadpool(self.follower.catch_up) if since is None else since
         silent = 0.0
         yield ": here\n\n"

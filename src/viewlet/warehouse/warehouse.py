@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewlet.compile.rules import Rules
+from viewlet.compile.options import Rules
 from viewlet.engine.choose import Choice, Chosen, EngineCosts, EngineName, Work, choose_engine
 from viewlet.engine.engine import Engine
 from viewlet.errors import StoreError, shortened

@@ -15,7 +15,7 @@ from viewlet.compile.distribute.fill import filling, most_rows
 from viewlet.compile.distribute.fuse import fuse, single_blocks, without_dead_code
 from viewlet.compile.distribute.lineage import Lineage
 from viewlet.compile.distribute.place import Placement, grouped
-from viewlet.compile.rules import Facts
+from viewlet.compile.options import Facts
 from viewlet.program.chain import chain, changes_read, source
 from viewlet.program.distributed import Arrival, Distributed, Move, Replicated, Tag, deltas_of
 from viewlet.program.program import Program, Step

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from viewlet.compile.cost import ROWS
-from viewlet.compile.rules import Facts
+from viewlet.compile.options import Facts
 from viewlet.plan.expr import Column
 from viewlet.plan.nodes import Aggregate
 from viewlet.program.chain import chain

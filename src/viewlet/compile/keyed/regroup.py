@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from viewlet.compile.build import Builder, Kept, SumsMap, Terms, change_of, comparable, compute, passing
+from viewlet.compile.build import Builder, KeptMap, SumsMap, Terms, change_of, comparable, compute, passing
 from viewlet.compile.keyed.window_locality import in_two, leading_rows, nearby_rows, passed_through
 from viewlet.compile.monoid.growth import grows
 from viewlet.plan.expr import Column, Expr, Named, Reduce
@@ -172,7 +172,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, read: GroupAccess) -> te
     return terms.Grouped(kept.name, tuple(kept.own(n) for n in by), plan.columns, _by_own_names(read, kept))
 
 
-def _by_own_names(read: GroupAccess, kept: Kept) -> GroupAccess:
+def _by_own_names(read: GroupAccess, kept: KeptMap) -> GroupAccess:
     """An access path by columns as their map calls them; `Nearby` uses the operator's own names."""
     match read:
         case Extremes(columns):

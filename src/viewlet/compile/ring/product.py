@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from viewlet.compile.build import Builder, Kept, compute
+from viewlet.compile.build import Builder, KeptMap, compute
 from viewlet.compile.cost import Costs, show_choice
 from viewlet.compile.ring.calculus import Clause
 from viewlet.compile.ring.factorized_sums import FactorizedSums, FactorShare
@@ -178,7 +178,7 @@ class Product:
         ranged = any(i in (r.left, r.right) for r in self.shape.ranges)
         return plain and not ranged and all(n in atom.sums.keys for index in piece.indexes for n in index)
 
-    def _kept(self, piece: Piece, terms: Sequence[Term], sums: tuple[str, ...], meaning: str) -> Kept:
+    def _kept(self, piece: Piece, terms: Sequence[Term], sums: tuple[str, ...], meaning: str) -> KeptMap:
         key, *others = piece.indexes or [()]
         shown = ", ".join(f.name for f in piece.fields)
         text = f"Sum[{shown}]({meaning})" if sums else f"{meaning} → {shown}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from viewlet.compile.build import Kept
+from viewlet.compile.build import KeptMap
 from viewlet.compile.cost import Costs
 from viewlet.compile.ring.factorized_sums import FactorShare
 from viewlet.compile.ring.shape import Atoms, Range, Shape
@@ -28,7 +28,7 @@ class Piece:
     """Which of its columns say where the limbs of doubles begin."""
     indexes: list[tuple[str, ...]] = field(default_factory=list)
     is_read: bool = False
-    kept: Kept | None = None
+    kept: KeptMap | None = None
     from_sums: bool = False
     """Whether it is read straight from the map of sums behind its factor."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewlet.compile.abilities import Abilities
-from viewlet.compile.build import Builder, Kept, SumsMap, comparable, compute
+from viewlet.compile.build import Builder, KeptMap, SumsMap, comparable, compute
 from viewlet.compile.ring.calculus import Clause, Expansion
 from viewlet.compile.ring.factorized_sums import degree_of
 from viewlet.compile.ring.fuse_window_sum import WHY, window_sum_below
@@ -96,7 +96,7 @@ def _with_room(build: Builder, clauses: tuple[Clause, ...], arguments: dict[str,
     return replace(total, degree=max(degree_of(build, c.home, substitute(argument, c.results)) for c in clauses))
 
 
-def _as_kept(build: Builder, kept: Kept, total: Sum) -> Sum:
+def _as_kept(build: Builder, kept: KeptMap, total: Sum) -> Sum:
     """A sum under the name that its map has for it, which may be another view's; the weight alone has none."""
     if counts_rows(total):
         return replace(total, name=build.fresh("n"))

@@ -33,7 +33,7 @@ def compile_sessionize(term: Sessionize) -> TermFn:
         delta = epoch.change(term.map)
         if delta is None or not len(delta):
             return None
-        was = _met(term, epoch.old(term.target), delta, (first, last)).consolidate()
+        was = _touched_sessions(term, epoch.old(term.target), delta, (first, last)).consolidate()
         now = Rows.concat([was.select(names), delta.select(names)]).consolidate()
         changed = Rows.concat([was.negated(), _gathered(term, now, (first, last))]).consolidate()
         return changed if len(changed) else None
@@ -41,7 +41,7 @@ def compile_sessionize(term: Sessionize) -> TermFn:
     return run
 
 
-def _met(term: Sessionize, target: Contents, delta: Rows, session: tuple[str, str]) -> Rows:
+def _touched_sessions(term: Sessionize, target: Contents, delta: Rows, session: tuple[str, str]) -> Rows:
     """The rows of the sessions that a change meets; of whole groups where there are many, or where groups share a hash."""
     few = len(delta) <= _MANY * target.rows
     affected = target.sessions_met(term.keys, session, delta, term.span) if few else None

@@ -41,7 +41,7 @@ def plan(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Cost
         case "incremental":
             candidates = [frozenset[str]()]
         case "hybrid":
-            mixed = (_cheaper_anew(reached, changing, costs, staging) for staging in (False, True))
+            mixed = (_cheaper_to_evaluate(reached, changing, costs, staging) for staging in (False, True))
             candidates = [frozenset[str](), *mixed, everything]
     return min((Plan(c, _seconds(reached, changing, costs, c)) for c in candidates), key=lambda p: p.seconds)
 
@@ -74,11 +74,11 @@ def _by_delta(name: str, op: Op, kind: Kinds, costs: Costs) -> tuple[float, Kind
     return costs.machine.rule + work + costs.applying(name, result) + checks, result
 
 
-def _anew(name: str, op: Op, costs: Costs) -> float:
+def _evaluation_cost(name: str, op: Op, costs: Costs) -> float:
     return costs.machine.statement + costs.evaluating(name, op)
 
 
-def _cheaper_anew(
+def _cheaper_to_evaluate(
     reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, staging: bool
 ) -> frozenset[str]:
     """The statements for which evaluation is cheaper, with all that it costs those that then read a whole change.
@@ -88,13 +88,15 @@ def _cheaper_anew(
     kinds, kept = dict(changing), dict[str, float]()
     for name, op in reached.items():
         found = _by_delta(name, op, kinds.get, costs)
-        anew = _anew(name, op, costs)
+        anew = _evaluation_cost(name, op, costs)
         kept[name], kinds[name] = found if found is not None else (anew, Whole())
     penalty = _penalties(reached, kinds, kept, costs)
     for name, op in reached.items():
         penalty[name] += costs.staging(operands(op), kinds.get) if staging else 0.0
     return frozenset(
-        name for name, op in reached.items() if not is_view(op) and _anew(name, op, costs) + penalty[name] < kept[name]
+        name
+        for name, op in reached.items()
+        if not is_view(op) and _evaluation_cost(name, op, costs) + penalty[name] < kept[name]
     )
 
 
@@ -108,7 +110,7 @@ def _penalties(
             if isinstance(kinds[read], Whole):
                 continue
             found = _by_delta(name, op, {**kinds, read: Whole()}.get, costs)
-            cost = min(_anew(name, op, costs), found[0] if found is not None else float("inf"))
+            cost = min(_evaluation_cost(name, op, costs), found[0] if found is not None else float("inf"))
             onward = 0.0 if isinstance(kinds[name], Whole) else penalty[name]
             penalty[read] += max(0.0, cost - kept[name]) + onward
     return penalty
@@ -121,7 +123,9 @@ def _seconds(reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Cos
     for name, op in reached.items():
         found = None if name in evaluated else _by_delta(name, op, kinds.get, costs)
         if found is None:
-            total += _anew(name, op, costs) + costs.staging([n for n in operands(op) if n not in staged], kinds.get)
+            total += _evaluation_cost(name, op, costs) + costs.staging(
+                [n for n in operands(op) if n not in staged], kinds.get
+            )
             staged.update((name, *operands(op)))
             kinds[name] = Whole()
         else:

@@ -37,7 +37,7 @@ BLOCKS = 8
 """Refreshes from one check of a matrix in blocks to the next: a check reads all blocks, and an update writes none."""
 
 
-class Tried(Protocol):
+class Multipliable(Protocol):
     """New matrices, as far as they can be multiplied with vectors."""
 
     frame: Frame
@@ -69,7 +69,7 @@ class Health:
         self._credit[name] = 0.0 if due else credit
         return due
 
-    def residual(self, name: str, op: Op, tried: Tried) -> float | None:
+    def residual(self, name: str, op: Op, tried: Multipliable) -> float | None:
         """How far a new result is from its definition, relative to its size; None where it cannot drift."""
         if isinstance(op, Elementwise):
             return None
@@ -83,7 +83,7 @@ class Health:
             size = max(scale, float(np.linalg.norm(wanted)), float(np.linalg.norm(found)))
             return float(np.linalg.norm(found - wanted)) / size if size else 0.0
 
-    def _inverse(self, name: str, op: Inverse, vectors: Array, tried: Tried) -> float:
+    def _inverse(self, name: str, op: Inverse, vectors: Array, tried: Multipliable) -> float:
         """‖A'(W'z) − z‖ / ‖z‖, for z that are zero in what goes."""
         resize = tried.frame.resize(tried.shape(name)[0])
         if resize is not None:
@@ -91,7 +91,7 @@ class Health:
         found = tried.times(op.of, tried.times(name, vectors))
         return float(np.linalg.norm(found - vectors)) / max(1.0, float(np.linalg.norm(vectors)))
 
-    def _defined(self, op: Op, z: Array, tried: Tried) -> tuple[Array, float]:
+    def _defined(self, op: Op, z: Array, tried: Multipliable) -> tuple[Array, float]:
         """What the definition gives for a result · z, and the size of what it is put together from."""
         match op:
             case Product(a, b):
@@ -129,13 +129,13 @@ class Health:
             case _:
                 raise AssertionError(f"{op} is a view, or has no delta rule")
 
-    def _summed(self, of: str, axis: int | None, z: Array, tried: Tried) -> tuple[Array, float]:
+    def _summed(self, of: str, axis: int | None, z: Array, tried: Multipliable) -> tuple[Array, float]:
         columns = measured(tried.shape(of), tried.frame.common)[1]
         rows = tried.times(of, z if axis == 0 else np.ones((columns, 1), dtype=tried.dtype))
         total = rows if axis == 1 else rows.sum(axis=0, keepdims=True)
         return (total if axis == 0 else total @ z), float(np.abs(rows).sum())
 
-    def _inner(self, a: str, b: str, z: Array, tried: Tried) -> tuple[Array, float]:
+    def _inner(self, a: str, b: str, z: Array, tried: Multipliable) -> tuple[Array, float]:
         """⟨A', B'⟩ cannot be had from vectors: all entries are gone through, without making either matrix anew."""
         da, db = tried.change(a), tried.change(b)
         size = float(np.vdot(tried.old(a), tried.old(b)))

@@ -202,7 +202,7 @@ class Refresh:
         return self.frame.touches((op.size,) if isinstance(op, SizeOf) else self.shape(name))
 
     def _refresh(self, line: Line) -> None:
-        if reason := self._anew(line):
+        if reason := self._why_evaluate(line):
             return self._evaluate(line, reason)
         match delta(line.name, line.op, self):
             case None:
@@ -212,7 +212,7 @@ class Refresh:
             case found:
                 return self._accept(line, self._form(line.name, found))
 
-    def _anew(self, line: Line) -> str:
+    def _why_evaluate(self, line: Line) -> str:
         """Why a statement is evaluated anew whether it has a rule or not, if it is."""
         if self.frame.resizes:
             reshaped = [n for n in (line.name, *line.reads) if self.frame.is_reshaped(self.shape(n))]

@@ -89,7 +89,7 @@ class Replace:
 Update = RowChange | ColumnChange | Border | Entries | LowRank | Replace
 
 
-class Wanted(NamedTuple):
+class SizeChange(NamedTuple):
     """How many rows or columns come, which go, and whether the last ones fill the gaps."""
 
     added: int
@@ -97,7 +97,7 @@ class Wanted(NamedTuple):
     fills: bool = False
 
 
-SAME = Wanted(0, ())
+SAME = SizeChange(0, ())
 
 
 def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes: Mapping[str, int]) -> Frame:
@@ -108,7 +108,7 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
             raise UnknownName(f"the program has no input {name}", hint=f"its inputs are {', '.join(known)}")
     if not any(map(_may_resize, updates.values())):
         return Frame(sizes, {})
-    said: dict[str, tuple[str, Wanted]] = {}
+    said: dict[str, tuple[str, SizeChange]] = {}
     for name, declared in known.items():
         for axis, dim in enumerate(declared.shape):
             wanted = _wanted(updates.get(name), axis, declared.shape[1 - axis] == 1)
@@ -131,14 +131,14 @@ def _may_resize(update: Update) -> bool:
             return True
 
 
-def _wanted(update: Update | None, axis: int, is_vector: bool) -> Wanted:
+def _wanted(update: Update | None, axis: int, is_vector: bool) -> SizeChange:
     match update, axis:
         case (RowChange(_, new, gone), 0) | (ColumnChange(_, new, gone), 1) | (Border(new, _, gone), 0):
-            return Wanted(_count(new, axis, is_vector), tuple(sorted(gone)))
+            return SizeChange(_count(new, axis, is_vector), tuple(sorted(gone)))
         case Border(new, _, gone), _:
-            return Wanted(_count(new, 0, is_vector), tuple(sorted(gone)))
+            return SizeChange(_count(new, 0, is_vector), tuple(sorted(gone)))
         case Entries(added=added, gone=lost), _:
-            return Wanted(added[axis], tuple(sorted(lost[axis])), fills=bool(lost[axis]))
+            return SizeChange(added[axis], tuple(sorted(lost[axis])), fills=bool(lost[axis]))
         case _:
             return SAME
 
@@ -161,7 +161,7 @@ def _fixed(name: str, axis: int, dim: str) -> RejectedEpoch:
     )
 
 
-def _agree(said: dict[str, tuple[str, Wanted]], symbol: str, name: str, wanted: Wanted) -> None:
+def _agree(said: dict[str, tuple[str, SizeChange]], symbol: str, name: str, wanted: SizeChange) -> None:
     first, before = said.setdefault(symbol, (name, wanted))
     if before != wanted:
         raise RejectedEpoch(
@@ -170,11 +170,11 @@ def _agree(said: dict[str, tuple[str, Wanted]], symbol: str, name: str, wanted: 
         )
 
 
-def _described(wanted: Wanted) -> str:
+def _described(wanted: SizeChange) -> str:
     return f"{wanted.added} new and loses {list(wanted.gone)}"
 
 
-def _resize(name: str, size: int, wanted: Wanted) -> Resize:
+def _resize(name: str, size: int, wanted: SizeChange) -> Resize:
     added, gone, fills = wanted
     if len(set(gone)) < len(gone) or (gone and not 0 <= gone[0] <= gone[-1] < size):
         raise RejectedEpoch(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from viewlet.errors import WrongArgument, kind_of, shortened
 from viewlet.matrix.program import MatrixProgram
-from viewlet.matrix.tables.define import Wanted, define_matrix
+from viewlet.matrix.tables.define import ProgramDefinition, define_matrix
 from viewlet.matrix.tables.moment_inputs import Summed, summed
 from viewlet.matrix.tables.moments import is_query, moments_query
 from viewlet.matrix.tables.resolve import number_columns, refuse_names, table_named
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 
-def create_matrix(warehouse: Warehouse, wanted: Wanted, *, replace: bool = False) -> int:
+def create_matrix(warehouse: Warehouse, wanted: ProgramDefinition, *, replace: bool = False) -> int:
     """Make it, in the place of one of its name if that is wanted; the number of the epoch that did it."""
     if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(

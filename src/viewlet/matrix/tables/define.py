@@ -23,7 +23,7 @@ from viewlet.matrix.tables.view import MatrixView
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProgramDefinition:
     """What a user asks for: a program, where its matrices come from, and which outputs are shown how."""
 
     name: str
@@ -34,7 +34,7 @@ class Wanted:
     settings: Settings
 
 
-def define_matrix(wanted: Wanted, sums: Summed, schemas: Schemas, position: int) -> MatrixView:
+def define_matrix(wanted: ProgramDefinition, sums: Summed, schemas: Schemas, position: int) -> MatrixView:
     """The program over its tables, checked, without creating anything."""
     sources = {i.name: resolved(i.name, sums.sources[i.name], schemas) for i in sums.program.inputs}
     shapes = {i.name: i.shape for i in (*sums.program.inputs, *wanted.program.source.inputs)}

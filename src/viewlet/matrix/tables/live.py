@@ -22,7 +22,7 @@ from viewlet.matrix.tables.entries import Difference, difference
 from viewlet.matrix.tables.inputs import Input, Inputs, InputStep
 from viewlet.matrix.tables.moments import moments_of
 from viewlet.matrix.tables.read_blocks import Loaded, Tables, load
-from viewlet.matrix.tables.results import Showing
+from viewlet.matrix.tables.results import ResultTable
 from viewlet.matrix.tables.sources import Fixed, Long, Moments, Wide
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Live:
 
     inputs: Inputs
     matrices: MaintainedProgram
-    showing: Showing
+    showing: ResultTable
     shown: Mapping[str, Any]
     """What the table holds, to the last digit."""
     stale: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ def started(view: MatrixView, tables: Tables, blocks: Blocks | None) -> tuple[Li
 class Recomputed:
     """The results for what the tables hold, computed as the program is written."""
 
-    showing: Showing
+    showing: ResultTable
     values: Mapping[str, Any]
     rows: Rows
 
@@ -206,5 +206,5 @@ def _replaced(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[str, 
     return found
 
 
-def _showing(view: MatrixView, inputs: Inputs) -> Showing:
-    return Showing(view.results, view.axes, inputs.axes)
+def _showing(view: MatrixView, inputs: Inputs) -> ResultTable:
+    return ResultTable(view.results, view.axes, inputs.axes)

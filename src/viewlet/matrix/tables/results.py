@@ -46,7 +46,7 @@ class Results:
         return tuple(map(str, kinds[self.axes[1]].fixed or ())) if self.is_wide else self.outputs
 
 
-class Showing:
+class ResultTable:
     """The table of a program's results: what of it changes, and what it holds."""
 
     def __init__(self, results: Results, kinds: Mapping[str, AxisKind], axes: Mapping[str, Axis]) -> None:

@@ -115,13 +115,13 @@ def _samples(node: Node, parts: list[Ragged], need: Needs, inputs: Inputs) -> Ra
     if isinstance(node, Source):
         return inputs.read(node, need.wanted[node])
     if isinstance(node, Scan):
-        result, recorded = _go_on(node, parts[0], need.past[node], inputs.lookback(node))
+        result, recorded = _resume(node, parts[0], need.past[node], inputs.lookback(node))
         inputs.record(node, need.wanted[node].groups, recorded)
         return result
     return apply(node, parts, need.wanted[node])
 
 
-def _go_on(node: Scan, part: Ragged, past: States, lookback: int) -> tuple[Ragged, Recorded]:
+def _resume(node: Scan, part: Ragged, past: States, lookback: int) -> tuple[Ragged, Recorded]:
     """An operator with a state, from its checkpoints on."""
     if isinstance(node, Running):
         return run_windows(node, part, past, lookback)

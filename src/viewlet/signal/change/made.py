@@ -21,7 +21,7 @@ from viewlet.signal.stored.readings import Keyed, merged
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RowChanges:
     """How the rows of a result and of its checkpoints change, of how many groups, by how many readings."""
 
     result: Rows
@@ -30,10 +30,10 @@ class Made:
     read: int
 
     @staticmethod
-    def together(parts: Sequence[Made]) -> Made:
+    def together(parts: Sequence[RowChanges]) -> RowChanges:
         """What parts of the groups come to."""
         checkpoints = [part.checkpoints for part in parts if part.checkpoints is not None]
-        return Made(
+        return RowChanges(
             Rows.concat([part.result for part in parts]),
             Rows.concat(checkpoints) if checkpoints else None,
             sum(part.groups for part in parts),
@@ -43,7 +43,7 @@ class Made:
 
 def fill(
     schema: Schema, tolerance: float, taken: Sequence[Rows], done: Callable[[Node, Ragged], None] = unseen
-) -> Made:
+) -> RowChanges:
     """All samples, from the readings of each source."""
     keyed = Keyed.of(schema.result, taken)
     online, at = Online(schema.node, tolerance), 0
@@ -53,10 +53,10 @@ def fill(
     everything = Spans.everything(np.arange(len(keyed.keys)))
     samples = evaluate(schema.node, everything, online, done)
     checkpoints = schema.checkpoint_rows(keyed.keys, online.checkpoints, 1) if schema.scans else None
-    return Made(rows_of(schema, keyed.keys, everything, samples, 1), checkpoints, len(keyed.keys), at)
+    return RowChanges(rows_of(schema, keyed.keys, everything, samples, 1), checkpoints, len(keyed.keys), at)
 
 
-def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows]) -> Made:
+def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows]) -> RowChanges:
     """The difference that changed readings make: rows of their keys and times."""
     keyed = Keyed.of(schema.result, changed)
     times = np.concatenate([schema.result.times(rows) for rows in changed])
@@ -67,7 +67,7 @@ def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows])
         for samples, weight in ((difference.gone, -1), (difference.come, 1))
     ]
     checkpoints = stored.changed_checkpoints() if schema.scans else None
-    return Made(Rows.concat(parts), checkpoints, len(keyed.keys), stored.samples_read)
+    return RowChanges(Rows.concat(parts), checkpoints, len(keyed.keys), stored.samples_read)
 
 
 def rows_of(schema: Schema, keys: Rows, spans: Spans, samples: Ragged, weight: int) -> Rows:

@@ -20,7 +20,7 @@ from viewlet.signal.plan.nodes import Node, Scan
 from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Spans, Values
 
 
-class Kept(Inputs, Protocol):
+class KeptResult(Inputs, Protocol):
     """Inputs as they are after a change, and what is kept of the result before it."""
 
     def forget(self, node: Scan, spans: Spans) -> None:
@@ -41,7 +41,7 @@ class Difference:
     come: Ragged
 
 
-def refresh(node: Node, groups: Ints, times: Ints, kept: Kept, tolerance: float) -> Difference:
+def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: float) -> Difference:
     """How the result changes after readings of some groups changed at some times."""
     changed = together(groups, times, distance(node, tolerance))
     reached = _reach(node, changed, kept, tolerance)
@@ -61,7 +61,7 @@ def together(groups: Ints, times: Ints, distance: int) -> Spans:
     return Spans(groups[begin], times[begin], times[ends] + 1)
 
 
-def _reach(node: Node, changed: Spans, kept: Kept, tolerance: float) -> Spans:
+def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float) -> Spans:
     """The times of the result that changes reach; checkpoints on the way are forgotten."""
 
     def step(at: Node, spans: Spans) -> Spans:

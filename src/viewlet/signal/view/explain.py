@@ -78,12 +78,12 @@ def _state(node: Node, tolerance: float, checkpoints: Mapping[Scan, int]) -> str
             return f"reads {length_laid_out(node) - 1} after"
         case Iir() | Feedback():
             kept = f"keeps {plural(state_size(node), 'number')} every {spacing(node):,} samples of a group"
-            return f"{kept} ({plural(checkpoints[node], 'checkpoint')}); a change {_felt(node, tolerance)}"
+            return f"{kept} ({plural(checkpoints[node], 'checkpoint')}); a change {_fading(node, tolerance)}"
         case _:
             return ""
 
 
-def _felt(node: Iir | Feedback, tolerance: float) -> str:
+def _fading(node: Iir | Feedback, tolerance: float) -> str:
     settled = settling(node.sections, tolerance) if isinstance(node, Iir) else None
     return "is felt to the end" if settled is None else f"fades within {settled:,}"
 

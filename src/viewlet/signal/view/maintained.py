@@ -18,7 +18,7 @@ from viewlet.plan.types import Field
 from viewlet.program.codec import from_json as fields_from_json
 from viewlet.program.codec import to_json as fields_to_json
 from viewlet.progress import report
-from viewlet.signal.change.made import Made, fill, rerun, rows_of
+from viewlet.signal.change.made import RowChanges, fill, rerun, rows_of
 from viewlet.signal.change.refresh import unchanged
 from viewlet.signal.plan import codec
 from viewlet.signal.plan.nodes import Node, in_order
@@ -118,7 +118,7 @@ class SignalView(Maintained):
             run.keep(self.schema.readings_of(source), rows, columns.layout)
             run.keep(self.schema.reading_blocks_of(source), columns.blocks(rows), columns.blocks_layout)
 
-    def _made(self, run: Refresh, work: Callable[[Sequence[Rows]], Made], given: Sequence[Rows]) -> Made:
+    def _made(self, run: Refresh, work: Callable[[Sequence[Rows]], RowChanges], given: Sequence[Rows]) -> RowChanges:
         """Does the work on the engine of the run, and keeps what it makes; rows have a block beside what users see."""
         schema = self.schema
         with self._named():

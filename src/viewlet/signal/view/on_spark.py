@@ -17,15 +17,15 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, partition_of, unpack
 from viewlet.engine.cluster.runner import SparkEngine, each_partition, partitions_for, piece_table, tasks_errors
 from viewlet.engine.cluster.task import Lookups
-from viewlet.signal.change.made import Made
+from viewlet.signal.change.made import RowChanges
 from viewlet.signal.stored.kept import Bags, Schema
 from viewlet.store import Contents, open_contents
 
-Work = Callable[[Sequence[Rows]], Made]
+Work = Callable[[Sequence[Rows]], RowChanges]
 """From some rows, which have the groups' keys, to what they make of their groups."""
 
 
-def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple[str, ...]) -> Made:
+def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple[str, ...]) -> RowChanges:
     """The work, done by tasks on the rows of their groups."""
     from viewlet.spark.session.children import active
 
@@ -34,7 +34,7 @@ def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple
         frame = spark.createDataFrame(piece_table(_pieces(given, keys, parts)), "part int, data binary")
         with tasks_errors():
             done = each_partition(frame, parts, _Task(work), "data binary").toArrow()
-    return Made.together([_unpacked(data) for data in done["data"].to_pylist()])
+    return RowChanges.together([_unpacked(data) for data in done["data"].to_pylist()])
 
 
 def _pieces(given: Sequence[Rows], keys: tuple[str, ...], parts: int) -> list[tuple[int, bytes]]:
@@ -60,14 +60,14 @@ class _Task:
                 yield pa.RecordBatch.from_pydict({"data": pa.array([_packed(made)], pa.binary())})
 
 
-def _packed(made: Made) -> bytes:
+def _packed(made: RowChanges) -> bytes:
     checkpoints = None if made.checkpoints is None else pack(made.checkpoints)
     return pickle.dumps((pack(made.result), checkpoints, made.groups, made.read))
 
 
-def _unpacked(data: bytes) -> Made:
+def _unpacked(data: bytes) -> RowChanges:
     result, checkpoints, groups, read = pickle.loads(data)
-    return Made(unpack(result), None if checkpoints is None else unpack(checkpoints), groups, read)
+    return RowChanges(unpack(result), None if checkpoints is None else unpack(checkpoints), groups, read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,7 +264,7 @@ class Decoder:
     def _seal(self, operator: Operator, inputs: Sequence[DecodedOperator], reason: str) -> DecodedOperator:
         """An operator that Spark alone runs, over decoded inputs."""
         known = {i: c for part in inputs for i, c in part.names().items()}
-        columns = self._handed_on(operator, known)
+        columns = self._passed_through(operator, known)
         text = rendering(operator.node, known)
         plans = tuple(part.plan for part in inputs)
         return DecodedOperator(SparkOperator(plans, text, reason, columns, origin=operator.origin), operator.ids)
@@ -312,7 +312,7 @@ class Decoder:
             )
         return tuple(results)
 
-    def _handed_on(self, operator: Operator, known: dict[Id, Column]) -> tuple[Field, ...]:
+    def _passed_through(self, operator: Operator, known: dict[Id, Column]) -> tuple[Field, ...]:
         """An operator's columns: those of its inputs under their names, the others under new ones."""
         columns: list[Field] = []
         for i, field in operator.output:

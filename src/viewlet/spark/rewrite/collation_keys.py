@@ -18,21 +18,21 @@ StandIns = list[tuple[Node, Node]]
 """Grouping expressions, each with what stands for it in the results."""
 
 
-def speaks_of_collations(plan: Node) -> bool:
+def has_collations(plan: Node) -> bool:
     """Whether any string in a plan may be compared by a collation."""
     return re.search("collat", plan.toJSON(), re.IGNORECASE) is not None
 
 
 def group_by_keys(jvm: Jvm, plan: Node) -> Node:
     """An analysed plan whose aggregates compare no strings by a collation."""
-    if not speaks_of_collations(plan):
+    if not has_collations(plan):
         return plan
     return plan.transformUpWithSubqueries(jvm.rule(lambda node: _aggregate(jvm, node)))
 
 
 def join_by_keys(jvm: Jvm, plan: Node) -> Node:
     """An optimized plan whose joins are by keys too: Spark's own rule misses those that were subqueries."""
-    if not speaks_of_collations(plan):
+    if not has_collations(plan):
         return plan
 
     def join(node: Node) -> Node | None:
