@@ -98,6 +98,7 @@ class Database(
 
     @property
     def read_only(self) -> bool:
+        """Whether the warehouse was opened for reading only."""
         return self._warehouse.read_only
 
     @property
@@ -145,7 +146,7 @@ class Database(
         return MatrixReading(self._warehouse, name)
 
     def sql(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None, /, **named: Any) -> Any:
-        """Run one statement: a query returns a `pyarrow.Table`, EXPLAIN a text, a change the number of its epoch.
+        """Run one statement: a query returns a `pyarrow.Table`, EXPLAIN text, a change the number of its epoch.
 
         Markers `:name` take their values from a dict or from keywords, markers `?` from a list.
         """
@@ -170,7 +171,7 @@ class Database(
         source: Source | None = None,
         read: bool = True,
     ) -> None:
-        """Create a table; the schema is a DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
+        """Create a table; the schema is DDL text, a Spark StructType, a pyarrow Schema or Viewlet fields.
 
         `watermark`: a column of times and a delay ("10 minutes", a timedelta); later rows are kept aside.
         `defaults`: by column, the SQL expressions for columns that a statement omits.

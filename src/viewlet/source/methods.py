@@ -56,9 +56,9 @@ class SourceMethods:
             return [n for source, tables in _groups(fed) for n in source.read_together(self._warehouse, tables)]
 
     def watch(self, *tables: str, every: float = 1.0, seconds: float | None = None) -> Iterator[int]:
-        """Keep reading sources, `every` so many seconds; yield the epochs' numbers as they are committed.
+        """Read sources once every `every` seconds; yield the epochs' numbers as they are committed.
 
-        `seconds`: for so long; by default until the caller stops iterating. The lag is in each epoch's record.
+        `seconds`: how long; by default until the caller stops iterating. The lag is in each epoch's record.
         """
         end = None if seconds is None else time.monotonic() + seconds
         while True:

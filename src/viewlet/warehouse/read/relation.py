@@ -73,6 +73,7 @@ class Relation:
 
     @property
     def name(self) -> str:
+        """The name of the table or view."""
         return self._found.name
 
     @property
@@ -97,10 +98,12 @@ class Relation:
 
     @property
     def fields(self) -> tuple[Field, ...]:
+        """The columns with Spark's types."""
         return self._found.fields
 
     @property
     def epoch(self) -> int:
+        """The number of the epoch that this object reads."""
         return self._snapshot.epoch
 
     def as_of(self, epoch: int) -> Relation:
@@ -235,7 +238,7 @@ class Relation:
         return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 
     def as_inserted(self) -> pa.Table:
-        """All rows, as the change feed shows rows that come."""
+        """All rows as insertions, with the columns of the change feed."""
         return self._epoch_changes(
             self.epoch, self._snapshot.timestamp, self._snapshot.contents(self.name).consolidated()
         )

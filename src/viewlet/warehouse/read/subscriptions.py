@@ -56,7 +56,7 @@ class Subscription:
             self.epoch = max(self.epoch, relation.epoch)
 
     def end(self, told: Future[None]) -> None:
-        """Look at how a call went: an error ends the subscription."""
+        """Check the result of a call; an error ends the subscription."""
         if (error := told.exception()) is not None:
             self.error = error
             self.cancel()
