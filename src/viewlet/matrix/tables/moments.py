@@ -67,7 +67,7 @@ def moments_of(source: Moments, rows: Rows) -> Array:
     for i, column in enumerate(source.columns, 1):
         if (missing := values["m_0_0"] - values[f"n_{i}"]) > 0:
             raise RejectedEpoch(
-                f"{column} is a column of a matrix, and NULL in {plural(missing, 'row')}",
+                f"{column} is NULL in {plural(missing, 'row')}, but it is a column of a matrix",
                 hint="leave such rows out with a view or a query, or fill them",
             )
     found = np.zeros((source.size, source.size))
