@@ -177,13 +177,13 @@ def test_random_programs_on_spark(spark: Any, recipe: Recipe, seed: int, strateg
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_ten_thousand_rows_on_spark_stay_exact(spark: Any) -> None:
-    """In a thousand updates of five rows of two matrices each."""
+def test_a_thousand_rows_on_spark_stay_exact(spark: Any) -> None:
+    """In a hundred updates of five rows of two matrices each; tests/matrix/test_blocks.py does ten thousand without Spark."""
     options = {"strategy": "incremental", "model": "exponential"}
     with on_spark(spark) as blocks:
         endure(
             lambda program, given: program.start(**given, options=options, blocks=blocks),
-            updates=1_000,
+            updates=100,
             rows=5,
             tidy=lambda state: state.rewrite(),
         )
