@@ -168,6 +168,24 @@ def test_the_compiler_needs_neither_spark_nor_duckdb(folder: str) -> None:
     assert not heavy, f"{folder} must stay pure Python"
 
 
+SHARED_NAMES = {
+    "what every kind of maintained thing has": "check compiled create define evict explain maintained refresh view",
+    "what every system of its own algebra has": "codec errors evaluate nodes plot program show",
+    "what every compiler has": "cost fuse lower options",
+    "a statement, and what carries it out": "alter queries schema statements",
+    "methods of `Database`": "methods",
+    "a seam, and one that plugs in": "source",
+    "one idea in several systems": "checkpoints definitions deltas fill graph load moments progress run sessionize sums",
+}
+"""The file names that several folders have, by the idea that they share."""
+
+
+def test_files_of_one_name_share_an_idea() -> None:
+    known = {name for names in SHARED_NAMES.values() for name in names.split()}
+    stems = [path.stem for path in SOURCES if path.stem not in ("__init__", "__main__")]
+    assert {name for name in stems if stems.count(name) > 1} == known
+
+
 REACHING = re.compile(r"\b_(?:jvm|jsc|jdf|jsparkSession|gateway)\b|\borg\.apache\b")
 SEAM = {
     "viewlet.spark.session.handles",
