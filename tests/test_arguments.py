@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import viewlet
-from viewlet import Database, RejectedEpoch, SparkMissing, ViewletError, WrongArgument
+from viewlet import Database, RejectedEpoch, SparkMissing, SqlError, ViewletError, WrongArgument
 
 
 @dataclass
@@ -95,13 +95,13 @@ def test_wrong_things_are_refused(db: Database, name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda db: db.sql(None), r"^the statement is None, a NoneType \(hint: give a text\)$"),
-        (lambda db: db.create_view("v", None), r"^the definition of view v is None, .*give SQL text, or a PySpark DataFrame"),
+        (lambda db: db.sql(None), r"^the statement is None, a NoneType \(hint: pass a string\)$"),
+        (lambda db: db.create_view("v", None), r"^the definition of view v is None, .*pass SQL text, or a PySpark DataFrame"),
         (lambda db: db.create_view("v", 7), r"^the definition of view v is 7"),
         (lambda db: db.table(None), r"^the name of a table or view is None"),
-        (lambda db: db.drop_columns("t", 5), r"^the columns to drop is 5, .*a text or a list of texts"),
+        (lambda db: db.drop_columns("t", 5), r"^the columns to drop is 5, .*a string or a list of strings"),
         (lambda db: viewlet.connect(None), r"^the path of a warehouse is None"),  # type: ignore[arg-type]
-        (lambda db: viewlet.connect(db.path.parent / "x", spark="local"), r"^spark is 'local', a str \(hint: give a SparkSession"),  # type: ignore[arg-type]
+        (lambda db: viewlet.connect(db.path.parent / "x", spark="local"), r"^spark is 'local', a str \(hint: pass a SparkSession"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_the_refusal_says(db: Database, call: Callable[[Database], Any], message: str) -> None:
@@ -159,3 +159,9 @@ def test_a_session_that_was_stopped(tmp_path: Path, spark: Any) -> None:
         assert db.insert("t", [(1,)])
         with pytest.raises(SparkMissing, match=r"the Spark session was stopped .*connect again"):
             db.create_view("v", "SELECT id FROM t")
+
+
+def test_a_table_with_two_primary_keys(db: Database) -> None:
+    with pytest.raises(SqlError, match="table new: two primary keys, id and k"):
+        db.create_table("new", "id INT, k INT, PRIMARY KEY (id)", primary_key="k")
+    assert "new" not in db.tables

@@ -134,6 +134,8 @@ def test_parameters(kept: Kept, spark: Any) -> None:
     for text, given, message in refused:
         with pytest.raises(SqlError, match=message):
             db.sql(text, given)
+    with pytest.raises(SqlError, match="by position or by name, not both"):
+        db.sql("SELECT ?, :id", [1], id=2)
 
 
 MERGES = [

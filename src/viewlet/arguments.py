@@ -10,7 +10,7 @@ from viewlet.errors import WrongArgument, kind_of, shortened
 
 def text(what: str, value: Any) -> str:
     """A text."""
-    return _expect(what, value, isinstance(value, str), "a text")
+    return _expect(what, value, isinstance(value, str), "a string")
 
 
 def texts(what: str, value: Any) -> tuple[str, ...]:
@@ -18,19 +18,19 @@ def texts(what: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or value is None:
         return (value,) if value else ()
     listed = isinstance(value, Sequence) and all(isinstance(item, str) for item in value)
-    return tuple(_expect(what, value, listed, "a text or a list of texts"))
+    return tuple(_expect(what, value, listed, "a string or a list of strings"))
 
 
 def mapping(what: str, value: Any) -> Mapping[str, Any]:
     """A mapping from texts; None counts as an empty one."""
     fits = value is None or (isinstance(value, Mapping) and all(isinstance(key, str) for key in value))
-    return _expect(what, value, fits, "a dict whose keys are texts") or {}
+    return _expect(what, value, fits, "a dict with string keys") or {}
 
 
 def number(what: str, value: Any) -> int:
     """A whole number."""
     fits = isinstance(value, int) and not isinstance(value, bool)
-    return _expect(what, value, fits, "a whole number")
+    return _expect(what, value, fits, "an integer")
 
 
 def definition(view: str, value: Any) -> Any:
@@ -48,7 +48,7 @@ def session(value: Any) -> Any:
         )
     kinds = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("pyspark.")}
     fits = value is None or "SparkSession" in kinds
-    return _expect("spark", value, fits, "a SparkSession, such as SparkSession.builder.getOrCreate() gives")
+    return _expect("spark", value, fits, "a SparkSession, such as SparkSession.builder.getOrCreate() returns")
 
 
 def _is_frame(value: Any) -> bool:
@@ -57,5 +57,5 @@ def _is_frame(value: Any) -> bool:
 
 def _expect(what: str, value: Any, fits: bool, kind: str) -> Any:
     if not fits:
-        raise WrongArgument(f"{what} is {shortened(value)}, {kind_of(value)}", hint=f"give {kind}")
+        raise WrongArgument(f"{what} is {shortened(value)}, {kind_of(value)}", hint=f"pass {kind}")
     return value

@@ -56,7 +56,7 @@ class Weighed:
             low, high = sorted((max(before, _FEW), max(count, _FEW)))
             if high >= _FACTOR * low:
                 return f"{bag} has {plural(count, 'row')}, and had {before:,}"
-        return "it is known now how often what changes" if now.rated and not self.rated else None
+        return "the rates of change are known now" if now.rated and not self.rated else None
 
 
 def follow_data(warehouse: Warehouse, view: View) -> None:
