@@ -17,7 +17,7 @@ from viewlet.plan.sums import Sum
 from viewlet.program.access import Extremes, Group, Leading, Nearby, Range, Ranked, Scan
 from viewlet.program.chain import chain, changes_read
 from viewlet.program.program import Program, Step
-from viewlet.program.show import show_lookup, show_term
+from viewlet.program.show import operator_word, show_lookup, show_term
 from viewlet.program.terms import (
     Change,
     Combine,
@@ -144,17 +144,18 @@ def _sum(total: Sum, known: dict[str, Expr]) -> str:
 
 
 def _regrouped(term: Regroup) -> str:
-    what = type(term.function).__name__.lower()
+    what = operator_word(term.function)
     inputs = ", ".join(dict.fromkeys(i.map for i in term.inputs))
+    groups = f"touched groups of {inputs}" if term.is_keyed else inputs
     where = " on Spark" if term.native is not None else ""
     match [i.read for i in term.inputs]:
         case [Extremes() | Leading()]:
-            rows = f"the first rows of touched groups of {inputs}"
+            rows = f"the first rows of {groups}"
         case [Ranked()]:
-            rows = f"rows by rank of touched groups of {inputs}"
+            rows = f"rows by rank of {groups}"
         case [Nearby()]:
             rows = f"the affected rows of {inputs}"
         case reads:
             assert all(isinstance(read, Group) for read in reads)
-            rows = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
+            rows = groups if term.is_keyed else f"all of {inputs}" if inputs else "no rows"
     return f"{what} of {rows}{where}"

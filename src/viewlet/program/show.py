@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from viewlet.plan.expr import Column, Named
+from viewlet.plan.nodes import Plan, SparkOperator
 from viewlet.plan.show import show_expr, show_order
 from viewlet.plan.sums import Monomial
 from viewlet.program.access import Extremes, Leading, Lookup, Nearby, Range, Ranked
@@ -122,15 +123,20 @@ def _constant(term: Monomial) -> list[str]:
     return [] if number == 1 else [str(number) if number.denominator == 1 else str(float(number))]
 
 
+def operator_word(plan: Plan) -> str:
+    """What kind of operator regroups; one that only Spark understands is just an operator."""
+    return "operator" if isinstance(plan, SparkOperator) else type(plan).__name__.lower()
+
+
 def _regroup(term: Regroup) -> str:
-    what = type(term.function).__name__.lower()
+    what = operator_word(term.function)
     inputs = ", ".join(f"{i.map}′" for i in term.inputs)
-    where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}"
+    where = f"touched groups of {inputs}" if term.is_keyed else f"all of {inputs}" if inputs else ""
     match term.inputs:
         case (Grouped(read=Extremes() | Leading()),):
-            where = f"the first of {where}"
+            where = f"the first rows of {where.removeprefix('all of ')}"
         case (Grouped(read=Ranked()),):
-            where = f"rows by rank of {where}"
+            where = f"rows by rank of {where.removeprefix('all of ')}"
         case (Grouped(read=Nearby()),):
             where = f"the affected rows of {inputs}"
     return f"{what}({where}){'' if term.native is None else ' on Spark'} − {term.target}"

@@ -230,7 +230,7 @@ maps
   v [_key] := Window [PARTITION BY s ORDER BY total DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS rn
 on orders
   v.m1 += π(s, total)(Δorders)
-  v += filter(the first of touched groups of v.m1′) − v
+  v += filter(the first rows of touched groups of v.m1′) − v
 -- case: tpch q17
 select sum(l_extendedprice) / 7.0 as avg_yearly from lineitem, part where p_partkey = l_partkey and p_brand =
 'Brand#23' and p_container = 'MED BOX' and l_quantity < (select 0.2 * avg(l_quantity) from lineitem where
@@ -378,4 +378,4 @@ maps
   v [_key] := Window [PARTITION BY cust ORDER BY id DESC] row_number() OVER (ROWS UNBOUNDED PRECEDING TO CURRENT ROW) AS n
 on orders
   v.m1 += π(id, cust)(Δorders)
-  v += project(the first of touched groups of v.m1′) − v
+  v += project(the first rows of touched groups of v.m1′) − v

@@ -10,7 +10,7 @@ maps
   v [_key] := Aggregate [cust] cust, min(total) AS least, max(day) AS latest
 on orders
   v.m1 += π(cust, total, day)(Δorders)
-  v += aggregate(the first of touched groups of v.m1′) − v
+  v += aggregate(the first rows of touched groups of v.m1′) − v
 -- case: one percentile reads the rows around it
 SELECT cust, percentile(id, 0.5) AS middle FROM orders GROUP BY cust
 -- program
@@ -49,7 +49,7 @@ maps
   v [_key] := Aggregate [] max(total) AS most
 on orders
   v.m1 += π(total)(Δorders)
-  v += aggregate(the first of all of v.m1′) − v
+  v += aggregate(the first rows of v.m1′) − v
 -- case: a running window resumes
 SELECT id, sum(id) OVER (PARTITION BY cust ORDER BY id) AS so_far FROM orders
 -- program
@@ -147,4 +147,4 @@ maps
   v.m1 [_key] := Spark Range (0, 5000, step=1) [id]: constants of type range() with more than 1000 rows are kept by Spark alone
   v [id] := the view
 on creation
-  v.m1 += sparkoperator(all of ) on Spark − v.m1
+  v.m1 += operator() on Spark − v.m1

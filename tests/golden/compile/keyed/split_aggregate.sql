@@ -15,7 +15,7 @@ on orders
   v.m1 += π(cust, total, day)(Δorders)
   v.m2 += Sum[cust](sum(_x0) · Δv.m1)
   v.m3 += π(cust, day)(Δv.m1)
-  v.m4 += aggregate(the first of touched groups of v.m3′) − v.m4
+  v.m4 += aggregate(the first rows of touched groups of v.m3′) − v.m4
   v.m5 += Δv.m4
   v += π(cust, _a5 → total_2, _c4 → latest)(finalize[cust](Δv.m2) ⋈[cust <=> _c3] v.m5)
   v += π(cust, _a5 → total_2, _c4 → latest)(Δv.m5 ⋈[_c3 <=> cust] finalize(v.m2′))
@@ -114,7 +114,7 @@ maps
 on orders
   v.m1 += π(id, cust)(Δorders)
   v.m2 += π(cust, id * 2 → _x3)(Δv.m1)
-  v += project(the first of touched groups of v.m2′) − v
+  v += project(the first rows of touched groups of v.m2′) − v
 -- case: a function that needs whole groups keeps all of them together
 SELECT cust, sum(total) AS total, collect_list(id) AS ids FROM orders GROUP BY cust
 -- program

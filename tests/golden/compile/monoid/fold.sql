@@ -92,8 +92,8 @@ maps
 on customers
   v.m1 += π(cust_2, region)(Δcustomers)
   v.m3 += π(total, region)(Δv.m1 ⋈[cust_2 = cust] v.m2)
-  v += aggregate(the first of touched groups of v.m3′) − v
+  v += aggregate(the first rows of touched groups of v.m3′) − v
 on orders
   v.m2 += π(cust, total)(σ(cust IS NOT NULL)(Δorders))
   v.m3 += π(total, region)(Δv.m2 ⋈[cust = cust_2] v.m1′)
-  v += aggregate(the first of touched groups of v.m3′) − v
+  v += aggregate(the first rows of touched groups of v.m3′) − v
