@@ -34,7 +34,7 @@ class ViewletRelation(BaseRelation):
     def stored_name(self) -> str:
         """Its name in the warehouse."""
         if self.identifier is None:
-            raise DbtRuntimeError(f"schema {self.schema} is no table or view")
+            raise DbtRuntimeError(f"schema {self.schema} is not a table or view")
         return name_in_warehouse(self.schema, self.identifier)
 
     def render(self) -> str:
