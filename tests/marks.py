@@ -6,9 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import pytest
 
 T = TypeVar("T")
+STRING_VIEWS = pytest.mark.skipif(
+    int(pa.__version__.partition(".")[0]) < 18, reason="Delta Lake, Iceberg, Polars and the generator need PyArrow 18"
+)
+"""For tests of packages that hand over string views, which earlier versions of PyArrow do not convert."""
 THOROUGH = os.environ.get("VIEWLET_TEST_PROFILE") == "thorough"
 
 

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import viewlet
 from viewlet import loops
 from viewlet.cli.main import main
 from viewlet.errors import MissingExtra
+from viewlet.extras import needed
 from viewlet.monitor.metrics import serve_metrics
 from viewlet.monitor.openlineage_events import Lineage
 
@@ -69,6 +71,17 @@ def test_a_missing_extra_is_named(
         with pytest.raises(MissingExtra) as raised:
             use(db)
     assert str(raised.value) == f"{package} is not installed (hint: pip install 'viewlet[{extra}]')"
+
+
+@pytest.mark.parametrize("extra", ["delta", "iceberg"])
+def test_an_extra_that_needs_a_newer_pyarrow_says_so(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pa, "__version__", "17.0.0")
+    with pytest.raises(MissingExtra) as raised:
+        needed("json", extra)
+    said = f"the extra {extra} needs PyArrow 18 or newer, not 17.0.0 (hint: pip install 'viewlet[{extra}]')"
+    assert str(raised.value) == said
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "pyarrow>=18" in project["optional-dependencies"][extra]
 
 
 def test_every_extra_of_users_is_tried() -> None:

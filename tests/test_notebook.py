@@ -23,6 +23,7 @@ from openlineage.client.transport.file import FileConfig, FileTransport
 from prometheus_client.parser import text_string_to_metric_families
 
 import viewlet
+from tests.marks import STRING_VIEWS
 from viewlet.cli.main import main
 from viewlet.cli.shell import Completer, shell
 from viewlet.columns.rows import Rows
@@ -113,6 +114,7 @@ def test_an_epoch_shows_what_it_changed(db: viewlet.Database) -> None:
     assert cells[6:10] == ["orders", "table", "+2", "−1"]
 
 
+@STRING_VIEWS
 def test_polars_and_arrow_take_tables_and_give_them_back(db: viewlet.Database) -> None:
     orders = db.table("orders")
     frame = polars.DataFrame(orders).sort("id")

@@ -13,7 +13,7 @@ from workloads.tpch.changes import Changes, Edit
 from workloads.tpch.data import Stream, tables
 
 import viewlet
-from tests.marks import quickly, rounds
+from tests.marks import STRING_VIEWS, quickly, rounds
 from viewlet.program.program import operators
 from viewlet.views.view import sql_view
 
@@ -178,6 +178,7 @@ def generated(folder: Path) -> dict[str, pa.Table]:
     return tables(0.01, folder)
 
 
+@STRING_VIEWS
 def test_the_generator_runs_once(folder: Path, generated: dict[str, pa.Table]) -> None:
     written = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert {path.stem for path in written if path.suffix == ".parquet"} == set(TABLES)
@@ -185,6 +186,7 @@ def test_the_generator_runs_once(folder: Path, generated: dict[str, pa.Table]) -
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == written
 
 
+@STRING_VIEWS
 def test_generated_tables_are_as_declared(generated: dict[str, pa.Table], tmp_path: Path) -> None:
     with viewlet.connect(tmp_path) as db:
         stream = Stream(generated["orders"], generated["lineitem"], share=0.3)
@@ -196,6 +198,7 @@ def test_generated_tables_are_as_declared(generated: dict[str, pa.Table], tmp_pa
         assert db.table("orders").arrow().num_rows == stream.initial[0].num_rows
 
 
+@STRING_VIEWS
 def test_a_stream_keeps_orders_whole(generated: dict[str, pa.Table]) -> None:
     stream = Stream(generated["orders"], generated["lineitem"])
     live = {*stream.initial[0]["o_orderkey"].to_pylist()}
@@ -215,6 +218,7 @@ def test_a_stream_keeps_orders_whole(generated: dict[str, pa.Table]) -> None:
         stream.epoch(len(waiting) + 1)
 
 
+@STRING_VIEWS
 def test_a_stream_is_the_same_every_time(generated: dict[str, pa.Table]) -> None:
     one, other = (Stream(generated["orders"], generated["lineitem"], seed=7) for _ in range(2))
     assert all(one.epoch(n) == other.epoch(n) for n in (1, 5, 50))

@@ -1,7 +1,7 @@
 """Random programs over matrices: a recipe is a function that runs on plain arrays and on traced matrices alike.
 
-Shapes are tracked by their symbols, so that every step fits. Entries stay of the order of one and every matrix that is
-inverted is far from singular, so that a comparison with NumPy means something.
+Shapes are tracked by their symbols, so that every step fits. Entries mostly stay of the order of one, and what is inverted
+is then far from singular, so that a comparison with NumPy means something.
 """
 
 from __future__ import annotations

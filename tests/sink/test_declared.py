@@ -13,6 +13,7 @@ import pytest
 
 import viewlet
 from tests.kafka_cluster import Cluster
+from tests.marks import STRING_VIEWS
 from viewlet.cli.main import main
 from viewlet.errors import InUse, NameTaken, SqlError, UnknownName
 
@@ -37,6 +38,7 @@ def test_a_script_declares_a_sink_and_sends(tmp_path: Path, capsys: pytest.Captu
     assert "files  folder  t   " in capsys.readouterr().out
 
 
+@STRING_VIEWS
 def test_every_kind_from_sql(tmp_path: Path, postgres: str, kafka: Cluster) -> None:
     catalog = f"'type' = 'sql', 'uri' = 'sqlite:///{tmp_path}/catalog.db', 'warehouse' = 'file://{tmp_path}/lake'"
     with viewlet.connect(tmp_path / "w") as db:

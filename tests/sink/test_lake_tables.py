@@ -13,10 +13,12 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 import viewlet
-from tests.marks import quickly
+from tests.marks import STRING_VIEWS, quickly
 from tests.sink.kills import run_and_kill
 from tests.sink.sender import change, make_table
 from viewlet.errors import StoreError
+
+pytestmark = STRING_VIEWS
 
 
 def delta_sinks(root: str) -> list[tuple[str, Any]]:

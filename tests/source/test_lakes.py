@@ -20,9 +20,10 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 import viewlet
-from tests.marks import quickly
+from tests.marks import STRING_VIEWS, quickly
 from viewlet.errors import RejectedEpoch, SqlError, StoreError
 
+pytestmark = STRING_VIEWS
 SCHEMA = "id BIGINT, name STRING, total DECIMAL(12,2), day DATE, at TIMESTAMP, ok BOOLEAN, x DOUBLE"
 ARROW = pa.schema(
     [
