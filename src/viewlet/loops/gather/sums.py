@@ -19,7 +19,8 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows, Weights
 from viewlet.loops.gather.gathering import SUM, Gathering
-from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph.change import Change
+from viewlet.loops.graph.edges import Edges
 from viewlet.loops.graph.growing import Growing, Values
 from viewlet.loops.graph.vertex_values import DENSE, Known, VertexValues, different
 from viewlet.loops.graph.vertices import Vertices

@@ -17,8 +17,10 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.graph.edges import Change, Edges, found_among
+from viewlet.loops.graph.change import Change
+from viewlet.loops.graph.edges import Edges
 from viewlet.loops.graph.growing import Values
+from viewlet.loops.graph.matching import found_among
 from viewlet.loops.graph.vertex_values import DENSE, Known, different
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import NO_EDGE, Labels, Offers
