@@ -199,6 +199,25 @@ def test_ranks_are_off_by_what_is_held_on_average(db: viewlet.Database) -> None:
         assert 0 < sum(off) / len(off) < 0.85 / 0.15 * tolerance
 
 
+def test_rounds_that_reach_most_edges_are_evaluated_in_full_and_say_so(db: viewlet.Database) -> None:
+    """From scratch, ranks change everywhere at first; a change of one edge of many reaches few."""
+    chance = random.Random(3)
+    edges = sorted({(v, chance.randrange(200)) for v in range(200) for _ in range(3)})
+    db.create_table("edges", "src BIGINT, dst BIGINT", rows=edges)
+    db.create_view("ranks", loops.pagerank("edges", tolerance=0.01))
+    assert "in full, all sums anew, where more than one in 8 edges starts at Δranks" in " ".join(
+        db.explain("ranks").split()
+    )
+    done = db.history("ranks")[-1]["views"]["ranks"]
+    assert done["in_full"][0] == 1
+    assert len(done["in_full"]) < len(done["rounds"])
+    first = done["rounds"]["1"]
+    assert f"1: {first:,} in full, " in db.explain("ranks")
+    db.delete("edges", [edges[0]])
+    assert "in_full" not in db.history("ranks")[-1]["views"]["ranks"]
+    assert "in full" not in db.explain("ranks").split("last epoch")[1]
+
+
 def test_the_ready_pagerank_costs_what_a_change_reaches(db: viewlet.Database) -> None:
     """Two parts of a graph that know nothing of each other: a change of one leaves the ranks of the other alone."""
     edges = [(10 * p + a, 10 * p + b) for p in range(20) for a, b in ((0, 1), (1, 2), (2, 0), (0, 2))]

@@ -54,10 +54,36 @@ def test_sums_that_differences_were_added_to_are_made_anew() -> None:
     assert not len(by_difference.rounded)
 
 
-def test_most_vertices_at_once_are_added_up_anew() -> None:
-    sums = graph([1.0] * COUNT)
-    sums.spread(np.arange(COUNT // 2), by_difference=True)
-    assert not len(sums.rounded)
+def test_a_round_is_evaluated_in_full_where_many_edges_start_at_what_changed() -> None:
+    """It gives the same sums, of all edges, and leaves none rounded."""
+    sums, anew = graph([1.0] * COUNT), graph([1.0] * COUNT)
+    for few in (1, COUNT // 10):
+        sums.spread(np.arange(few), by_difference=True)
+        assert not sums.is_in_full
+    assert len(sums.rounded)
+    for many in (COUNT // 5, COUNT):
+        sums.spread(np.arange(many), by_difference=True)
+        assert sums.is_in_full
+        assert not len(sums.rounded)
+    for vertices in (1, COUNT // 10, COUNT // 5, COUNT):
+        anew.hand_on(np.arange(vertices))
+        anew.add_up(np.arange(COUNT))
+    assert sums.shown.values.tolist() == anew.shown.values.tolist()
+
+
+def test_it_is_edges_that_count_not_vertices() -> None:
+    """One vertex from which most edges lead is enough, and many without any are not."""
+    known = Field("x", DOUBLE)
+    sums = Sums(
+        Gathering(Field("v", BIGINT), known, Column("x", DOUBLE), Column(SUM, DOUBLE), (), None, None, keeps_all=False)
+    )
+    sums.change(rows(src=[0] * (COUNT - 1) + [1], dst=[*range(1, COUNT), 2]), None, None)
+    sums.begin(rows(v=list(range(COUNT)), x=[1.0] * COUNT))
+    sums.add_up(np.arange(COUNT))
+    sums.spread(np.arange(1, COUNT // 3), by_difference=True)
+    assert not sums.is_in_full
+    sums.spread(np.array([0]), by_difference=True)
+    assert sums.is_in_full
 
 
 def test_edges_that_are_gone_add_nothing() -> None:

@@ -201,7 +201,9 @@ class Loop(Maintained):
         if outcome.resumed is not None:
             how += f", resumed at round {outcome.resumed}"
         held = {} if outcome.held is None else {"held": dict(outcome.held)}
-        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}, **held}
+        found = [number for number in outcome.in_full if number in sizes]
+        in_full = {"in_full": found} if found else {}
+        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}, **in_full, **held}
 
     def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
         return run_rounds(self.ready, {bag: rows for bag in self.reads if len(rows := read(bag))}, number)

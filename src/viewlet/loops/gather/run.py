@@ -77,6 +77,8 @@ class Gatherer:
     """The last round of an earlier run of the same work that this one goes on from."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
+    in_full: list[int] = field(default_factory=list)
+    """The rounds that were evaluated on all edges, as these changes reached so many."""
     _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> Sums:
@@ -152,6 +154,7 @@ class Gatherer:
             writes = self.checkpoints is not None and self.checkpoints.is_due
             before = sums.read_rows(moving) if writes and self._is_written else None
             made = sums.spread(moving, by_difference=self._may_round)
+            self.in_full += [len(self.sizes)] if sums.is_in_full else []
             if writes:
                 self._write_down(sums, moving, before)
 

@@ -30,8 +30,8 @@ _BITS = "i8"
 """Doubles are kept by their bits, by which they are compared."""
 
 _ONE = np.int64(1)
-_SOME = 4
-"""Where no more than one in so many vertices has changed, adding differences takes less time than adding up all edges."""
+FULL = 8
+"""Where more than one in so many edges starts at what has changed, adding up all takes less time than following these."""
 
 
 class VertexColumns:
@@ -84,6 +84,8 @@ class Sums:
         """What arrives at each vertex, added up; whether that is a number, or NULL; and whether anything arrives."""
         self._offered_more, self._is_rounded = Growing(np.float64), Growing(np.bool_)
         """What some vertices offer more than before; and to which sums such differences were added."""
+        self.is_in_full = False
+        """Whether the last round was evaluated in full: on all edges, rather than on those of what had changed."""
 
     # ——— what is given
 
@@ -106,10 +108,16 @@ class Sums:
         return different(np.concatenate(reached), len(self.vertices))
 
     def _reached(self, vertices: Positions) -> Positions:
-        """Where the edges of vertices lead; for most vertices, where any edge does."""
-        if DENSE * len(vertices) > len(self.vertices):
+        """Where the edges of vertices lead; for most edges, where any edge does."""
+        if self._have_many_edges(vertices):
             return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
+
+    def _have_many_edges(self, vertices: Positions) -> bool:
+        """Whether so many edges start at vertices that going through all edges takes less time than finding theirs."""
+        if 2 * len(vertices) > len(self.vertices):
+            return True
+        return FULL * self.edges.count_leaving(vertices) > len(self.edges)
 
     def begin(self, first: Rows) -> Positions:
         """Let neighbours read some rows, and no others; all vertices are reached."""
@@ -265,9 +273,13 @@ class Sums:
         self.offer_anew(vertices)
 
     def spread(self, vertices: Positions, *, by_difference: bool) -> Positions:
-        """The same as handing on and adding up; `by_difference`, sums may be left rounded where that takes less time."""
-        by_difference &= not self.gathering.edges and _SOME * len(vertices) <= len(self.vertices)
-        before = self._offers(vertices) if by_difference else None
+        """Hand on what vertices show, and add up: in full, or for what this reaches, whichever takes less time.
+
+        `by_difference`, sums may be left rounded.
+        """
+        self.is_in_full = self._have_many_edges(vertices)
+        adds = by_difference and not self.is_in_full and not self.gathering.edges
+        before = self._offers(vertices) if adds else None
         self._let_read(vertices)
         change = None if before is None else self._difference(before, self._offers(vertices))
         if change is None:

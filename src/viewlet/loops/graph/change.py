@@ -30,8 +30,9 @@ class Change:
     def where(self, keep: Mask) -> Change:
         if keep.all():
             return self
-        columns = [c.filter(pa.array(keep)) for c in self.columns]
-        return Change(self.sources[keep], self.targets[keep], columns, self.weights[keep])
+        at = np.flatnonzero(keep)
+        columns = [c.take(from_numpy(at, pa.int64())) for c in self.columns]
+        return Change(self.sources[at], self.targets[at], columns, self.weights[at])
 
     def netted(self, vertices: int) -> Change:
         """Loops at so many vertices, each once and as often as it comes or goes, where those of a vertex are all alike."""

@@ -42,7 +42,8 @@ class Arrivals:
         order, sources, bounds = found.order, found.others, found.bounds
         if counts is not None:
             is_there = counts[order] > 0
-            order, sources = order[is_there], sources[is_there]
+            there = np.flatnonzero(is_there)
+            order, sources = order[there], sources[there]
             bounds = np.concatenate([[0], np.cumsum(is_there)])[bounds]
         vertices = np.flatnonzero(np.diff(bounds))
         return Arrivals(order, sources, vertices, bounds[vertices])
@@ -124,6 +125,10 @@ class Edges:
         """The edges that start at some vertices."""
         return self._there(self._leaving.of(vertices))
 
+    def count_leaving(self, vertices: Positions) -> int:
+        """How many edges start at some vertices, those that are gone among them."""
+        return self._leaving.count(vertices)
+
     def arriving(self, vertices: Positions) -> Positions:
         """The edges that end at some vertices."""
         return self._there(self._arriving.of(vertices))
@@ -164,17 +169,18 @@ class Edges:
         """Drop what is gone, if that is much; then the new number of each edge."""
         if self._gone <= len(self) // _PART + _MANY_GONE:
             return None
-        kept = self._counts.now > 0
+        is_kept = self._counts.now > 0
+        kept = np.flatnonzero(is_kept)
         for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
             part.replace(part.now[kept])
         self._gone = 0
         self._changed()
         self._leaving.forget()
         self._arriving.forget()
-        return np.cumsum(kept) - 1
+        return np.cumsum(is_kept) - 1
 
     def _there(self, edges: Positions) -> Positions:
-        return edges[self._counts.now[edges] > 0] if self._gone else edges
+        return edges[np.flatnonzero(self._counts.now[edges] > 0)] if self._gone else edges
 
     def _candidates(self, rows: Change) -> tuple[Positions, Positions]:
         """The edges that some rows may be, and which row each may be: for many rows, by going through all edges."""
@@ -185,8 +191,8 @@ class Edges:
             return edges, at[edges]
         edges = self.leaving(different(rows.sources, int(rows.sources.max()) + 1))
         at = places.of(mixed(self.sources[edges], self.targets[edges]))
-        is_some = at != NO_PLACE
-        return edges[is_some], at[is_some]
+        some = np.flatnonzero(at != NO_PLACE)
+        return edges[some], at[some]
 
     def _rows(self, edges: Positions) -> Change:
         return Change(self.sources[edges], self.targets[edges], self.columns(edges), self._counts.now[edges])

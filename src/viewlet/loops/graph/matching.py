@@ -61,16 +61,17 @@ def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
 
 def taken_away(edges: Change, rows: Change, at: Positions) -> Weights:
     """How many of each edge are taken away, given the row that each may be; all that may be one of the rows are there."""
-    is_same = _are_same(edges, rows, at)
-    is_only = is_same & (np.bincount(at[is_same], minlength=len(rows))[at] == 1)
-    is_only &= edges.weights + rows.weights[at] >= 0
+    same = np.flatnonzero(_are_same(edges, rows, at))
+    only = same[np.bincount(at[same], minlength=len(rows))[at[same]] == 1]
+    only = only[edges.weights[only] + rows.weights[at[only]] >= 0]
     taken = np.zeros_like(edges.weights)
-    taken[is_only] = -rows.weights[at[is_only]]
+    taken[only] = -rows.weights[at[only]]
     is_left = np.ones(len(rows), dtype=np.bool_)
-    is_left[at[is_only]] = False
+    is_left[at[only]] = False
     if is_left.any():
         is_over = edges.weights > taken
-        taken[is_over] += _taken_of_kinds(edges.where(is_over), (edges.weights - taken)[is_over], rows.where(is_left))
+        over = np.flatnonzero(is_over)
+        taken[over] += _taken_of_kinds(edges.where(is_over), (edges.weights - taken)[over], rows.where(is_left))
     return taken
 
 
@@ -90,9 +91,10 @@ def _are_same(edges: Change, rows: Change, at: Positions) -> Mask:
 def _taken_of_kinds(edges: Change, counts: Weights, rows: Change) -> Weights:
     """How many of each edge, of so many, are taken away, where rows and edges may be the same several times."""
     is_near = Places(mixed(rows.sources, rows.targets)).of(mixed(edges.sources, edges.targets)) != NO_PLACE
+    near = np.flatnonzero(is_near)
     wanted, found = _codes(rows, edges.where(is_near))
     taken = np.zeros_like(counts)
-    taken[is_near] = _shared_out(-rows.weights, wanted, counts[is_near], found)
+    taken[near] = _shared_out(-rows.weights, wanted, counts[near], found)
     return taken
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.formatting import plural
 from viewlet.loops.definition.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
+from viewlet.loops.gather.sums import FULL
 from viewlet.loops.language.syntax import State
 from viewlet.loops.rounds.task_rounds import why_in_process
 from viewlet.plan.show import show_expr
@@ -105,6 +106,7 @@ def _gathered(text: State, state: GatheredState, snapshot: Snapshot | None, *, v
         f"  on Δ{text.name}, for each target of Δ{text.name} ⋈ {state.edges.view}",
         f"    sum := {summed} of {text.name}{sources} ⋈ {state.edges.view}",
         f"    {text.name} ← {applied}{'' if state.own is None else f' of {state.own.view}'}",
+        f"    in full, all sums anew, where more than one in {FULL} edges starts at Δ{text.name}",
     ]
 
 
@@ -166,7 +168,11 @@ def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
     for record in reversed(records):
         done = record.get("views", {}).get(loop.name, {})
         if (rounds := done.get("rounds")) is not None:
-            listed = ", ".join(f"{int(number)}: {size:,}" for number, size in list(rounds.items())[-_LAST:])
+            in_full = set(done.get("in_full", ()))
+            listed = ", ".join(
+                f"{int(number)}: {size:,}{' in full' if int(number) in in_full else ''}"
+                for number, size in list(rounds.items())[-_LAST:]
+            )
             what = "last epoch" if record["kind"] == "epoch" else "computing it from scratch"
             return [f"{what}, rows changed by round: {listed or 'none'}", *_held(done.get("held", {}))]
     return []

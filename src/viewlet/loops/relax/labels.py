@@ -28,7 +28,10 @@ class Offers:
         return len(self.targets)
 
     def where(self, keep: Mask) -> Offers:
-        return self if keep.all() else Offers(self.targets[keep], self.edges[keep], self.values[keep], self.valid[keep])
+        if keep.all():
+            return self
+        at = np.flatnonzero(keep)
+        return Offers(self.targets[at], self.edges[at], self.values[at], self.valid[at])
 
     @staticmethod
     def concat(parts: Sequence[Offers]) -> Offers:
@@ -77,7 +80,8 @@ class Labels(VertexValues):
         self.valid[solid.targets] = True
         taken = offers.valid == self.valid[offers.targets]
         taken &= ~offers.valid | (offers.values == self.values[offers.targets])
-        self.edges[offers.targets[taken]] = offers.edges[taken]
+        best = np.flatnonzero(taken)
+        self.edges[offers.targets[best]] = offers.edges[best]
         return changed
 
     def take(self, vertices: Positions, values: Values) -> None:
