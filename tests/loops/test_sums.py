@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -14,7 +16,7 @@ from viewlet.plan.types import BIGINT, DOUBLE, Field
 COUNT = 40
 
 
-def rows(**columns: list[float]) -> Rows:
+def rows(**columns: Sequence[float]) -> Rows:
     return Rows.of(pa.table(columns))
 
 

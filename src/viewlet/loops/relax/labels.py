@@ -89,6 +89,16 @@ class Labels(VertexValues):
         self.note(vertices)
         self.values[vertices] = values
 
+    def take_best(self, targets: Positions, values: Values) -> Positions:
+        """Take the values that are better than what is known, whatever edges they come from; the vertices that they are of."""
+        better = np.flatnonzero(self.is_better(targets, values, np.ones(len(values), np.bool_)))
+        changed = different(targets[better], len(self))
+        self.note(changed)
+        self.values[changed[~(self.present[changed] & self.valid[changed])]] = self._worst
+        self.best.at(self.values, targets[better], values[better])
+        self.present[changed] = self.valid[changed] = True
+        return changed
+
     def is_ahead(self, offered: Values, known: Values) -> Mask:
         """Which values are better than others."""
         ahead: Mask = offered > known if self._is_greatest else offered < known
