@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from viewlet.columns.rows import Rows
 from viewlet.loops.gather.gathering import SUM, Gathering
 from viewlet.loops.gather.sums import Sums
-from viewlet.plan.expr import Column
+from viewlet.plan.expr import Call, Column
 from viewlet.plan.types import BIGINT, DOUBLE, Field
 
 COUNT = 40
@@ -20,22 +21,23 @@ def rows(**columns: Sequence[float]) -> Rows:
     return Rows.of(pa.table(columns))
 
 
-def graph(first: list[float]) -> Sums:
-    """Vertices that show what arrives along two edges each, after a round over all of them."""
-    known = Field("x", DOUBLE)
-    sums = Sums(
-        Gathering(Field("v", BIGINT), known, Column("x", DOUBLE), Column(SUM, DOUBLE), (), None, None, keeps_all=False)
-    )
+def graph(first: list[float], *, weighted: bool = False) -> Sums:
+    """Vertices that show what arrives along two edges each, after a round over all of them; weights are 1."""
+    known, own = Field("x", DOUBLE), (Field("w", DOUBLE),) if weighted else ()
+    offer = Call("multiply", (Column("x", DOUBLE), Column("w", DOUBLE)), DOUBLE) if weighted else Column("x", DOUBLE)
+    sums = Sums(Gathering(Field("v", BIGINT), known, offer, Column(SUM, DOUBLE), own, None, None, keeps_all=False))
     ends = [(v, to) for v in range(COUNT) for to in ((v + 1) % COUNT, (3 * v + 2) % COUNT)]
-    sums.change(rows(src=[a for a, _ in ends], dst=[b for _, b in ends]), None, None)
+    columns = {"src": [a for a, _ in ends], "dst": [b for _, b in ends]}
+    sums.change(rows(**columns, w=[1.0] * len(ends)) if weighted else rows(**columns), None, None)
     sums.begin(rows(v=list(range(COUNT)), x=first))
     sums.add_up(np.arange(COUNT))
     return sums
 
 
-def test_differences_give_the_same_sums() -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_differences_give_the_same_sums(weighted: bool) -> None:
     first = [float(v % 7) for v in range(COUNT)]  # whole numbers: no sum is rounded
-    by_difference, anew = graph(first), graph(first)
+    by_difference, anew = graph(first, weighted=weighted), graph(first)
     for vertex in (3, 17, 3, 30, 4):
         moving = np.array([vertex])
         found = by_difference.spread(moving, by_difference=True)

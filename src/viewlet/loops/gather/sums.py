@@ -278,34 +278,42 @@ class Sums:
         `by_difference`, sums may be left rounded.
         """
         self.is_in_full = self._have_many_edges(vertices)
-        adds = by_difference and not self.is_in_full and not self.gathering.edges
-        before = self._offers(vertices) if adds else None
+        if self.is_in_full or not by_difference:
+            return self.add_up(self.hand_on(vertices))
+        edges = self.edges.leaving(vertices)
+        before = self._offers(vertices, edges)
         self._let_read(vertices)
-        change = None if before is None else self._difference(before, self._offers(vertices))
+        change = self._difference(before, self._offers(vertices, edges))
         if change is None:
             return self.add_up(self._reached(vertices))
-        return self._show(self._add_along(vertices, change))
+        return self._show(self._add_along(vertices, edges, change))
 
-    def _offers(self, vertices: Positions) -> tuple[Values, Mask]:
-        """What vertices offer along all their edges, and which of them do."""
-        is_offered = self.read.present[vertices] & self._is_offered.now[vertices]
+    def _offers(self, vertices: Positions, edges: Positions) -> tuple[Values, Mask]:
+        """What vertices offer along all their edges, or, where that differs, each of these; and which of them do."""
+        if self.gathering.edges:
+            starts = self.edges.sources[edges]
+            values, valid = self._along(edges, starts)
+        else:
+            starts, values, valid = vertices, self._offered.now[vertices], self._is_offered.now[vertices]
+        is_offered = valid & self.read.present[starts]
         if self.gathering.sources is not None:
-            is_offered &= self.sources.present[vertices]
-        return np.where(is_offered, self._offered.now[vertices], 0.0), is_offered
+            is_offered &= self.sources.present[starts]
+        return np.where(is_offered, values, 0.0), is_offered
 
     @staticmethod
     def _difference(before: tuple[Values, Mask], after: tuple[Values, Mask]) -> Values | None:
-        """What is offered more, where the same vertices offer numbers."""
+        """What is offered more, where the same ones offer numbers."""
         change: Values = after[0] - before[0]
         return change if np.array_equal(before[1], after[1]) and np.isfinite(change).all() else None
 
-    def _add_along(self, vertices: Positions, change: Values) -> Positions:
-        """Add what vertices offer more to the sums where their edges lead; the vertices there."""
-        edges = self.edges.leaving(vertices)
+    def _add_along(self, vertices: Positions, edges: Positions, change: Values) -> Positions:
+        """Add what vertices, or their edges, offer more to the sums where these lead; the vertices there."""
         targets = self.edges.targets[edges]
-        self._offered_more.now[vertices] = change
-        more = self._offered_more.now[self.edges.sources[edges]]
-        np.add.at(self._totals.now, targets, more if self.edges.are_single else more * self.edges.counts[edges])
+        if not self.gathering.edges:
+            self._offered_more.now[vertices] = change
+            change = self._offered_more.now[self.edges.sources[edges]]
+            change = change if self.edges.are_single else change * self.edges.counts[edges]
+        np.add.at(self._totals.now, targets, change)
         reached = different(targets, len(self.vertices))
         self._is_rounded.now[reached] = True
         return reached
