@@ -104,7 +104,7 @@ def ranks(state: PreparedGathering, inputs: Inputs, tolerance: float, *, deltas:
                 made, read = sums.add_up(rounded), int(arriving[rounded].sum())
 
     course = run(rounds())
-    course.values = sums.shown_rows(everyone)
+    course.values = sums.shown_rows(np.flatnonzero(sums.shown.present))
     return course
 
 

@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 
 from tests.docs import promises
-from viewlet.loops.gather.sums import Sums
 from viewlet.loops.relax.network import Network
 
 NUMBERS = {
@@ -24,9 +23,9 @@ NUMBERS = {
     ("loops.md", "has not settled after 1,000 rounds"): ("loops.language.syntax:MOST_SETTLING", 1_000),
     (
         "loops.md",
-        "if more than half of the inputs' rows change (one in eight for sums over a graph), "
-        "or one in sixteen while the graph is not in memory yet",
-    ): ("loops.maintained:_MANY", {Network: 2, Sums: 8, type(None): 16}),
+        "if more than half of the inputs' rows change, or one in sixteen while the graph is not in memory yet",
+    ): ("loops.maintained:_MANY", {Network: 2, type(None): 16}),
+    ("loops.md", "more than one in eight edges starts at changed vertices"): ("loops.gather.sums:FULL", 8),
     ("loops.md", "From the third second on"): ("loops.rounds.checkpoints:AFTER", 2.0),
     ("matrix.md", "from 2²⁴ entries on (128 MB of float64)"): ("matrix.blocks.evaluate:RESIDENT", 1 << 24),
     ("matrix.md", "if they are at most half"): ("matrix.delta.entrywise:MOST", 0.5),

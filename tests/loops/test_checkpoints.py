@@ -32,26 +32,41 @@ def die(progress):
     if f"round {sys.argv[3]}," in progress.text:
         os.kill(os.getpid(), signal.SIGKILL)
 
-with viewlet.connect(sys.argv[1]) as db:
+with viewlet.connect(sys.argv[1], engine=sys.argv[4]) as db:
     db.create_view("v", sys.argv[2], progress=die)
 """
 CLOSURE = loops.transitive_closure("edges")
+COMPONENTS = loops.connected_components("edges")
 REACHED, RANKS = loops.reachable("edges", "SELECT 0"), loops.pagerank("edges", tolerance=1e-9, hold=False)
 HALVES = """INITIALIZE t(k, x) AS (SELECT DISTINCT src, 0.0D FROM edges) ITERATE SET t = SELECT k, (x + k) / 2 AS x FROM t
 UNTIL max(abs(new.x - old.x)) < 1e-9D ON t BY k RETURN SELECT k, x FROM t"""
+LEAST = """INITIALIZE t(k, x) AS (SELECT src, 9.0D FROM edges GROUP BY src)
+ITERATE SET t = SELECT e.src AS k, (coalesce(max(t.x), 9.0D) + min(e.w)) / 2 AS x FROM edges e LEFT JOIN t ON t.k = e.src GROUP BY e.src
+UNTIL max(abs(new.x - old.x)) < 1e-7D ON t BY k RETURN SELECT k, x FROM t"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "last", "resumed"), [(CLOSURE, 30, 30), (HALVES, 12, 12), (REACHED, 30, 30), (RANKS, 30, 29)]
+    ("text", "last", "resumed", "engine"),
+    [
+        (CLOSURE, 30, 30, "inproc"),
+        (CLOSURE, 6, 6, "spark"),
+        (HALVES, 12, 12, "inproc"),
+        (HALVES, 6, 6, "spark"),
+        (REACHED, 30, 30, "inproc"),
+        (COMPONENTS, 20, 20, "inproc"),
+        (RANKS, 30, 29, "inproc"),
+    ],
 )
 def test_a_killed_process_loses_at_most_a_round(
-    tmp_path: Path, spark: Any, text: str, last: int, resumed: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: Any, text: str, last: int, resumed: int, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether its rounds are jobs of Spark, or run in the process; along edges, few of them at once, or all."""
     edges = [(i, i + 1) for i in range(CHAIN)] + [(CHAIN, 0), (5, 9)]
     with viewlet.connect(tmp_path / "w", spark=spark) as db:
         db.create_table("edges", "src BIGINT, dst BIGINT", rows=edges)
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "w"), text, str(last)], env={**os.environ})
+    arguments = [str(tmp_path / "w"), text, str(last), engine]
+    ended = subprocess.run([sys.executable, "-c", KILLED, *arguments], env={**os.environ})
     assert ended.returncode == -signal.SIGKILL
     monkeypatch.setattr(checkpoints, "AFTER", 0.0)
     told: list[Progress] = []
@@ -69,6 +84,8 @@ def assert_right(text: str, found: list[Any], edges: list[tuple[int, int, int]])
     match text:
         case _ if text == CLOSURE:
             assert sorted(found) == sorted(references.closure(edges))
+        case _ if text == COMPONENTS:
+            assert dict(found) == references.components(edges)
         case _ if text == REACHED:
             assert {v for (v,) in found} == set(references.distances(edges, [0]))
         case _ if text == RANKS:
@@ -105,8 +122,10 @@ EPOCH = {
     "components": loops.connected_components("edges"),
     "ranks": RANKS,
     "held": loops.pagerank("edges", tolerance=1e-9),
+    "closure": CLOSURE,
+    "least": LEAST,
 }
-"""Loops along edges, whose epochs go on from a graph in memory."""
+"""Loops along edges, whose epochs go on from a graph in memory; a recursion, from its history; an iteration, from its state."""
 
 
 @pytest.mark.parametrize("name", EPOCH)
@@ -161,6 +180,11 @@ def assert_is(name: str, found: list[Any], edges: list[tuple[int, int, int]]) ->
             assert dict(found) == references.distances(edges, [0])
         case "components":
             assert dict(found) == references.components(edges)
+        case "closure":
+            assert sorted(found) == sorted(references.closure(edges))
+        case "least":
+            least = {a: min(w for b, _, w in edges if a == b) for a, _, _ in edges}
+            assert dict(found) == pytest.approx(least, abs=1e-6)
         case _:
             assert dict(found) == pytest.approx(references.pagerank(edges), abs=1e-6)
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from viewlet.columns.arrays import values_of
-from viewlet.loops.graph import adjacency, edges
-from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph import adjacency, edges, matching
+from viewlet.loops.graph.change import Change
+from viewlet.loops.graph.edges import Edges
 
 VERTICES = 12
 NOTHING: tuple[Any, ...] = (None, 0, 1, -3)
@@ -47,6 +48,7 @@ def assert_is(graph: Edges, rows: Counter[tuple[int, int, Any]]) -> None:
     for vertices in ([], [3], [0, 5, 9], list(range(VERTICES))):
         at = np.array(vertices, dtype=np.int64)
         assert rows_of(graph, graph.leaving(at)) == Counter({r: n for r, n in rows.items() if r[0] in vertices})
+        assert len(graph.leaving(at)) <= graph.count_leaving(at) <= len(graph), "edges that are gone may be counted"
         assert rows_of(graph, graph.arriving(at)) == Counter({r: n for r, n in rows.items() if r[1] in vertices})
     ends = {"source": {src for src, _, _ in rows}, "target": {dst for _, dst, _ in rows}}
     for end in ("source", "target"):
@@ -64,9 +66,15 @@ def assert_arrivals(graph: Edges, rows: Counter[tuple[int, int, Any]]) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_edges_come_and_go(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few and many at once, more often than once, with NULL; with lists, sorted beside the others, and sorted together."""
+    """Few and many at once, more often than once, with NULL; with lists, sorted beside the others, and sorted together.
+
+    Those that go are found by their sources or among all edges; many share a place, or have one of their own.
+    """
     chance = np.random.default_rng(seed)
     recent, gone = chance.integers(0, 9, 2).tolist()
+    monkeypatch.setattr(edges, "_MANY", int(chance.choice([0, 2, 1000])))
+    monkeypatch.setattr(matching, "_LEAST_BITS", int(chance.choice([2, 10])))
+    monkeypatch.setattr(matching, "_ROOM", int(chance.choice([1, 8])))
     monkeypatch.setattr(adjacency, "_RECENT", recent)
     monkeypatch.setattr(edges, "_MANY_GONE", gone)
     graph, there = Edges([pa.int32()]), Counter[tuple[int, int, Any]]()
@@ -101,8 +109,12 @@ def test_loops_at_vertices_are_netted_where_they_are_alike() -> None:
     assert (alike.targets.tolist(), alike.columns[0].to_pylist(), alike.weights.tolist()) == ([0, 2], [4, None], [2, 4])
     different = Change(at, at, [pa.array([None, 4, 0, None, 4], pa.int64())], twice)
     assert different.netted(3) is different
-    fewer = Change(at, at, [pa.array([7] * 5, pa.int64())], twice - 2)
-    assert fewer.netted(3) is fewer
+    gone = Change(at, at, [pa.array([7] * 5, pa.int64())], -twice).netted(3)
+    assert (gone.targets.tolist(), gone.weights.tolist()) == ([0, 2], [-2, -4])
+    both = Change(at, at, [pa.array([7] * 5, pa.int64())], twice - 2)
+    both.weights[0] = 1
+    assert both.netted(3) is both
+    assert gone.netted(1000) is gone
 
 
 def test_columns_are_told_apart_by_their_bits() -> None:

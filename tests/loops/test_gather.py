@@ -18,6 +18,11 @@ UNTIL = "UNTIL max(abs(new.x - old.x)) < 1e-9D ON t BY v"
 TEXTS = {
     "ranks": loops.pagerank("edges", tolerance=1e-9),
     "personal": loops.pagerank("edges", tolerance=1e-9, hold=False, teleport="SELECT a, c FROM s WHERE a IS NOT NULL"),
+    "figure_5": """INITIALIZE it AS (SELECT src, dst FROM edges), t(v, x) AS (SELECT DISTINCT src, 1.0D FROM edges),
+            counts(src, n) AS (SELECT src, count(*) FROM it GROUP BY src)
+        ITERATE SET t = SELECT it.dst AS v, 0.15D + 0.5D * sum(t.x / counts.n) AS x FROM t, it, counts
+            WHERE t.v = it.src AND it.src = counts.src GROUP BY it.dst
+        UNTIL max(abs(new.x - old.x)) < 1e-9D ON t BY v RETURN SELECT v, x FROM t""",
     "arrived": f"""INITIALIZE n(v, n) AS (SELECT src, count(*) FROM edges GROUP BY src), t(v, x) AS (SELECT DISTINCT src, 1.0D FROM edges)
         ITERATE SET t = SELECT e.dst AS v, 0.15D + 0.5D * sum(t.x / n.n) AS x
             FROM t JOIN n ON n.v = t.v JOIN edges e ON e.src = t.v GROUP BY e.dst {UNTIL} RETURN SELECT v, x FROM t""",
@@ -26,6 +31,8 @@ TEXTS = {
             JOIN (SELECT e.dst AS v, sum(t.x * e.w) AS x FROM t JOIN edges e ON e.src = t.v GROUP BY e.dst) given ON given.v = b.v
         {UNTIL} RETURN SELECT v, x FROM t""",
 }  # fmt: skip
+TEXTS["held_weights"] = TEXTS["weighted"].replace(UNTIL, f"{UNTIL} HOLD CHANGES WHERE abs(new.x - old.x) < 1e-11D")
+"""Differences are added along edges that have weights."""
 TEXTS = dict(some(3, TEXTS.items()))
 AS_PROGRAMS = {f"{name}_program": text for name, text in TEXTS.items()}
 

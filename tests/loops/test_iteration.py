@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,91 @@ def test_explain_shows_the_invariant_view_and_the_delta_step_of_the_paper(db: vi
     assert "sum(score" in step
 
 
+FIGURE_5 = """INITIALIZE it AS (SELECT src, dest FROM graph),
+           score(dest, score) AS (SELECT DISTINCT src, 1.0D FROM graph),
+           n(src, n) AS (SELECT src, count(dest) FROM it GROUP BY src),
+           it_count AS (SELECT it.src, it.dest, n.n FROM it, n WHERE it.src = n.src)
+ITERATE SET score = SELECT ic.dest, 0.25D + 0.5D * sum(sc.score / ic.n) AS score FROM score sc, it_count ic WHERE sc.dest = ic.src GROUP BY ic.dest
+UNTIL max(abs(new.score - old.score)) < 1e-4D ON score BY (dest) HOLD CHANGES WHERE abs(new.score - old.score) < 1e-12D
+RETURN SELECT dest AS v, score FROM score"""
+"""OptIQ's query once its table is decomposed and its subqueries are lifted; ψ is so small that it holds nothing back."""
+
+
+def figure_8(edges: list[tuple[int, int]], epsilon: float) -> tuple[dict[int, float], list[int]]:
+    """OptIQ's incremental query, line by line, with our damping: the scores, and how many of them each round changes."""
+    count = Counter(src for src, _ in edges)
+    it_count = [(src, dest, count[src]) for src, dest in edges]
+
+    def gathered(of: dict[int, float]) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for src, dest, n in it_count:
+            if src in of:
+                found[dest] = found.get(dest, 0.0) + of[src] / n
+        return found
+
+    score = dict.fromkeys(count, 1.0)
+    d_score = {dest: 0.25 + 0.5 * total - score[dest] for dest, total in gathered(score).items()}
+    sizes = []
+    while True:
+        d_score = {dest: change for dest, change in d_score.items() if change}
+        score |= {dest: score[dest] + change for dest, change in d_score.items()}
+        sizes.append(len(d_score))
+        if max(map(abs, d_score.values()), default=0.0) < epsilon:
+            return score, sizes
+        d_score = {dest: 0.5 * total for dest, total in gathered(d_score).items()}
+
+
+FIGURE_4 = FIGURE_5.replace(
+    "score sc, it_count ic WHERE sc.dest = ic.src", "score sc, it ic, n WHERE sc.dest = ic.src AND n.src = ic.src"
+).replace("ic.n)", "n.n)")
+"""The same before the last subquery is lifted: the count is looked up beside the edges."""
+
+
+@pytest.mark.parametrize("text", [FIGURE_5, FIGURE_4], ids=["with IT_Count", "with IT and Count"])
+def test_rounds_are_those_that_the_paper_derives(db: viewlet.Database, text: str) -> None:
+    """OptIQ's figure 8: the same rows change in each round. Counts are powers of two, so that nothing is rounded."""
+    chance = random.Random(4)
+    ends = {v: {(v + 1) % 60, chance.randrange(60)} if v < 40 else {(v + 1) % 60} for v in range(60)}
+    edges = [(v, to) for v, some in ends.items() for to in some]
+    db.create_table("graph", "src BIGINT, dest BIGINT, score DOUBLE", rows=[(a, b, 1.0) for a, b in edges])
+    db.create_view("ranks", text)
+    score, sizes = figure_8(edges, 1e-4)
+    assert 5 < len(sizes) < 20
+    assert min(sizes) < len(score), "some rounds change just some rows"
+    assert dict(db.table("ranks").rows()) == score
+    assert [size / 2 for size in rounds_of(db, "ranks").values()] == sizes, "a row that changes goes and comes"
+
+
+@pytest.mark.parametrize(
+    ("text", "views", "along"),
+    [
+        (FIGURE_5, ["ranks.edges_score (source, target, n)"], "ranks.edges_score"),
+        (
+            FIGURE_4,
+            ["ranks.edges_score (source, target)", "ranks.sources_score (source, n)"],
+            "ranks.sources_score ⋈ ranks.edges_score",
+        ),
+    ],
+    ids=["with IT_Count", "with IT and Count"],
+)
+def test_explain_shows_it_count_and_the_step_on_d_score(
+    db: viewlet.Database, text: str, views: list[str], along: str
+) -> None:
+    """Line 7 of the paper's figure 8, IT_Count; and lines 26 to 30, dScore: sums of dScore ⋈ IT_Count by dest."""
+    db.create_table("graph", "src BIGINT, dest BIGINT, score DOUBLE", rows=[(0, 1, 1.0), (1, 0, 1.0)])
+    db.create_view("ranks", text)
+    invariant, step = db.explain("ranks").split("  invariant views\n")[1].split("  on Δscore\n")
+    listed = [
+        line.strip().removesuffix(", in memory") for line in invariant.split("\n") if line.endswith(", in memory")
+    ]
+    assert listed == views
+    assert "] := Sum[src_2](count(dest_3))" in invariant, "the count is kept, too"
+    assert "round_score" not in invariant, "nothing of it changes from round to round"
+    first, *_ = step.split("\n")
+    assert first.strip() == f"sum += sum(score / cast(n AS double)) of Δscore ⋈ {along}, by target"
+    assert "\n    score ← 0.25 + 0.5 * sum\n" in step
+
+
 def test_ranks_are_off_by_what_is_held_on_average(db: viewlet.Database) -> None:
     """Many vertices hold their changes back from one that all of them lead to: it is off by more than the average may be."""
     chance, tolerance = random.Random(5), 0.05
@@ -197,6 +283,24 @@ def test_ranks_are_off_by_what_is_held_on_average(db: viewlet.Database) -> None:
         expected = references.pagerank([(a, b, 0) for a, b in edges])
         off = [abs(rank - expected[v]) for v, rank in db.table("ranks").rows()]
         assert 0 < sum(off) / len(off) < 0.85 / 0.15 * tolerance
+
+
+def test_rounds_that_reach_most_edges_are_evaluated_in_full_and_say_so(db: viewlet.Database) -> None:
+    """From scratch, ranks change everywhere at first; a change of one edge of many reaches few."""
+    chance = random.Random(3)
+    edges = sorted({(v, chance.randrange(200)) for v in range(200) for _ in range(3)})
+    db.create_table("edges", "src BIGINT, dst BIGINT", rows=edges)
+    db.create_view("ranks", loops.pagerank("edges", tolerance=0.01))
+    (in_full,) = (line for line in db.explain("ranks").split("\n") if line.startswith("    in full, sum := "))
+    assert in_full.endswith("where more than one in 8 edges starts at Δranks")
+    done = db.history("ranks")[-1]["views"]["ranks"]
+    assert done["in_full"][0] == 1
+    assert len(done["in_full"]) < len(done["rounds"])
+    first = done["rounds"]["1"]
+    assert f"1: {first:,} in full, " in db.explain("ranks")
+    db.delete("edges", [edges[0]])
+    assert "in_full" not in db.history("ranks")[-1]["views"]["ranks"]
+    assert "in full" not in db.explain("ranks").split("last epoch")[1]
 
 
 def test_the_ready_pagerank_costs_what_a_change_reaches(db: viewlet.Database) -> None:

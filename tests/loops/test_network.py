@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -101,3 +102,41 @@ def test_values_are_those_of_the_edges_that_are_there(
         assert set(found.values()) <= {0, 1}
         assert_trees(network)
     assert ways == ({False, True} if seed % 2 else {False}), "what a change reaches, and all anew where that is much"
+
+
+@pytest.mark.parametrize("offering", [COMPONENTS, DISTANCES, REACHED], ids=["components", "distances", "reached"])
+@pytest.mark.parametrize("last", range(1, 6))
+def test_what_rounds_had_found_is_taken_up(offering: Offering, last: int) -> None:
+    """By a graph with its edges in another order, whether few vertices change in a round, or so many that all edges are tried."""
+    chance = np.random.default_rng(last)
+    ends = chance.permutation(200)
+    tail = [(int(a), int(b), 1) for a, b in pairwise(ends[:41])]
+    some = [(a, b, w) for a, b, w in chance.integers(0, [200, 200, 5], (300, 3)).tolist()]
+    there: Counter[Edge] = Counter(dict.fromkeys({*tail, *some, (0, int(ends[0]), 0)}, 1))
+    written: list[Rows] = []
+    first, done = Network(offering), 0
+    for number, changed in enumerate(first.follow(*change(offering, there, first=True))):
+        written.append(first.found(changed if written else np.flatnonzero(first.labels.present)))
+        if number == last:
+            break
+    rounds = [int(round_) for rows in written for round_ in rows["round"].to_pylist()]
+    assert any(rounds) == (offering is COMPONENTS), "the rounds of components are over all edges"
+    again = Network(offering)
+    shuffled = Counter({edge: there[edge] for edge in sorted(there)})
+    for _ in again.follow(*change(offering, shuffled, first=True), Rows.concat(written)):
+        done += 1
+    assert set(rows_of(again)) == expected(offering, there)
+    assert_trees(again)
+    whole = Network(offering)
+    assert done < 2 + sum(1 for _ in whole.follow(*change(offering, there, first=True))) - last
+    gone: Counter[Edge] = Counter(dict.fromkeys(list(there)[::7], -1))
+    for _ in again.follow(*change(offering, gone, first=False)):
+        pass
+    there.update(gone)
+    assert set(rows_of(again)) == expected(offering, +there)
+    assert_trees(again)
+
+
+def rows_of(network: Network) -> list[tuple[int, ...]]:
+    columns = network.rows(np.flatnonzero(network.labels.present)).columns.values()
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))

@@ -29,7 +29,9 @@ def dense(arrays: Sequence[pa.Array]) -> Dense | None:
     some = [v for v in values if len(v)]
     least = min((int(v.min()) for v in some), default=0)
     width = max((int(v.max()) for v in some), default=-1) - least + 1
-    return Dense([v - least for v in values], least, width) if 0 < width <= sum(map(len, some)) else None
+    return (
+        Dense([v - least if least else v for v in values], least, width) if 0 < width <= sum(map(len, some)) else None
+    )
 
 
 def distinct_numbers(array: pa.Array) -> tuple[Positions, Positions] | None:

@@ -17,7 +17,6 @@ from viewlet.errors import EvaluationError, StoreError, UnsupportedQuery
 from viewlet.loops.definition.compiled import CompiledLoop, from_document, to_document
 from viewlet.loops.definition.define import define_loop
 from viewlet.loops.definition.frame_queries import StoredQuery
-from viewlet.loops.gather.sums import Sums
 from viewlet.loops.inspection.check import recompute
 from viewlet.loops.inspection.explain import explain, outline
 from viewlet.loops.inspection.preview import run_rounds
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
-_MANY: Mapping[type, int] = {type(None): 16, Sums: 8, Network: 2}
-"""If more than one in so many rows changes, all is made anew: where no graph is in memory, one of sums, one of paths."""
+_MANY: Mapping[type, int] = {type(None): 16, Network: 2}
+"""If more than one in so many rows changes, paths are found anew: where no graph is in memory, and where one is."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
 """Of so many rounds the record of an epoch says how much each changed."""
@@ -201,7 +200,9 @@ class Loop(Maintained):
         if outcome.resumed is not None:
             how += f", resumed at round {outcome.resumed}"
         held = {} if outcome.held is None else {"held": dict(outcome.held)}
-        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}, **held}
+        found = [number for number in outcome.in_full if number in sizes]
+        in_full = {"in_full": found} if found else {}
+        return {"technique": how, "rounds": {str(number): size for number, size in sizes.items()}, **in_full, **held}
 
     def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
         return run_rounds(self.ready, {bag: rows for bag in self.reads if len(rows := read(bag))}, number)

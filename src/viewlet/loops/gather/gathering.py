@@ -229,6 +229,7 @@ def _split(product: Product, key: Column, target: Expr) -> tuple[Project, Projec
                 return None
             case _:
                 others.append(condition)
+    looked_up, others = _with_equals(product, looked_up, others)
     sources = _sources(product, looked_up, others, target)
     parts = [other for other in product.others if sources is None or other is not sources[0]]
     by = [e for e in looked_up if sources is None or e is not sources[1]]
@@ -241,6 +242,24 @@ def _split(product: Product, key: Column, target: Expr) -> tuple[Project, Projec
     assert where is not None
     made = _with_ends(Filter(edges, where), by[0], target)
     return made, None if sources is None else _with_ends(sources[0], sources[1])
+
+
+def _with_equals(product: Product, looked_up: Sequence[Expr], others: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+    """What is looked up by the key, and whatever another of two plans has equal to that; then the other conditions."""
+    found = list(looked_up)
+    left: list[Expr] = []
+    for condition in others:
+        match condition:
+            case Call("eq", (a, b)) if len(product.others) == 2 and (a in found) != (b in found):
+                known, other = (a, b) if a in found else (b, a)
+                sides = [{f.name for f in plan.columns} for plan in product.others]
+                is_across = any(
+                    columns_of(known) <= one and columns_of(other) <= two for one, two in (sides, sides[::-1])
+                )
+                (found if is_across else left).append(other if is_across else condition)
+            case _:
+                left.append(condition)
+    return found, left
 
 
 def _sources(

@@ -43,6 +43,10 @@ class PreparedGathering:
     def until(self) -> PairsUntil:
         return PairsUntil(self.condition)
 
+    def may_round(self, *, is_error: bool) -> bool:
+        """Whether differences are added to sums: where small changes are held back, and rounds go on as needed."""
+        return self.until.holds_back and is_error
+
     @property
     def layout(self) -> Layout:
         names = tuple(f.name for f in self.compiled.fields)
@@ -77,6 +81,8 @@ class Gatherer:
     """The last round of an earlier run of the same work that this one goes on from."""
     sizes: dict[int, int] = field(default_factory=dict)
     """How many rows changed in each round."""
+    in_full: list[int] = field(default_factory=list)
+    """The rounds that were evaluated on all edges, as these changes reached so many."""
     _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> Sums:
@@ -151,14 +157,10 @@ class Gatherer:
                 return
             writes = self.checkpoints is not None and self.checkpoints.is_due
             before = sums.read_rows(moving) if writes and self._is_written else None
-            made = sums.spread(moving, by_difference=self._may_round)
+            made = sums.spread(moving, by_difference=self.state.may_round(is_error=self.is_error))
+            self.in_full += [len(self.sizes)] if sums.is_in_full else []
             if writes:
                 self._write_down(sums, moving, before)
-
-    @property
-    def _may_round(self) -> bool:
-        """Whether sums may be rounded during rounds: where such changes are held back, and rounds go on as needed."""
-        return self.state.until.holds_back and self.is_error
 
     def _write_down(self, sums: Sums, moving: Positions, before: Rows | None) -> None:
         """What neighbours have read: at first all of it, then what a round has changed of it."""

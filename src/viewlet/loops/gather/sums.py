@@ -19,7 +19,8 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.rows import Rows, Weights
 from viewlet.loops.gather.gathering import SUM, Gathering
-from viewlet.loops.graph.edges import Change, Edges
+from viewlet.loops.graph.change import Change
+from viewlet.loops.graph.edges import Edges
 from viewlet.loops.graph.growing import Growing, Values
 from viewlet.loops.graph.vertex_values import DENSE, Known, VertexValues, different
 from viewlet.loops.graph.vertices import Vertices
@@ -29,8 +30,8 @@ _BITS = "i8"
 """Doubles are kept by their bits, by which they are compared."""
 
 _ONE = np.int64(1)
-_SOME = 4
-"""Where no more than one in so many vertices has changed, adding differences takes less time than adding up all edges."""
+FULL = 8
+"""Where more than one in so many edges starts at what has changed, adding up all takes less time than following these."""
 
 
 class VertexColumns:
@@ -83,6 +84,8 @@ class Sums:
         """What arrives at each vertex, added up; whether that is a number, or NULL; and whether anything arrives."""
         self._offered_more, self._is_rounded = Growing(np.float64), Growing(np.bool_)
         """What some vertices offer more than before; and to which sums such differences were added."""
+        self.is_in_full = False
+        """Whether the last round was evaluated in full: on all edges, rather than on those of what had changed."""
 
     # ——— what is given
 
@@ -105,10 +108,16 @@ class Sums:
         return different(np.concatenate(reached), len(self.vertices))
 
     def _reached(self, vertices: Positions) -> Positions:
-        """Where the edges of vertices lead; for most vertices, where any edge does."""
-        if DENSE * len(vertices) > len(self.vertices):
+        """Where the edges of vertices lead; for most edges, where any edge does."""
+        if self._have_many_edges(vertices):
             return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
+
+    def _have_many_edges(self, vertices: Positions) -> bool:
+        """Whether so many edges start at vertices that going through all edges takes less time than finding theirs."""
+        if 2 * len(vertices) > len(self.vertices):
+            return True
+        return FULL * self.edges.count_leaving(vertices) > len(self.edges)
 
     def begin(self, first: Rows) -> Positions:
         """Let neighbours read some rows, and no others; all vertices are reached."""
@@ -264,35 +273,47 @@ class Sums:
         self.offer_anew(vertices)
 
     def spread(self, vertices: Positions, *, by_difference: bool) -> Positions:
-        """The same as handing on and adding up; `by_difference`, sums may be left rounded where that takes less time."""
-        by_difference &= not self.gathering.edges and _SOME * len(vertices) <= len(self.vertices)
-        before = self._offers(vertices) if by_difference else None
+        """Hand on what vertices show, and add up: in full, or for what this reaches, whichever takes less time.
+
+        `by_difference`, sums may be left rounded.
+        """
+        self.is_in_full = self._have_many_edges(vertices)
+        if self.is_in_full or not by_difference:
+            return self.add_up(self.hand_on(vertices))
+        edges = self.edges.leaving(vertices)
+        before = self._offers(vertices, edges)
         self._let_read(vertices)
-        change = None if before is None else self._difference(before, self._offers(vertices))
+        change = self._difference(before, self._offers(vertices, edges))
         if change is None:
             return self.add_up(self._reached(vertices))
-        return self._show(self._add_along(vertices, change))
+        return self._show(self._add_along(vertices, edges, change))
 
-    def _offers(self, vertices: Positions) -> tuple[Values, Mask]:
-        """What vertices offer along all their edges, and which of them do."""
-        is_offered = self.read.present[vertices] & self._is_offered.now[vertices]
+    def _offers(self, vertices: Positions, edges: Positions) -> tuple[Values, Mask]:
+        """What vertices offer along all their edges, or, where that differs, each of these; and which of them do."""
+        if self.gathering.edges:
+            starts = self.edges.sources[edges]
+            values, valid = self._along(edges, starts)
+        else:
+            starts, values, valid = vertices, self._offered.now[vertices], self._is_offered.now[vertices]
+        is_offered = valid & self.read.present[starts]
         if self.gathering.sources is not None:
-            is_offered &= self.sources.present[vertices]
-        return np.where(is_offered, self._offered.now[vertices], 0.0), is_offered
+            is_offered &= self.sources.present[starts]
+        return np.where(is_offered, values, 0.0), is_offered
 
     @staticmethod
     def _difference(before: tuple[Values, Mask], after: tuple[Values, Mask]) -> Values | None:
-        """What is offered more, where the same vertices offer numbers."""
+        """What is offered more, where the same ones offer numbers."""
         change: Values = after[0] - before[0]
         return change if np.array_equal(before[1], after[1]) and np.isfinite(change).all() else None
 
-    def _add_along(self, vertices: Positions, change: Values) -> Positions:
-        """Add what vertices offer more to the sums where their edges lead; the vertices there."""
-        edges = self.edges.leaving(vertices)
+    def _add_along(self, vertices: Positions, edges: Positions, change: Values) -> Positions:
+        """Add what vertices, or their edges, offer more to the sums where these lead; the vertices there."""
         targets = self.edges.targets[edges]
-        self._offered_more.now[vertices] = change
-        more = self._offered_more.now[self.edges.sources[edges]]
-        np.add.at(self._totals.now, targets, more if self.edges.are_single else more * self.edges.counts[edges])
+        if not self.gathering.edges:
+            self._offered_more.now[vertices] = change
+            change = self._offered_more.now[self.edges.sources[edges]]
+            change = change if self.edges.are_single else change * self.edges.counts[edges]
+        np.add.at(self._totals.now, targets, change)
         reached = different(targets, len(self.vertices))
         self._is_rounded.now[reached] = True
         return reached

@@ -38,6 +38,11 @@ class ByEnd:
         total = int(ends[-1]) if len(ends) else 0
         return self.order[np.repeat(starts - ends + counts, counts) + np.arange(total)].astype(np.int64)
 
+    def count(self, vertices: Positions) -> int:
+        """How many edges some vertices have."""
+        inside = vertices[vertices < len(self.bounds) - 1]
+        return int((self.bounds[inside + 1] - self.bounds[inside]).sum())
+
 
 def by_end(ends: Positions, others: Positions, first: int = 0) -> ByEnd:
     """Edges, of which the first has a number, in the order of their ends, in linear time.
@@ -76,6 +81,12 @@ class Adjacency:
             recent = [edge for vertex in vertices.tolist() for edge in self._recent.get(vertex, ())]
             parts.append(np.array(recent, dtype=np.int64))
         return parts[0] if len(parts) == 1 else np.concatenate([vertices[:0], *parts])
+
+    def count(self, vertices: Positions) -> int:
+        """How many edges some vertices have."""
+        self._learn()
+        recent = sum(len(self._recent.get(vertex, ())) for vertex in vertices.tolist()) if self._recent else 0
+        return self._old.count(vertices) + self._new.count(vertices) + recent
 
     def sorted(self) -> ByEnd:
         """All edges in the order of their ends."""

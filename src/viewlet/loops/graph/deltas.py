@@ -15,10 +15,10 @@ Read = Callable[[str], Rows]
 
 
 class _Unnetted(Round):
-    """A run whose result need not be netted where rows only come: a graph counts its edges itself."""
+    """A run whose result need not be netted where rows only come, or only go: a graph counts its edges itself."""
 
     def _add(self, step: PreparedStep, rows: Rows) -> Rows:
-        if not step.map.stored and (rows.weights > 0).all():
+        if not step.map.stored and ((rows.weights > 0).all() or (rows.weights < 0).all()):
             return rows
         return super()._add(step, rows)
 

@@ -12,55 +12,17 @@ import pyarrow as pa
 from scipy import sparse
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
-from viewlet.columns.rows import Weights, group
+from viewlet.columns.rows import Weights
 from viewlet.loops.graph.adjacency import Adjacency, ByEnd, Numbers
+from viewlet.loops.graph.change import Change
 from viewlet.loops.graph.growing import Growing, Values
+from viewlet.loops.graph.matching import NO_PLACE, Places, mixed, taken_away
 from viewlet.loops.graph.vertex_values import different
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_ROOM, _LEAST_BITS = 8, 10
-"""So many places for each number that is looked for, and at least two to this power."""
-_WHOLE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
+_MANY = 16
+"""Where more than one in so many edges are looked for, going through all takes less time than finding their sources'."""
 _MANY_GONE, _PART = 1000, 4
 """If more than these and one in so many edges are gone, the others get new numbers."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """Edges that come and go: the vertices at their ends, their own columns, and how often each comes."""
-
-    sources: Positions
-    targets: Positions
-    columns: Sequence[pa.Array]
-    weights: Weights
-
-    def where(self, keep: Mask) -> Change:
-        if keep.all():
-            return self
-        columns = [c.filter(pa.array(keep)) for c in self.columns]
-        return Change(self.sources[keep], self.targets[keep], columns, self.weights[keep])
-
-    def netted(self, vertices: int) -> Change:
-        """Loops at so many vertices, each once and as often as it comes, where those of a vertex are all alike."""
-        if len(self.targets) <= vertices or (self.weights < 0).any():
-            return self
-        one = np.zeros(vertices, dtype=np.int64)
-        one[self.targets] = np.arange(len(self.targets))
-        if not all(_are_alike(array, one, self.targets) for array in self.columns):
-            return self
-        counts = np.bincount(self.targets, self.weights, vertices).astype(np.int64)
-        there = np.flatnonzero(counts)
-        columns = [array.take(from_numpy(one[there], pa.int64())) for array in self.columns]
-        return Change(there, there, columns, counts[there])
-
-
-def _are_alike(array: pa.Array, one: Positions, groups: Positions) -> bool:
-    """Whether all values of each group are the same as one of them."""
-    values, valid = values_of(array, f"i{array.type.bit_width // 8}"), valid_mask(array)
-    is_same = values == values[one][groups]
-    if array.null_count:
-        is_same = (valid == valid[one][groups]) & (is_same | ~valid)
-    return bool(is_same.all())
 
 
 @dataclass(frozen=True)
@@ -80,7 +42,8 @@ class Arrivals:
         order, sources, bounds = found.order, found.others, found.bounds
         if counts is not None:
             is_there = counts[order] > 0
-            order, sources = order[is_there], sources[is_there]
+            there = np.flatnonzero(is_there)
+            order, sources = order[there], sources[there]
             bounds = np.concatenate([[0], np.cumsum(is_there)])[bounds]
         vertices = np.flatnonzero(np.diff(bounds))
         return Arrivals(order, sources, vertices, bounds[vertices])
@@ -146,7 +109,7 @@ class Edges:
 
     def _add(self, rows: Change) -> Positions:
         first = len(self)
-        if not len(rows.sources):
+        if not len(rows):
             return rows.sources
         self._sources.adopt(rows.sources)
         self._targets.adopt(rows.targets)
@@ -162,17 +125,20 @@ class Edges:
         """The edges that start at some vertices."""
         return self._there(self._leaving.of(vertices))
 
+    def count_leaving(self, vertices: Positions) -> int:
+        """How many edges start at some vertices, those that are gone among them."""
+        return self._leaving.count(vertices)
+
     def arriving(self, vertices: Positions) -> Positions:
         """The edges that end at some vertices."""
         return self._there(self._arriving.of(vertices))
 
     def _take_away(self, rows: Change) -> Positions:
         """Take edges away, each as often as its weight says; those that are then gone."""
-        if not len(rows.sources):
+        if not len(rows):
             return rows.sources
-        edges = self._candidates(rows)
-        wanted, found = _codes(rows, self._rows(edges))
-        taken = _shared_out(-rows.weights, wanted, self._counts.now[edges], found)
+        edges, at = self._candidates(rows)
+        taken = taken_away(self._rows(edges), rows, at)
         self._counts.now[edges] -= taken
         gone = edges[(taken > 0) & (self._counts.now[edges] == 0)]
         self._gone += len(gone)
@@ -203,82 +169,30 @@ class Edges:
         """Drop what is gone, if that is much; then the new number of each edge."""
         if self._gone <= len(self) // _PART + _MANY_GONE:
             return None
-        kept = self._counts.now > 0
+        is_kept = self._counts.now > 0
+        kept = np.flatnonzero(is_kept)
         for part in (self._sources, self._targets, self._counts, *self._columns, *self._valid):
             part.replace(part.now[kept])
         self._gone = 0
         self._changed()
         self._leaving.forget()
         self._arriving.forget()
-        return np.cumsum(kept) - 1
+        return np.cumsum(is_kept) - 1
 
     def _there(self, edges: Positions) -> Positions:
-        return edges[self._counts.now[edges] > 0] if self._gone else edges
+        return edges[np.flatnonzero(self._counts.now[edges] > 0)] if self._gone else edges
 
-    def _candidates(self, rows: Change) -> Positions:
-        """The edges between the same vertices as some rows, and perhaps others."""
+    def _candidates(self, rows: Change) -> tuple[Positions, Positions]:
+        """The edges that some rows may be, and which row each may be: for many rows, by going through all edges."""
+        places = Places(mixed(rows.sources, rows.targets))
+        if _MANY * len(rows) > len(self):
+            at = places.of(mixed(self.sources, self.targets))
+            edges = np.flatnonzero((at != NO_PLACE) & (self.counts > 0))
+            return edges, at[edges]
         edges = self.leaving(different(rows.sources, int(rows.sources.max()) + 1))
-        return edges[
-            _may_be_among(_pairs(self.sources[edges], self.targets[edges]), _pairs(rows.sources, rows.targets))
-        ]
+        at = places.of(mixed(self.sources[edges], self.targets[edges]))
+        some = np.flatnonzero(at != NO_PLACE)
+        return edges[some], at[some]
 
     def _rows(self, edges: Positions) -> Change:
         return Change(self.sources[edges], self.targets[edges], self.columns(edges), self._counts.now[edges])
-
-
-def _pairs(sources: Positions, targets: Positions) -> Values:
-    """A number for each pair of vertices, which few others have."""
-    mixed: Values = (sources.astype(np.uint64) * _ODD + targets.astype(np.uint64)) * _ODD
-    return mixed
-
-
-def _may_be_among(numbers: Values, wanted: Values) -> Mask:
-    """Which mixed numbers are among others; a few that are not pass, too."""
-    shift = np.uint64(64 - max(_LEAST_BITS, (_ROOM * len(wanted)).bit_length()))
-    is_wanted = np.zeros(1 << (64 - int(shift)), dtype=np.bool_)
-    is_wanted[wanted >> shift] = True
-    found: Mask = is_wanted[numbers >> shift]
-    return found
-
-
-def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
-    """Where mixed numbers are among others, and which of them are."""
-    some = np.flatnonzero(_may_be_among(numbers, wanted))
-    order = some[np.argsort(numbers[some])]
-    at = np.searchsorted(numbers[order], wanted)
-    is_there = at < len(order)
-    at[~is_there] = 0
-    places = order[at] if len(order) else at
-    is_there &= len(order) > 0
-    is_there[is_there] = numbers[places[is_there]] == wanted[is_there]
-    return places, is_there
-
-
-def _codes(*parts: Change) -> list[Positions]:
-    """Numbers that tell edges apart by their ends and columns; those of columns by their bits."""
-    sources = np.concatenate([part.sources for part in parts])
-    targets = np.concatenate([part.targets for part in parts])
-    pairs = from_numpy(sources * (int(targets.max(initial=0)) + 1) + targets, pa.int64())
-    columns = [pa.concat_arrays(map(_bits, arrays)) for arrays in zip(*(part.columns for part in parts), strict=True)]
-    codes = group([pairs, *columns], len(pairs))[1]
-    return np.split(codes, np.cumsum([len(part.sources) for part in parts])[:-1])
-
-
-def _bits(array: pa.Array) -> pa.Array:
-    """Numbers as whole ones of the same bits."""
-    width = array.type.bit_width // 8
-    return from_numpy(values_of(array, f"i{width}"), _WHOLE[width], valid_mask(array))
-
-
-def _shared_out(wanted: Weights, kinds: Positions, counts: Weights, found: Positions) -> Weights:
-    """How many of each edge are taken away where so many of its kind are to go: those with low numbers first."""
-    total = np.zeros(1 + max(int(kinds.max()), int(found.max(initial=0))), dtype=np.int64)
-    np.add.at(total, kinds, wanted)
-    order = np.argsort(found, kind="stable")
-    ahead = np.cumsum(counts[order]) - counts[order]
-    is_first = np.diff(found[order], prepend=-1) != 0
-    ahead -= ahead[is_first][np.cumsum(is_first) - 1]
-    taken = np.empty_like(counts)
-    taken[order] = np.clip(total[found[order]] - ahead, 0, counts[order])
-    assert taken.sum() == total.sum(), "edges are taken away that are not there"
-    return taken

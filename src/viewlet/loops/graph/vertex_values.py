@@ -29,7 +29,8 @@ class Known:
     def where(self, keep: Mask) -> Known:
         if keep.all():
             return self
-        return Known(self.vertices[keep], self.present[keep], self.valid[keep], self.values[keep])
+        at = np.flatnonzero(keep)  # once: a mask is gone through for each array anew, at a multiple of the price
+        return Known(self.vertices[at], self.present[at], self.valid[at], self.values[at])
 
     def differs(self, other: Known) -> Mask:
         """Which of the same vertices have another row."""

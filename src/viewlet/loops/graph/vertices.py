@@ -15,6 +15,8 @@ _FEW = 10_000
 """So few keys are looked up one by one."""
 _ROOM = 4
 """Keys are close to the others if they are not further away than so many times as many as these."""
+_FULL = 2
+"""Distances are numbers where at least one in so many of them is a key's."""
 _NONE = -1
 
 
@@ -54,16 +56,22 @@ class Vertices:
         return np.split(codes, bounds)[1:-1]
 
     def _placed(self, arrays: Sequence[pa.Array]) -> list[Positions] | None:
-        """The numbers of first keys that are whole numbers close together: by their order, without hashing."""
+        """The numbers of first keys that are whole numbers close together: by their order, without hashing.
+
+        Where there are nearly all of them, the others are vertices, too, without any edges: distances are numbers then.
+        """
         found = dense(arrays)
         if found is None:
             return None
         is_there = np.zeros(found.width, dtype=np.bool_)
         for offsets in found.offsets:
             is_there[offsets] = True
-        self._table, self._least = np.where(is_there, np.cumsum(is_there) - 1, _NONE), found.least
+        self._least, are_all = found.least, _FULL * np.count_nonzero(is_there) >= found.width
+        if are_all:
+            is_there[:] = True
+        self._table = np.where(is_there, np.cumsum(is_there) - 1, _NONE)
         self._keys = self._at(np.flatnonzero(is_there))
-        return [self._table[offsets] for offsets in found.offsets]
+        return found.offsets if are_all else [self._table[offsets] for offsets in found.offsets]
 
     def _in_table(self, arrays: Sequence[pa.Array]) -> list[Positions] | None:
         """The numbers of keys that are close to the first ones, without hashing; None if any is not."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.formatting import plural
 from viewlet.loops.definition.compiled import AnyState, CompiledState, GatheredState, HandledState, RelaxedState
 from viewlet.loops.gather.gathering import SUM
+from viewlet.loops.gather.sums import FULL
 from viewlet.loops.language.syntax import State
 from viewlet.loops.rounds.task_rounds import why_in_process
 from viewlet.plan.show import show_expr
@@ -32,7 +33,7 @@ def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
         padded(f"loop {loop.name} {heading(loop.compiled.result)}", plural(snapshot.contents(loop.name).total(), "row"))
     ]
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
-        lines += _state(text, state, snapshot, verbose=verbose)
+        lines += _state(loop, text, state, snapshot, verbose=verbose)
     lines += ["result", *_program(loop.compiled.result, snapshot, set(), verbose=verbose)]
     return "\n".join([*lines, _where(loop), *_rounds(loop, records), *cost_lines(loop, records)])
 
@@ -48,17 +49,17 @@ def outline(loop: Loop) -> str:
     """The same for a loop that does not exist yet: without sizes and costs."""
     lines = [f"loop {loop.name} {heading(loop.compiled.result)}"]
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
-        lines += _state(text, state, None)
+        lines += _state(loop, text, state, None)
     return "\n".join([*lines, "result", *_program(loop.compiled.result, None, set())])
 
 
-def _state(text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
+def _state(loop: Loop, text: State, state: AnyState, snapshot: Snapshot | None, *, verbose: bool = False) -> list[str]:
     if isinstance(state, RelaxedState):
         return _relaxed(text, state, snapshot, verbose=verbose)
     if isinstance(state, HandledState):
         return _handled(text, state, snapshot, verbose=verbose)
     if isinstance(state, GatheredState):
-        return _gathered(text, state, snapshot, verbose=verbose)
+        return _gathered(loop, text, state, snapshot, verbose=verbose)
     rows = "" if snapshot is None else plural(snapshot.contents(state.program.view).total(), "row")
     columns = ", ".join(f.name for f in state.program.columns)
     head = padded(f"state {text.name} ({columns}): {merging(text, state)}", rows)
@@ -92,18 +93,26 @@ def _handled(text: State, state: HandledState, snapshot: Snapshot | None, *, ver
     ]
 
 
-def _gathered(text: State, state: GatheredState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
-    """The edges and the columns of vertices as invariant views, and what a round adds up again."""
+def _gathered(loop: Loop, text: State, state: GatheredState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
+    """The edges and the columns of vertices as invariant views, and what a round adds to sums, or makes of them."""
     columns, gathering = ", ".join(f.name for f in state.fields), state.gathering
     rows = "" if snapshot is None else plural(snapshot.contents(state.bag).total(), "row")
     sources = "" if state.sources is None else f" ⋈ {state.sources.view}"
-    summed = f"sum({show_expr(gathering.offer)})"
+    summed, along = f"sum({show_expr(gathering.offer)})", f"{sources} ⋈ {state.edges.view}"
     applied = show_expr(gathering.apply).replace(SUM, "sum")
+    in_full = f"    in full, sum := {summed} of {text.name}{along}"
+    steps = [f"    sum := {summed} of {text.name}{along}, where Δ{text.name} leads"]
+    if loop.ready.gathered is not None and loop.ready.gathered.may_round(is_error=loop.text.limit is None):
+        steps = [
+            f"    sum += {summed} of Δ{text.name}{along}, by target",
+            f"    in the end, sum := {summed} of {text.name}{along}, where differences were added",
+        ]
     return [
         padded(f"state {text.name} ({columns}): {merging(text, state)}", rows),
         *_views("invariant views", state.programs, snapshot, verbose=verbose),
-        f"  on Δ{text.name}, for each target of Δ{text.name} ⋈ {state.edges.view}",
-        f"    sum := {summed} of {text.name}{sources} ⋈ {state.edges.view}",
+        f"  on Δ{text.name}",
+        *steps,
+        f"{in_full}, where more than one in {FULL} edges starts at Δ{text.name}",
         f"    {text.name} ← {applied}{'' if state.own is None else f' of {state.own.view}'}",
     ]
 
@@ -166,7 +175,11 @@ def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
     for record in reversed(records):
         done = record.get("views", {}).get(loop.name, {})
         if (rounds := done.get("rounds")) is not None:
-            listed = ", ".join(f"{int(number)}: {size:,}" for number, size in list(rounds.items())[-_LAST:])
+            in_full = set(done.get("in_full", ()))
+            listed = ", ".join(
+                f"{int(number)}: {size:,}{' in full' if int(number) in in_full else ''}"
+                for number, size in list(rounds.items())[-_LAST:]
+            )
             what = "last epoch" if record["kind"] == "epoch" else "computing it from scratch"
             return [f"{what}, rows changed by round: {listed or 'none'}", *_held(done.get("held", {}))]
     return []

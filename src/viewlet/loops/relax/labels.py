@@ -28,7 +28,10 @@ class Offers:
         return len(self.targets)
 
     def where(self, keep: Mask) -> Offers:
-        return self if keep.all() else Offers(self.targets[keep], self.edges[keep], self.values[keep], self.valid[keep])
+        if keep.all():
+            return self
+        at = np.flatnonzero(keep)
+        return Offers(self.targets[at], self.edges[at], self.values[at], self.valid[at])
 
     @staticmethod
     def concat(parts: Sequence[Offers]) -> Offers:
@@ -77,13 +80,24 @@ class Labels(VertexValues):
         self.valid[solid.targets] = True
         taken = offers.valid == self.valid[offers.targets]
         taken &= ~offers.valid | (offers.values == self.values[offers.targets])
-        self.edges[offers.targets[taken]] = offers.edges[taken]
+        best = np.flatnonzero(taken)
+        self.edges[offers.targets[best]] = offers.edges[best]
         return changed
 
     def take(self, vertices: Positions, values: Values) -> None:
         """Let vertices that have a value have a better one."""
         self.note(vertices)
         self.values[vertices] = values
+
+    def take_best(self, targets: Positions, values: Values) -> Positions:
+        """Take the values that are better than what is known, whatever edges they come from; the vertices that they are of."""
+        better = np.flatnonzero(self.is_better(targets, values, np.ones(len(values), np.bool_)))
+        changed = different(targets[better], len(self))
+        self.note(changed)
+        self.values[changed[~(self.present[changed] & self.valid[changed])]] = self._worst
+        self.best.at(self.values, targets[better], values[better])
+        self.present[changed] = self.valid[changed] = True
+        return changed
 
     def is_ahead(self, offered: Values, known: Values) -> Mask:
         """Which values are better than others."""

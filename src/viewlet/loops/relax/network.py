@@ -17,8 +17,10 @@ from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.evaluate import compile_expr
 from viewlet.columns.hash import Hashes, hash_rows
 from viewlet.columns.rows import Rows
-from viewlet.loops.graph.edges import Change, Edges, found_among
+from viewlet.loops.graph.change import Change
+from viewlet.loops.graph.edges import Edges
 from viewlet.loops.graph.growing import Values
+from viewlet.loops.graph.matching import found_among
 from viewlet.loops.graph.vertex_values import DENSE, Known, different
 from viewlet.loops.graph.vertices import Vertices
 from viewlet.loops.relax.labels import NO_EDGE, Labels, Offers
@@ -45,6 +47,8 @@ class Network:
         self.begins_again = False
         """Whether all values were found anew the last time."""
         self._sweep: Sweep | None = None
+        self._last_swept = 0
+        """How many rounds over all edges there were in this epoch."""
 
     def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
         """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
@@ -52,6 +56,7 @@ class Network:
         `known` is what an earlier run of the same work had found, as `found` gives it: it is offered along with the others.
         """
         self._compact()
+        self._last_swept = 0
         changed = self._numbered(edges, firsts)
         gone, new = self.edges.change(changed[0])
         first_gone, first_new = self.firsts.change(changed[1])
@@ -64,12 +69,12 @@ class Network:
         else:
             arriving, first = self.edges.arriving(taken), self.firsts.arriving(taken)
             offers = [self._along(arriving), self._along(new), self._first(first), self._first(first_new)]
-            yield from self._rounds([*offers, *self._found_before(known)])
+            yield from self._rounds(offers, known)
 
     def solve(self, known: Rows | None = None) -> Iterator[Positions]:
         """The same from scratch, with the edges that are there."""
         self.labels.forget_all()
-        yield from self._rounds([self._first(self.firsts.all()), *self._found_before(known)])
+        yield from self._rounds([self._first(self.firsts.all())], known)
 
     def changes(self) -> Rows:
         """What the rounds have changed since the last time: the key of each row, then its value."""
@@ -81,16 +86,21 @@ class Network:
         return self._rows(self.labels.known(vertices))
 
     def found(self, vertices: Positions) -> Rows:
-        """What some vertices have, and what their edges, or first rows, are, whatever the numbers of these."""
-        self._name_edges()
+        """What some vertices have, and what their edges, or first rows, are, whatever the numbers of these.
+
+        In rounds over all edges it is not known yet which edge it was: the round is known, and is no more than noted here.
+        """
         labels, named = self.labels.known(vertices), self.labels.edges[vertices]
-        contents, is_first = np.empty(len(vertices), dtype=np.uint64), named < NO_EDGE
-        contents[~is_first] = self._contents(named[~is_first], self.edges)
-        contents[is_first] = self._contents(self._name(named[is_first], self.firsts), self.firsts)
+        rounds = np.zeros(len(vertices), np.int32) if self._sweep is None else self._sweep.round_of(vertices)
+        contents, is_named, is_first = np.zeros(len(vertices), dtype=np.uint64), rounds == 0, named < NO_EDGE
+        along, first = np.flatnonzero(is_named & ~is_first), np.flatnonzero(is_named & is_first)
+        contents[along] = self._contents(named[along], self.edges)
+        contents[first] = self._contents(self._name(named[first], self.firsts), self.firsts)
         columns = {
             "key": self.vertices.keys(vertices),
             "value": from_numpy(labels.values, self._kind, labels.valid),
             "edge": from_numpy(contents, pa.uint64()),
+            "round": from_numpy(rounds, pa.int32()),
         }
         return Rows(columns, np.ones(len(vertices), dtype=np.int64))
 
@@ -100,10 +110,8 @@ class Network:
         columns = [*ends, *store.columns(edges)]
         return hash_rows(columns, len(edges), seed=int(store is self.firsts))
 
-    def _found_before(self, known: Rows | None) -> list[Offers]:
+    def _offered_before(self, known: Rows) -> Offers:
         """What an earlier run had found, each along an edge with the same contents."""
-        if known is None:
-            return []
         (targets,), wanted = self.vertices.number([known["key"]]), values_of(known["edge"], "u8")
         edges, firsts = (store.arriving(different(targets, len(self.vertices))) for store in (self.edges, self.firsts))
         names = np.concatenate([edges, self._name(firsts, self.firsts)])
@@ -111,18 +119,39 @@ class Network:
         at, is_there = found_among(wanted, contents)
         values = known["value"]
         offers = Offers(targets, names[at], values_of(values, self._dtype), valid_mask(values))
-        return [offers.where(is_there)]
+        return offers.where(is_there)
 
-    def _rounds(self, first: Sequence[Offers]) -> Iterator[Positions]:
-        offers = Offers.concat(first)
-        while len(changed := self.labels.improve(offers)):
+    def _swept_before(self, known: Rows) -> Positions:
+        """Take what an earlier run had found in rounds over all edges; the vertices that are better with it."""
+        (targets,) = self.vertices.number([known["key"]])
+        sweep = Sweep(self.edges.arrivals(), self.labels)
+        changed = sweep.take_up(targets, values_of(known["value"], self._dtype), values_of(known["round"], "i4"))
+        sweep.name_edges(self.edges.targets)
+        self._last_swept = sweep.last
+        return changed
+
+    def _begun(self, offers: Sequence[Offers], known: Rows | None) -> Positions:
+        """The vertices that are better with first offers, and with what an earlier run had found."""
+        if known is None:
+            return self.labels.improve(Offers.concat(offers))
+        is_swept = values_of(known["round"], "i4") > 0
+        changed = self.labels.improve(Offers.concat([*offers, self._offered_before(known.filter(~is_swept))]))
+        if is_swept.any():
+            changed = different(
+                np.concatenate([changed, self._swept_before(known.filter(is_swept))]), len(self.vertices)
+            )
+        return changed
+
+    def _rounds(self, first: Sequence[Offers], known: Rows | None) -> Iterator[Positions]:
+        changed = self._begun(first, known)
+        while len(changed):
             yield changed
             if (sweep := self._sweep_after(len(changed))) is not None:
                 yield from sweep.rounds()
                 changed = sweep.changed
-                self._name_edges()
-                self._sweep = None
-            offers = self._along(self._from(changed))
+                sweep.name_edges(self.edges.targets)
+                self._sweep, self._last_swept = None, sweep.last
+            changed = self.labels.improve(self._along(self._from(changed)))
 
     def _from(self, vertices: Positions) -> Positions:
         """The edges that start at vertices; for most vertices all edges: what others offer does no harm."""
@@ -132,7 +161,7 @@ class Network:
         """Rounds over all edges, where so many vertices have changed that these are cheaper."""
         if DENSE * count <= len(self.vertices) or not (self._passes_on and self._all_have_values):
             return None
-        self._sweep = Sweep(self.edges.arrivals(), self.labels)
+        self._sweep = Sweep(self.edges.arrivals(), self.labels, self._last_swept)
         return self._sweep
 
     @property
@@ -141,11 +170,6 @@ class Network:
         labels, count = self.labels, len(self.vertices)
         has_edge = self.edges.has_edge("source", count) | self.edges.has_edge("target", count)
         return labels.are_complete or bool((labels.present & labels.valid | ~has_edge).all())
-
-    def _name_edges(self) -> None:
-        """Let vertices that changed in rounds over all edges know which edges they have their values from."""
-        if self._sweep is not None:
-            self._sweep.name_edges(self.edges.targets)
 
     def _numbered(self, *changes: Rows) -> list[Change]:
         """Changes with the numbers of vertices; a first row starts where it ends."""
@@ -177,8 +201,8 @@ class Network:
 
     def _along(self, edges: Positions) -> Offers:
         """What edges offer whose sources have a value."""
-        if not self.labels.present.all():
-            edges = edges[self.labels.present[self.edges.sources[edges]]]
+        if not self.labels.present.all() and not (is_known := self.labels.present[self.edges.sources[edges]]).all():
+            edges = edges[np.flatnonzero(is_known)]
         values, valid = self._values(self.edges.sources[edges], edges)
         return Offers(self.edges.targets[edges], edges, values, valid)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from viewlet.columns.arrays import Positions
 from viewlet.loops.graph.edges import Arrivals
+from viewlet.loops.graph.growing import Values
 from viewlet.loops.graph.vertex_values import DENSE
 from viewlet.loops.relax.labels import Labels
 
@@ -19,13 +20,14 @@ from viewlet.loops.relax.labels import Labels
 class Sweep:
     """Some rounds over all edges."""
 
-    def __init__(self, arrivals: Arrivals, labels: Labels) -> None:
+    def __init__(self, arrivals: Arrivals, labels: Labels, after: int = 0) -> None:
         self._arrivals, self._labels = arrivals, labels
+        self.last = after
+        """The number of its last round; those of an earlier sweep have lower ones."""
         self.changed = np.arange(len(labels))
         """The vertices that the last round has changed."""
         self._sources = arrivals.sources.astype(np.intp)
         self._offered = np.empty(len(self._sources), dtype=labels.values.dtype)
-        self._round = 0
         self._changed_in = np.zeros(len(labels), dtype=np.int32)
         """The round in which each vertex got its value; 0 for an earlier one."""
 
@@ -36,6 +38,18 @@ class Sweep:
             if len(self.changed):
                 yield self.changed
 
+    def round_of(self, vertices: Positions) -> Values:
+        """The rounds in which vertices got their values."""
+        return self._changed_in[vertices]
+
+    def take_up(self, targets: Positions, values: Values, rounds: Values) -> Positions:
+        """The values of earlier rounds over all edges, each with its round; the vertices that are better with them."""
+        changed = self._labels.take_best(targets, values)
+        is_taken = values == self._labels.values[targets]
+        self._changed_in[targets[is_taken]] = rounds[is_taken]
+        self.last = int(rounds.max())
+        return changed
+
     def _round_over_all(self) -> Positions:
         labels, arrivals = self._labels, self._arrivals
         offered = np.take(labels.values, self._sources, out=self._offered, mode="clip")
@@ -43,8 +57,8 @@ class Sweep:
         better = labels.is_ahead(best, labels.values[arrivals.vertices])
         changed = arrivals.vertices[better]
         labels.take(changed, best[better])
-        self._round += 1
-        self._changed_in[changed] = self._round
+        self.last += 1
+        self._changed_in[changed] = self.last
         return changed
 
     def name_edges(self, targets: Positions) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from viewlet.columns.rows import Rows
@@ -35,6 +35,7 @@ class GraphRun:
     checkpoints: Checkpoints | None
     sizes: dict[int, int] = field(default_factory=dict)
     resumed: int | None = None
+    in_full: Sequence[int] = ()
 
     def run(self) -> Outcome:
         """The rounds, then the query over the state."""
@@ -52,7 +53,7 @@ class GraphRun:
         made = self.maps.added(self.loop.view)
         self.maps.store(without=self.loop.view)
         held = found.held() if isinstance(found, Sums) else None
-        return Outcome(made, self.sizes, found, resumed=self.resumed, held=held)
+        return Outcome(made, self.sizes, found, resumed=self.resumed, held=held, in_full=self.in_full)
 
     def _rounds(self) -> tuple[Graph, Kept]:
         if self.loop.gathered is not None:
@@ -84,7 +85,7 @@ class GraphRun:
                 shown, read = (self.maps.stored(bag).consolidated() for bag in (compiled.bag, compiled.read))
                 known = gathering.resumed(self.before, shown, read, self.loop.compiled.reads)
             sums = gathering.go_on(known, self.changes)
-        self.sizes, self.resumed = gathering.sizes, gathering.resumed_at
+        self.sizes, self.resumed, self.in_full = gathering.sizes, gathering.resumed_at, gathering.in_full
         deltas = {compiled.bag: sums.changes(sums.shown), compiled.read: sums.changes(sums.read)}
         return sums, {bag: state.visible(rows) for bag, rows in deltas.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -71,6 +71,8 @@ class Outcome:
     """The last round of an earlier run that this one went on from."""
     held: Mapping[str, float] | None = None
     """How many rows changed in a way that no round has read, and, where that is known, by how much at most."""
+    in_full: Sequence[int] = ()
+    """The rounds that were evaluated on all edges of a graph rather than on those of what had changed."""
 
     def plus(self, rows: Rows) -> Outcome:
         """The same with further rows in the change of the result."""
