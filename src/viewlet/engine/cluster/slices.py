@@ -21,6 +21,7 @@ import pyarrow as pa
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import cut, pack, partition_of, unpack
+from viewlet.spark.session.reused_worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,6 +96,7 @@ class CutTask:
     """The number of the frame."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for table in _gathered(batches):
             try:
                 rows, hashes = self.read(table)
@@ -118,6 +120,7 @@ class SliceTask:
     take: Take
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         notes: list[bytes] = []
         pieces = chain.from_iterable(map(_unpacked, batches))
         slices = (found for _, own in groupby(pieces, _number) if (found := _together(own, notes)))
