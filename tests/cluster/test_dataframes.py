@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +201,10 @@ def test_several_changes_of_a_table_in_one_epoch(spark: Any, tmp_path: Path, mon
 def test_changes_of_an_epoch_meet_where_they_share_rows(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_key: bool
 ) -> None:
-    """What an epoch takes away passes an exchange of its own only if the epoch itself may have put it in."""
+    """What an epoch takes away passes an exchange of its own only if the epoch itself may have put it in.
+
+    Rows are given first, so that DataFrames are taken in one by one.
+    """
     monkeypatch.setattr("viewlet.warehouse.epoch.task_intake._INLINE", 0)
     with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
         db.sql(ORDERS if has_key else ORDERS.replace(", PRIMARY KEY (id)", ""))
@@ -210,12 +213,113 @@ def test_changes_of_an_epoch_meet_where_they_share_rows(
         stages = []
         for first, gone in ((9000, orders(spark, 0, 50, "id % 100 / 4")), (9100, orders(spark, 9150, 9160, "1"))):
             with nothing_here(), db.epoch() as e:
+                e.insert("orders", [(-first, "x", 1)])
                 e.insert("orders", orders(spark, first, first + 100, "1"))
                 e.delete("orders", gone)
             stages.append(db.history()[-1]["jobs"][0]["stages"])
         assert stages == [1, 2]
-        assert len(db.table("orders")) == 9000 + 200 - 50 - 10
+        assert len(db.table("orders")) == 9000 + 202 - 50 - 10
         assert db.check().num_rows == 0
+
+
+ITEMS = "CREATE TABLE items (id BIGINT, name STRING)"
+SPENT = "SELECT cust, name, sum(total) AS total FROM orders JOIN items ON items.id = orders.id GROUP BY cust, name"
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_dataframes_of_an_epoch_are_taken_in_by_one_job(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_key: bool
+) -> None:
+    """Those of a table are netted where they meet: what one puts in, a later one may take away."""
+    jobs: list[int] = []
+    take = importlib.import_module("viewlet.warehouse.epoch.task_intake").take_slices
+
+    def counted(cuttings: Any, *others: Any) -> Any:
+        jobs.append(len(cuttings))
+        return take(cuttings, *others)
+
+    monkeypatch.setattr("viewlet.warehouse.epoch.task_intake.take_slices", counted)
+    monkeypatch.setattr("viewlet.warehouse.epoch.task_intake._INLINE", 0)
+    items = "SELECT id, 'i' AS name FROM range({}, {})"
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS if has_key else ORDERS.replace(", PRIMARY KEY (id)", ""))
+        db.sql(ITEMS)
+        db.insert("orders", orders(spark, 0, 5000, "1"))
+        db.create_view("spent", SPENT)
+        jobs.clear()
+        with nothing_here(), db.epoch() as e:
+            e.insert("orders", orders(spark, 5000, 5100, "1"))
+            e.insert("items", spark.sql(items.format(10, 5200)))
+            e.delete("orders", orders(spark, 40, 50, "1").unionAll(orders(spark, 5090, 5100, "1")))
+            e.delete("items", spark.sql(items.format(100, 200)))
+        assert jobs == [4]
+        record = db.history()[-1]
+        assert record["tables"] == {
+            "orders": {"inserted": 90, "deleted": 10},
+            "items": {"inserted": 5090, "deleted": 0},
+        }
+        assert record["jobs"][0]["stages"] == 1, "nothing has to be netted before"
+        there = {i for i in range(5090) if not 40 <= i < 50}
+        assert {row[0] for row in db.table("orders").rows()} == there
+        spent: dict[tuple[str, str], int] = {}
+        for i in (i for i in there if 10 <= i < 100 or i >= 200):
+            spent[f"c{i % 7}", "i"] = spent.get((f"c{i % 7}", "i"), 0) + 1
+        assert {(cust, name): int(total) for cust, name, total in db.table("spent").rows()} == spent
+        assert db.check().num_rows == 0
+
+
+def in_one_epoch(db: viewlet.Database, *changes: tuple[str, str, Any], goes_on: bool = False) -> None:
+    """Apply changes of tables; `goes_on`: the last one is refused, and the caller does not mind."""
+    with db.epoch() as e:
+        for at, (action, table, rows) in enumerate(changes, 1):
+            with pytest.raises(RejectedEpoch) if goes_on and at == len(changes) else nullcontext():
+                getattr(e, action)(table, rows)
+
+
+def test_the_first_dataframe_that_is_refused_is_named_and_nothing_of_the_epoch_is_applied(
+    spark: Any, tmp_path: Path
+) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(ORDERS)
+        db.sql(ITEMS)
+        db.insert("orders", [(i, "a", i) for i in range(100)])
+        before = db.status()["epoch"]
+        items = spark.sql("SELECT id, 'i' AS name FROM range(10)")
+        bad = spark.sql("SELECT id + 500 AS id, CAST(NULL AS STRING) AS cust, 1.5 AS total FROM range(2)")
+        with pytest.raises(RejectedEpoch, match=r"table orders: 2 rows.*cust: NULL in a NOT"):
+            in_one_epoch(
+                db,
+                ("insert", "items", items),
+                ("insert", "orders", bad),
+                ("delete", "orders", spark.range(500, 502).select("id")),
+                ("delete", "items", spark.sql("SELECT id, 'j' AS name FROM range(10)")),
+            )
+        nameless = spark.range(3).selectExpr("id", "1.5 AS total")
+        with pytest.raises(RejectedEpoch, match="column cust is missing"):
+            in_one_epoch(db, ("insert", "items", items), ("insert", "orders", nameless))
+        with pytest.raises(RejectedEpoch, match="its key already exists"):
+            in_one_epoch(
+                db,
+                ("insert", "items", items),
+                ("insert", "orders", orders(spark, 90, 110, "1")),
+                ("insert", "orders", [(200, "x", 1)]),
+                goes_on=True,
+            )
+        assert db.status()["epoch"] == before
+        assert (len(db.table("orders")), len(db.table("items"))) == (100, 0)
+        assert not list((tmp_path / "w" / "data").glob("task-*")), "nothing is left of what tasks wrote"
+
+
+def test_a_dataframe_is_evaluated_under_the_settings_of_when_it_was_given(spark: Any, tmp_path: Path) -> None:
+    session = spark.newSession()
+    with viewlet.connect(tmp_path / "w", spark=session, engine="spark") as db:
+        db.sql("CREATE TABLE t (id BIGINT, word STRING, PRIMARY KEY (id))")
+        given = session.range(1).selectExpr("id", "current_timezone() AS word")
+        with db.epoch() as e:
+            for i, zone in enumerate(("Asia/Tokyo", "Europe/Paris", "Europe/Paris")):
+                session.conf.set("spark.sql.session.timeZone", zone)
+                e.insert("t", given.selectExpr(f"id + {i} AS id", "word"))
+        assert sorted(db.table("t").rows()) == [(0, "Asia/Tokyo"), (1, "Europe/Paris"), (2, "Europe/Paris")]
 
 
 CHECKED = """CREATE TABLE clicks (id BIGINT, word STRING, at TIMESTAMP, PRIMARY KEY (id),

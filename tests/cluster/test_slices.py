@@ -15,7 +15,7 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster import slices as slices_module
 from viewlet.engine.cluster.exchange import cut
-from viewlet.engine.cluster.slices import CutTask, NotTaken, SliceTask, slices_for
+from viewlet.engine.cluster.slices import CutTask, NotTaken, Slice, SliceTask, slices_for
 
 
 def by_k(table: pa.Table) -> tuple[Rows, Hashes]:
@@ -25,9 +25,9 @@ def by_k(table: pa.Table) -> tuple[Rows, Hashes]:
     return rows, rows.hashes(("k",))
 
 
-def keys_of(slices: Iterator[Rows]) -> Iterator[list[int]]:
-    for rows in slices:
-        yield rows["k"].to_pylist()
+def keys_of(slices: Iterator[Slice]) -> Iterator[list[int]]:
+    for found in slices:
+        yield [k for rows in found.values() for k in rows["k"].to_pylist()]
 
 
 def notes_of(batches: list[pa.RecordBatch]) -> list[Any]:
@@ -46,6 +46,24 @@ def test_all_rows_of_a_key_are_in_one_slice() -> None:
     assert 2 <= len(slices) <= 8
     assert sorted(chain.from_iterable(slices)) == sorted([*range(20, 120), *range(20, 220, 2), 20, 20])
     assert all(not set(a) & set(b) for i, a in enumerate(slices) for b in slices[:i])
+
+
+def test_frames_meet_in_the_slices_that_they_share() -> None:
+    """Two frames of one table, in the order of their numbers, and one of another table, whose slices come after."""
+    given = [CutTask(by_k, 2, 0, 1), CutTask(by_k, 2, 0, 0), CutTask(by_k, 2, 2, 2)]
+    pieces = [p for cut_ in given for p in cut_(iter(batches([1, 2, 3, 4])))]
+    ordered = pa.Table.from_batches(pieces).sort_by("slice").to_batches(max_chunksize=2)
+
+    def shown(slices: Iterator[Slice]) -> Iterator[dict[int, list[int]]]:
+        for found in slices:
+            yield {number: rows["k"].to_pylist() for number, rows in found.items()}
+
+    slices = [pickle.loads(n.as_py()) for batch in SliceTask(shown)(iter(ordered)) for n in batch["note"]]
+    of_one, of_other = [s for s in slices if 2 not in s], [s for s in slices if 2 in s]
+    assert all(list(s) == [0, 1] and s[0] == s[1] for s in of_one)
+    assert all(list(s) == [2] for s in of_other)
+    for found in (of_one, of_other):
+        assert sorted(k for s in found for k in next(iter(s.values()))) == [1, 2, 3, 4]
 
 
 def test_what_is_not_taken_is_noted_once_and_the_rest_goes_on() -> None:

@@ -19,7 +19,7 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.runner import partitions_for
-from viewlet.engine.cluster.slices import BATCH, slices_for, take_slices
+from viewlet.engine.cluster.slices import BATCH, Cutting, Slice, slices_for, take_slices
 from viewlet.plan.types import Field
 from viewlet.spark.session.arrow_frames import arrow_schema, without_months
 
@@ -37,7 +37,8 @@ def narrowed(query: DataFrame, view: DataFrame, size: int, fields: tuple[Field, 
         spark.conf.set(name, value)
     both = _signed(query, fields, 1).unionAll(_signed(Jvm(spark).frame(plan_of(view)), fields, -1))
     parts = partitions_for(spark.sparkContext.defaultParallelism)
-    found = take_slices(both, ReadSigned(fields), CompareRows(fields), parts, slices_for(2 * size, parts))
+    cutting = Cutting(both, ReadSigned(fields), slices_for(2 * size, parts))
+    found = take_slices([cutting], CompareRows(fields), parts)
     nothing = Rows.empty({f.name: f.type for f in arrow_schema(fields)})
     expected, there = zip(*found, strict=True) if found else ((), ())
     return Rows.concat([nothing, *map(unpack, expected)]), Rows.concat([nothing, *map(unpack, there)])
@@ -74,9 +75,9 @@ class CompareRows:
 
     fields: tuple[Field, ...]
 
-    def __call__(self, slices: Iterator[Rows]) -> Iterator[tuple[bytes, bytes]]:
+    def __call__(self, slices: Iterator[Slice]) -> Iterator[tuple[bytes, bytes]]:
         exact = _exact(self.fields)
-        for rows in slices:
+        for rows in (rows for found in slices for rows in found.values()):
             expected, found = rows.filter(rows.weights > 0), rows.filter(rows.weights < 0).negated()
             rest = differences(expected, found, self.fields)
             if len(rest):

@@ -3,14 +3,16 @@
     rows → cut: (slice, Arrow bytes) → exchange, sorted by slice → one slice after the other → names and counts
 
 A slice is a range of hashes, and a partition has several. Spark sorts a partition by slice, on disk if need be, so that
-a task holds one slice at a time, however many rows there are.
+a task holds one slice at a time, however many rows there are. Several DataFrames pass the exchange together: those with
+the same slices meet in them.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +21,14 @@ import pyarrow as pa
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import cut, pack, partition_of, unpack
+from viewlet.spark.session.reused_worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_PIECES = "slice int, note binary, data binary"
+_PIECES = "slice int, frame int, note binary, data binary"
 _NOTES = "note binary"
+_NAMES = ["slice", "frame", "note", "data"]
 _ROWS, _BYTES = 1 << 18, 32 << 20
 """How much of its rows a task cuts at once: enough for pieces not to be tiny."""
 _SLICE = 32 << 20
@@ -45,7 +49,9 @@ class NotTaken(Exception):
 
 Read = Callable[[pa.Table], tuple[Rows, Hashes]]
 """Makes rows of what Spark gives, and says by which hashes they are brought together."""
-Take = Callable[[Iterator[Rows]], Iterator[Any]]
+Slice = Mapping[int, Rows]
+"""The rows of a slice, by the numbers of the frames that they are of, in this order."""
+Take = Callable[[Iterator[Slice]], Iterator[Any]]
 """Takes slices, one after the other; what it yields goes to the driver."""
 
 
@@ -55,11 +61,24 @@ def slices_for(size: int, parts: int) -> int:
     return 1 << (wanted - 1).bit_length()
 
 
-def take_slices(frame: DataFrame, read: Read, take: Take, parts: int, slices: int) -> list[Any]:
-    """Bring the rows of a frame together in slices, and let tasks take these; what they say of them."""
+@dataclass(frozen=True)
+class Cutting:
+    """A frame that is cut into slices: how many, from which number on, and its own number among others."""
+
+    frame: DataFrame
+    read: Read
+    slices: int
+    first: int = 0
+    number: int = 0
+
+
+def take_slices(cuttings: Sequence[Cutting], take: Take, parts: int) -> list[Any]:
+    """Bring the rows of frames of one session together in slices, and let tasks take these; what they say of them."""
     from viewlet.spark.session.arrow_frames import collected
 
-    pieces = frame.mapInArrow(CutTask(read, slices), _PIECES).repartitionById(parts, "slice")
+    cut = [c.frame.mapInArrow(CutTask(c.read, c.slices, c.first, c.number), _PIECES) for c in cuttings]
+    pieces = reduce(lambda a, b: a.unionAll(b), cut).repartitionById(parts, "slice")
+    slices = max(c.first + c.slices for c in cuttings)
     ordered = pieces.sortWithinPartitions("slice") if slices > parts else pieces  # one slice is in order as it is
     notes = collected(ordered.mapInArrow(SliceTask(take), _NOTES))
     return [pickle.loads(note) for note in notes["note"].to_pylist()]
@@ -71,16 +90,27 @@ class CutTask:
 
     read: Read
     slices: int
+    first: int = 0
+    """The number of the first slice."""
+    number: int = 0
+    """The number of the frame."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for table in _gathered(batches):
             try:
                 rows, hashes = self.read(table)
             except NotTaken as error:
-                yield _pieces([0], pickle.dumps(error.note), [None])
+                yield self._pieces([0], pickle.dumps(error.note), [None])
                 continue
             shares = list(cut(rows, partition_of(hashes, self.slices)))
-            yield _pieces([number for number, _ in shares], None, [pack(share) for _, share in shares])
+            yield self._pieces([number for number, _ in shares], None, [pack(share) for _, share in shares])
+
+    def _pieces(self, slices: Sequence[int], note: bytes | None, data: Sequence[bytes | None]) -> pa.RecordBatch:
+        numbers = pa.array([self.first + number for number in slices], pa.int32())
+        frames = pa.array([self.number] * len(slices), pa.int32())
+        notes = pa.array([note] * len(slices), pa.binary())
+        return pa.RecordBatch.from_arrays([numbers, frames, notes, pa.array(data, pa.binary())], names=_NAMES)
 
 
 @dataclass(frozen=True)
@@ -90,9 +120,10 @@ class SliceTask:
     take: Take
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         notes: list[bytes] = []
         pieces = chain.from_iterable(map(_unpacked, batches))
-        slices = (found for _, own in groupby(pieces, _number) if len(found := _together(own, notes)))
+        slices = (found for _, own in groupby(pieces, _number) if (found := _together(own, notes)))
         for note in self.take(slices):
             yield pa.RecordBatch.from_pydict({"note": [pickle.dumps(note)]})
         if notes:
@@ -113,29 +144,24 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _pieces(slices: Sequence[int], note: bytes | None, data: Sequence[bytes | None]) -> pa.RecordBatch:
-    columns = [pa.array(slices, pa.int32()), pa.array([note] * len(slices), pa.binary()), pa.array(data, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, names=["slice", "note", "data"])
-
-
-_Piece = tuple[int, bytes | None, bytes | None]
+_Piece = tuple[int, int, bytes | None, bytes | None]
 
 
 def _unpacked(batch: pa.RecordBatch) -> Iterator[_Piece]:
-    for slice_, note, data in zip(*batch.columns, strict=True):
-        yield slice_.as_py(), note.as_py(), data.as_py()
+    for slice_, frame, note, data in zip(*batch.columns, strict=True):
+        yield slice_.as_py(), frame.as_py(), note.as_py(), data.as_py()
 
 
 def _number(piece: _Piece) -> int:
     return piece[0]
 
 
-def _together(pieces: Iterable[_Piece], notes: list[bytes]) -> Rows:
+def _together(pieces: Iterable[_Piece], notes: list[bytes]) -> Slice:
     """The rows of a slice; notes among them are put aside."""
-    rows = []
-    for _, note, data in pieces:
+    rows: dict[int, list[Rows]] = {}
+    for _, frame, note, data in pieces:
         if data is not None:
-            rows.append(unpack(data))
+            rows.setdefault(frame, []).append(unpack(data))
         if note is not None:
             notes.append(note)
-    return Rows.concat(rows) if rows else unpack(b"")
+    return {frame: Rows.concat(rows[frame]) for frame in sorted(rows)}

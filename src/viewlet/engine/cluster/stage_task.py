@@ -18,6 +18,7 @@ from viewlet.engine.cluster.written import Written
 from viewlet.engine.terms.compile_term import CompiledTerm, compile_term
 from viewlet.errors import EvaluationError
 from viewlet.program.distributed import Arrival, Compute, Move, Partitioned, Statement, Update
+from viewlet.spark.session.reused_worker import settle
 from viewlet.store.storage.objects import Objects
 from viewlet.store.storage.open_storage import storage_at
 
@@ -44,6 +45,7 @@ class StageTask:
     """Maps that are made anew: what they held until now is taken away from what they become."""
 
     def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcels]:
+        settle()
         stage, terms = load(self.code)
         cached = cache_traffic(self.address)
         site = Site(self.address, part, self.parts, self.inline, self.maps, self.superseded, initial=self.initial)

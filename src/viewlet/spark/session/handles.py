@@ -34,6 +34,11 @@ def session_of(spark: SparkSession) -> Any:
     return spark._jsparkSession
 
 
+def settings_of(spark: SparkSession) -> Any:
+    """A session's settings as they are now, as a map of the JVM's that can be compared with another."""
+    return session_of(spark).sessionState().conf().getAllConfs()
+
+
 def state_of(spark: SparkSession) -> Any:
     """A session's parser, optimizer, catalog, settings and functions."""
     return session_of(spark).sessionState()

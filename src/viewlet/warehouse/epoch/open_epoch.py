@@ -20,10 +20,11 @@ from viewlet.store import Transaction
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes, take_in
 from viewlet.warehouse.epoch.blame import blaming_changes
+from viewlet.warehouse.epoch.intake_tasks import Action
 from viewlet.warehouse.epoch.load import TableLoading
 from viewlet.warehouse.epoch.settled import Settled
 from viewlet.warehouse.epoch.table_changes import TableChanges
-from viewlet.warehouse.epoch.task_intake import Action, can_take_by_tasks, take_by_tasks
+from viewlet.warehouse.epoch.task_intake import GivenFrame, can_take_by_tasks, given_frame, take_by_tasks
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -63,6 +64,8 @@ class Epoch:
         self._transaction: Transaction | None = None
         """What holds rows that were written as they came."""
         self._changes: dict[str, TableChanges] = {}
+        self._frames: list[GivenFrame] = []
+        """DataFrames that wait for the job that takes all of them in."""
         self._is_open = True
         self.number = 0
         """The epoch's number, once it is committed."""
@@ -91,6 +94,7 @@ class Epoch:
         changes = self._of(table, gathered=False)
         if self._by_tasks(changes, "insert", rows):
             return
+        self._take_frames(changes)
         pieces = in_pieces(changes.table.name, rows)
         if pieces is None:
             self._of(table).insert(take_in(changes.table, rows))
@@ -103,12 +107,36 @@ class Epoch:
             self._load(changes, chain(_emptied(first), taken), count_rows(rows))
 
     def _by_tasks(self, changes: TableChanges, action: Action, rows: Any) -> bool:
-        """Let tasks take in a DataFrame of Spark's, if that is how it is done; whether it was."""
+        """Leave a DataFrame of Spark's to tasks, if that is how it is taken in; whether it was.
+
+        It waits, with others, for the end of the block. But if the table has changed otherwise, the change is checked
+        against that at once.
+        """
         if not can_take_by_tasks(self._warehouse.engine, changes, action, rows):
             return False
-        self._transaction = self._transaction or self._warehouse.store.begin()
-        take_by_tasks(self._warehouse, Settled.of(changes, self._transaction), changes, action, rows)
+        last = self._frames[-1].state if self._frames else None
+        given = given_frame(self._warehouse, changes, action, rows, last)
+        if (changes.pending or changes.load) and not self._waits(changes):
+            self._take_together([given])
+            return True
+        if last is not None and given.state is not last:
+            self._take_frames()
+        self._frames.append(given)
         return True
+
+    def _waits(self, changes: TableChanges) -> bool:
+        """Whether DataFrames of a table wait."""
+        return any(frame.changes is changes for frame in self._frames)
+
+    def _take_frames(self, changes: TableChanges | None = None) -> None:
+        """Take in the DataFrames that wait, or only if some are of a table; if that fails, the epoch cannot end well."""
+        if self._frames and (changes is None or self._waits(changes)):
+            self._take_together(self._frames)
+            self._frames = []
+
+    def _take_together(self, frames: list[GivenFrame]) -> None:
+        self._transaction = self._transaction or self._warehouse.store.begin()
+        take_by_tasks(self._warehouse, frames, self._transaction)
 
     def _load(self, changes: TableChanges, rows: Iterator[Rows], total: int | None) -> None:
         """Write rows as they come; those of them that were written are forgotten if one is refused."""
@@ -145,6 +173,7 @@ class Epoch:
 
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
         """The net changes of the tables that change at all."""
+        self._take_frames()
         changed = list(self._changes.values())
         for changes in list(changed):
             if isinstance(changes.load, Settled):
@@ -203,6 +232,8 @@ class Epoch:
         if table.name not in self._changes:
             self._changes[table.name] = table_changes(table, self._snapshot, self._warehouse.sessions)
         changes = self._changes[table.name]
+        if gathered:
+            self._take_frames(changes)
         if gathered and changes.load is not None and not isinstance(changes.load, Settled):
             Settled.of(changes, changes.load.transaction)
         return changes

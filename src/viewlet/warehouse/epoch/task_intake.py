@@ -1,52 +1,51 @@
-"""Spark DataFrames ingested by tasks: the driver sees names of runs, counts, and a sample of refused rows.
+"""Spark DataFrames ingested into tables by tasks: the driver sees names of runs, counts, and a sample of refused rows.
 
-Rows whose keys are the same meet in one task, in one slice (`engine/cluster/slices.py`). There the change is checked and
-netted as it is in process, by `TableChanges`, against the table's index where that is; runs are written under names
-that only the commit makes count.
+The DataFrames that an epoch is given wait until its block ends, and one job takes them in. Rows whose keys are the same
+meet in one task, in one slice (`engine/cluster/slices.py`). There all changes of a table are checked and netted as they
+are in process (`intake_tasks.py`), against the table's index where that is; runs are written under names that only the
+commit makes count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from viewlet.columns.arrays import Mask, combine
-from viewlet.columns.fresh_names import free_name
-from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineName
-from viewlet.engine.cluster.maps import StoredMap
-from viewlet.engine.cluster.slices import BATCH, NotTaken, slices_for, take_slices
-from viewlet.engine.cluster.written import Written, write_run_of
+from viewlet.engine.cluster.slices import BATCH, Cutting, slices_for, take_slices
+from viewlet.engine.cluster.written import Written
 from viewlet.errors import RejectedEpoch
 from viewlet.formatting import plural
 from viewlet.intake.pieces import COLLECTED
-from viewlet.intake.refusal import RejectedRow, place_columns
-from viewlet.intake.to_columns import package_of, refuse_streaming, to_columns
-from viewlet.program.distributed import Anywhere
+from viewlet.intake.refusal import place_columns
+from viewlet.intake.to_columns import package_of, refuse_streaming
 from viewlet.progress import report
-from viewlet.store import Contents
-from viewlet.store.access.probe import Sorted
-from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
-from viewlet.warehouse.declare.expectations import Constraint, evaluator, is_broken
+from viewlet.store import Transaction
+from viewlet.warehouse.declare.expectations import Constraint
 from viewlet.warehouse.declare.tables import Table
-from viewlet.warehouse.declare.watermarks import latest_in
+from viewlet.warehouse.epoch.intake_tasks import (
+    Action,
+    Applied,
+    ApplyRows,
+    Dropped,
+    Latest,
+    Overlap,
+    ReadRows,
+    Receiver,
+    Refusal,
+    marks_of,
+)
 from viewlet.warehouse.epoch.settled import Settled
 from viewlet.warehouse.epoch.table_changes import TableChanges
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from viewlet.warehouse.warehouse import Warehouse
 
-Action = Literal["insert", "delete", "delete_keys", "upsert"]
-"""What is done with rows: a method of `TableChanges`."""
-_FILE = 64 << 20
-"""Bytes of rows that a task writes to one run."""
 _INLINE = 256 << 10
 """Bytes up to which the runs of all tasks are sent to the driver, whose record holds them."""
 _SHOWN = 3
@@ -80,63 +79,116 @@ def _has_types_of(table: Table, frame: DataFrame) -> bool:
     return given == [f.dataType.simpleString() for f in spark_schema(table.fields).fields]
 
 
-def take_by_tasks(
-    warehouse: Warehouse, settled: Settled, changes: TableChanges, action: Action, frame: DataFrame
-) -> None:
-    """Take in a DataFrame, after what was changed before; the runs are part of the transaction."""
+@dataclass(frozen=True)
+class SessionState:
+    """A session of the caller's as it was when a DataFrame was given, and a clone with the same settings."""
+
+    session: SparkSession
+    settings: Any
+    own: SparkSession
+
+    @staticmethod
+    def of(session: SparkSession, known: SessionState | None) -> SessionState:
+        """The state of a session now: the known one if that has not changed since."""
+        from viewlet.spark.session.children import clone
+        from viewlet.spark.session.handles import settings_of
+
+        settings = settings_of(session)
+        if known is not None and known.session is session and known.settings.equals(settings):
+            return known
+        own = clone(session)
+        for name, value in BATCH.items():
+            own.conf.set(name, value)
+        return SessionState(session, settings, own)
+
+
+@dataclass(frozen=True)
+class GivenFrame:
+    """A DataFrame that waits to be taken into a table: all that can be said of it without its rows is in order."""
+
+    changes: TableChanges
+    action: Action
+    columns: tuple[str, ...]
+    judged: tuple[Constraint, ...]
+    state: SessionState
+    frame: DataFrame
+    """The columns in the table's order, and whether rows meet the constraints that Spark judges."""
+
+    @property
+    def table(self) -> Table:
+        return self.changes.table
+
+
+def given_frame(
+    warehouse: Warehouse, changes: TableChanges, action: Action, frame: DataFrame, known: SessionState | None
+) -> GivenFrame:
+    """A DataFrame to be taken in; refused here if it has not the columns, or the table does not change that way."""
+    from viewlet.spark.session.arrow_frames import without_months
+    from viewlet.spark.session.children import active
+    from viewlet.spark.session.handles import plan_of
+    from viewlet.spark.session.jvm import Jvm
+
     table = changes.table
     columns = table.primary_key if action == "delete_keys" else table.names
     types = {name: table.types[name] for name in columns}
     getattr(TableChanges(table, changes.index), action)(Rows.empty(types))  # refused whatever the rows are?
-    report(f"table {table.name}", "tasks take in a DataFrame")
-    earlier = settled.earlier
-    found = _run_tasks(warehouse, changes, earlier, action, columns, frame)
+    places = place_columns(f"table {table.name}", [table.field(name) for name in columns], frame.columns)
+    state, judged = SessionState.of(frame.sparkSession, known), _judged_by_spark(table, action)
+    with active(state.own) as spark:
+        numbered = Jvm(spark).frame(plan_of(frame)).toDF(*(f"c{i}" for i in range(len(frame.columns))))
+        placed = _judged(warehouse, numbered.select(*(f"c{i}" for i in places)), table, judged)
+        own = without_months(Jvm(spark).frame(plan_of(placed)) if judged else placed)
+    return GivenFrame(changes, action, columns, judged, state, own)
+
+
+def take_by_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], transaction: Transaction) -> None:
+    """Take in DataFrames of one session, after what was changed before; the runs are part of the transaction."""
+    tables = {frame.table.name: frame.changes for frame in frames}
+    settled = {name: Settled.of(changes, transaction) for name, changes in tables.items()}
+    for name in tables:
+        count = sum(frame.table.name == name for frame in frames)
+        report(f"table {name}", f"tasks take in {'a DataFrame' if count == 1 else f'{count} DataFrames'}")
+    receivers = {name: Receiver.of(changes, settled[name].earlier) for name, changes in tables.items()}
+    found = _run_tasks(warehouse, frames, receivers)
     written = [note for note in found if isinstance(note, Written)]
     if refused := [note for note in found if isinstance(note, Refusal)]:
         warehouse.store.storage.remove([w.ref.file for w in written if w.ref.file])
-        raise _refusing(table, refused)
-    for dropped in (note for note in found if isinstance(note, Counter)):
-        changes.dropped.update(dropped)
-    latest = max((note.micros for note in found if isinstance(note, Latest)), default=None)
-    are_apart = earlier is not None and not any(isinstance(note, Overlap) for note in found)
-    settled.adopt(written, latest, are_apart=are_apart)
-    taken = sum(w.inserted + w.deleted for w in written if w.bag == table.name)
-    report(f"table {table.name}", f"{taken:,} rows taken in by tasks")
+        first = min(refusal.frame for refusal in refused)
+        raise _refusing(frames[first].table, [refusal for refusal in refused if refusal.frame == first])
+    for name, changes in tables.items():
+        own = [note for note in found if isinstance(note, Dropped | Latest | Overlap) and note.table == name]
+        changes.dropped.update(sum((note.counts for note in own if isinstance(note, Dropped)), Counter()))
+        latest = max((note.micros for note in own if isinstance(note, Latest)), default=None)
+        are_apart = receivers[name].earlier is not None and not any(isinstance(note, Overlap) for note in own)
+        settled[name].adopt(written, latest, are_apart=are_apart)
+        taken = sum(w.inserted + w.deleted for w in written if w.bag == name)
+        report(f"table {name}", f"{taken:,} rows taken in by tasks")
 
 
-def _run_tasks(
-    warehouse: Warehouse,
-    changes: TableChanges,
-    earlier: Contents | None,
-    action: Action,
-    columns: tuple[str, ...],
-    frame: DataFrame,
-) -> list[Any]:
+def _run_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], receivers: Mapping[str, Receiver]) -> list[Any]:
+    """One job for all of them."""
     from viewlet.engine.cluster.runner import partitions_for, tasks_errors
-    from viewlet.spark.session.arrow_frames import without_months
-    from viewlet.spark.session.children import active, clone
-    from viewlet.spark.session.handles import estimated_bytes, plan_of
-    from viewlet.spark.session.jvm import Jvm
+    from viewlet.spark.session.children import active
 
-    table = changes.table
-    places = place_columns(f"table {table.name}", [table.field(name) for name in columns], frame.columns)
-    with active(clone(frame.sparkSession)) as spark, tasks_errors():
-        for name, value in BATCH.items():
-            spark.conf.set(name, value)
+    with active(frames[0].state.own) as spark, tasks_errors():
         parts = partitions_for(spark.sparkContext.defaultParallelism)
-        numbered = Jvm(spark).frame(plan_of(frame)).toDF(*(f"c{i}" for i in range(len(frame.columns))))
-        judged = _judged_by_spark(table, action)
-        placed = _judged(warehouse, numbered.select(*(f"c{i}" for i in places)), table, judged)
-        given = without_months(Jvm(spark).frame(plan_of(placed)) if judged else placed)
-        index, others = (None if c is None else StoredMap.of(c, Anywhere()) for c in (changes.index, earlier))
-        task = ApplyRows(warehouse.store.address, table, action, index, others, _INLINE // parts, changes.mark, judged)
-        read = ReadRows(table, columns, _marks(table, judged))
-        return take_slices(given, read, task, parts, slices_for(estimated_bytes(given), parts))
+        applied = tuple(Applied(frame.table.name, frame.action, frame.judged) for frame in frames)
+        task = ApplyRows(warehouse.store.address, receivers, applied, _INLINE // parts)
+        return take_slices(list(_cuttings(frames, parts)), task, parts)
 
 
-def _marks(table: Table, judged: Sequence[Constraint]) -> tuple[str, ...]:
-    """The columns that say whether rows meet constraints, beside those of the table."""
-    return tuple(free_name(f"_met_{i}", table.names) for i in range(len(judged)))
+def _cuttings(frames: Sequence[GivenFrame], parts: int) -> Iterator[Cutting]:
+    """How DataFrames are cut: each table has slices of its own, in which its DataFrames meet."""
+    from viewlet.spark.session.handles import estimated_bytes
+
+    first = 0
+    for name in dict.fromkeys(frame.table.name for frame in frames):
+        own = [(number, frame) for number, frame in enumerate(frames) if frame.table.name == name]
+        slices = slices_for(sum(estimated_bytes(frame.frame) for _, frame in own), parts)
+        for number, frame in own:
+            read = ReadRows(frame.table, frame.columns, marks_of(frame.table, frame.judged), number)
+            yield Cutting(frame.frame, read, slices, first, number)
+        first += slices
 
 
 def _judged(warehouse: Warehouse, frame: DataFrame, table: Table, judged: Sequence[Constraint]) -> DataFrame:
@@ -148,27 +200,14 @@ def _judged(warehouse: Warehouse, frame: DataFrame, table: Table, judged: Sequen
 
     if judged:
         frame = frame.toDF(*table.names)
-    for constraint, name in zip(judged, _marks(table, judged), strict=True):
+    for constraint, name in zip(judged, marks_of(table, judged), strict=True):
         under = Jvm(warehouse.sessions.under(dict(constraint.settings))).frame(plan_of(frame))
         frame = under.withColumn(name, F.expr(constraint.text))
     return frame
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Rows that cannot be taken in: how many at least, one of them with the reason, and what to do instead."""
-
-    count: int
-    reason: str
-    hint: str | None
-
-    @staticmethod
-    def of(error: RejectedRow) -> Refusal:
-        return Refusal(error.count, error.reason, error.hint)
-
-
 def _refusing(table: Table, refused: list[Refusal]) -> RejectedEpoch:
-    """The error for all rows that tasks have refused."""
+    """The error for all rows of a frame that tasks have refused."""
     count = sum(refusal.count for refusal in refused)
     shown = "; ".join(sorted({refusal.reason for refusal in refused})[:_SHOWN])
     hints = sorted({refusal.hint for refusal in refused if refusal.hint})
@@ -176,128 +215,3 @@ def _refusing(table: Table, refused: list[Refusal]) -> RejectedEpoch:
         f"table {table.name}: {plural(count, 'row')} or more of those given cannot be ingested, such as {shown}",
         hint="; ".join(hints) or None,
     )
-
-
-@dataclass(frozen=True)
-class ReadRows:
-    """Makes rows of a table of what Spark gives, in the table's types, and says where they meet others."""
-
-    table: Table
-    columns: tuple[str, ...]
-    marks: tuple[str, ...] = ()
-
-    def __call__(self, given: pa.Table) -> tuple[Rows, Hashes]:
-        named = given.rename_columns([*self.columns, *self.marks])
-        own = named.select(list(self.columns))
-        try:
-            taken = to_columns(self.table.name, self.table.fields, own, columns=self.columns)
-        except RejectedRow as error:
-            raise NotTaken(Refusal.of(error)) from error
-        rows = Rows.each_once(taken)
-        return rows.with_columns({m: combine(named[m]) for m in self.marks}), self.table.key_hashes(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """The latest time of the rows that a task put in."""
-
-    micros: int
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Some rows may have a key that an earlier change of the epoch has."""
-
-
-@dataclass(frozen=True)
-class ApplyRows:
-    """Checks and nets the change of each slice, and writes runs of the table and of its index."""
-
-    address: str
-    table: Table
-    action: Action
-    index: StoredMap | None
-    earlier: StoredMap | None
-    """What earlier changes of the epoch have added to the index."""
-    inline: int
-    """Bytes up to which a run is sent instead of written."""
-    mark: int | None = None
-    """The watermark that the epoch found."""
-    judged: tuple[Constraint, ...] = ()
-    """The constraints that Spark has evaluated: the rows say whether they meet them."""
-
-    def __call__(self, slices: Iterator[Rows]) -> Iterator[Written | Refusal | Latest | Overlap | Counter[str]]:
-        index, earlier = (None if m is None else m.open(self.address) for m in (self.index, self.earlier))
-        dropped: Counter[str] = Counter()
-        waiting = {table.name: Waiting(table) for table in (self.table, self.table.late, self.table.rejected) if table}
-        for rows in slices:
-            try:
-                for table, delta in self._deltas(rows, index, dropped):
-                    waiting[table.name].add(delta)
-                    if earlier is not None and table is self.table and _overlap(table, delta, earlier):
-                        yield Overlap()
-            except RejectedRow as error:
-                yield Refusal.of(error)
-            for own in waiting.values():
-                if own.bytes > _FILE:
-                    yield from self._write(own)
-        for own in waiting.values():
-            yield from self._write(own)
-        if dropped:
-            yield dropped
-
-    def _deltas(self, rows: Rows, index: Contents | None, dropped: Counter[str]) -> list[tuple[Table, Rows]]:
-        """What the rows of a slice change, in the table and in those of what it does not take in."""
-        marks = _marks(self.table, self.judged)
-        met = dict(zip(self.judged, (rows[m] for m in marks), strict=True))
-        here = evaluator(None, self.table.fields)
-
-        def breaks(constraint: Constraint, rows: Rows) -> Mask:
-            return is_broken(met[constraint]) if constraint in met else here(constraint, rows)
-
-        changes = TableChanges(self.table, index, mark=self.mark, breaks=breaks, is_share=True)
-        getattr(changes, self.action)(rows.select([n for n in rows.names if n not in marks]) if marks else rows)
-        dropped.update(changes.dropped)
-        return [(self.table, changes.delta()), *changes.take_asides()]
-
-    def _write(self, waiting: Waiting) -> Iterator[Written | Latest]:
-        table, parts = waiting.table, waiting.taken()
-        if not parts:
-            return
-        delta = Rows.concat(parts).select(table.names)
-        is_small = sum(array.nbytes for array in delta.columns.values()) <= self.inline
-        made = (make_recent_run if is_small else make_parquet_runs)(delta, table.layout)
-        for run in made:
-            weights = delta.weights if is_small else delta.weights[delta.weights * run.ref.sign > 0]
-            yield write_run_of(table.name, run, weights, self.address, self.inline)[1]
-        if table.index is not None and self.index is not None:
-            kept = table.index_rows(delta)
-            for run in make_map_run(kept, self.index.layout):
-                yield write_run_of(table.index, run, kept.weights, self.address, self.inline)[1]
-        if (latest := latest_in(table.watermark, table.fields, delta)) is not None:
-            yield Latest(latest)
-
-
-def _overlap(table: Table, delta: Rows, earlier: Contents) -> bool:
-    """Whether the index of a table has got rows with the hash of a key that changes again."""
-    given = Sorted.by(earlier.layout.key, table.index_rows(delta))
-    return next(given.find_in_map(earlier, ()), None) is not None
-
-
-@dataclass
-class Waiting:
-    """Changes of a table that are written together."""
-
-    table: Table
-    parts: list[Rows] = field(default_factory=list)
-    bytes: int = 0
-
-    def add(self, rows: Rows) -> None:
-        if len(rows):
-            self.parts.append(rows)
-            self.bytes += sum(array.nbytes for array in rows.columns.values())
-
-    def taken(self) -> list[Rows]:
-        """All of them; there are none then."""
-        parts, self.parts, self.bytes = self.parts, [], 0
-        return parts
