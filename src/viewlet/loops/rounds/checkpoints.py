@@ -24,6 +24,8 @@ from viewlet.columns.rows import Rows
 AFTER = 2.0
 """Rounds are written down when a run has taken so many seconds."""
 _WEIGHT = "_weight"
+_FORMAT = 2
+"""What rounds are written down as: what another version wrote in another way is other work."""
 Moved = Mapping[str, Rows]
 """Rows of states that a round reads."""
 
@@ -110,7 +112,7 @@ def _rows(table: pa.Table) -> Rows:
 
 def fingerprint(definition: str, epoch: int, changes: Mapping[str, Rows]) -> str:
     """What tells a piece of work apart from others, whatever the order of rows."""
-    digest = sha256(f"{epoch}\n{definition}".encode())
+    digest = sha256(f"{_FORMAT}\n{epoch}\n{definition}".encode())
     for bag, rows in sorted(changes.items()):
         total = int((rows.hashes() * rows.weights.astype(np.uint64)).sum(dtype=np.uint64))
         digest.update(f"\n{bag} {len(rows)} {total}".encode())
