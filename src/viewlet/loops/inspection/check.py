@@ -19,7 +19,7 @@ from viewlet.columns.rows import Rows
 from viewlet.loops.definition.compiled import AnyState, CompiledState, CompiledUntil, RelaxedState
 from viewlet.loops.definition.frame_queries import StoredQuery, show_stored
 from viewlet.loops.definition.queries import cast_query, pairs_query
-from viewlet.loops.language.syntax import LoopText, State
+from viewlet.loops.language.syntax import MOST_SETTLING, LoopText, State
 from viewlet.loops.rounds.merged import merged
 from viewlet.loops.rounds.rounds import endless
 from viewlet.plan.types import Field
@@ -228,9 +228,9 @@ class Rerun:
             self._replace(made)
 
     def settle(self, until: CompiledUntil | None) -> None:
-        """Rounds from the first rows on, until they settle, or as many as there may be."""
+        """Rounds from the first rows on, until they settle, or as many as there may be: diffusion is compared with the end."""
         self._replace([self._rows(state, state.text.first) if state.text.initial else [] for state in self.states])
-        for _ in range(self.text.last_round):
+        for _ in range(MOST_SETTLING if self.text.diffuses else self.text.last_round):
             made = [self._step(state) for state in self.states]
             before = [sorted(map(_written, state.changed)) for state in self.states]
             is_same = [sorted(map(_written, rows)) for rows in made] == before
