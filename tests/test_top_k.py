@@ -376,7 +376,7 @@ def test_views_equal_spark_sql(db: viewlet.Database, seed: int) -> None:
     check(db)
     table.change(4, 0)
     check(db)
-    for new, gone in [(1200, 0), (3, 1150)]:  # an epoch that changes most of the table computes the views anew
+    for new, gone in [(2800, 0), (3, 2750)]:  # an epoch that changes most of the table computes the views anew
         table.change(new, gone)
         check(db)
 

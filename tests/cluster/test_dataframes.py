@@ -12,6 +12,7 @@ import pytest
 
 import viewlet
 from viewlet.errors import RejectedEpoch
+from viewlet.views.refresh import CHANGED
 from viewlet.views.view import sql_view
 
 pytestmark = pytest.mark.spark
@@ -83,6 +84,7 @@ def test_views_are_filled_made_anew_and_read_by_tasks(
             db.create_view("spend", SPEND)
             db.create_view("large", "SELECT id, total FROM orders WHERE total > 20")
             filled = db.history()[-1]
+            monkeypatch.setitem(CHANGED, "spark", 2)
             db.insert("orders", orders(spark, 5000, 12000, "id % 90 / 3"))
             made = db.history()[-1]
         assert filled["jobs"][0]["stages"] == 3, "what was taken away meets what was put in, then the view is filled"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from viewlet.columns.rows import Rows
+from viewlet.engine.choose import Chosen
 from viewlet.engine.epoch import EpochDeltas
 from viewlet.engine.program_run import ProgramRun
 from viewlet.errors import EvaluationError, StoreError
@@ -55,40 +57,54 @@ def refuse_other_spark(warehouse: Warehouse, view: str, changing: Sequence[str],
         )
 
 
+CHANGED: dict[Chosen, float] = {"inproc": 0.4, "spark": 0.5}
+"""What a changed row costs, in rows that are read anew, on either engine: what rebuilds were found to be as good as, for
+Q3, Q17 and Q18 of TPC-H (docs/scaling.md)."""
+_FEW = 1000
+"""Rows that are not worth weighing."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefreshEstimate:
     """Whether a view is brought up to date or computed anew, by the rows that either handles."""
 
     changed: int
     there: int
-    is_shared: bool
+    engine: Chosen
+    is_shared: bool = False
+
+    @property
+    def increment(self) -> int:
+        """As how many rows read anew the changed ones count."""
+        return math.ceil(CHANGED[self.engine] * self.changed)
+
+    @property
+    def is_worth_a_rebuild(self) -> bool:
+        return self.increment > self.there + _FEW
 
     @property
     def recompute(self) -> bool:
-        return _UPDATE * self.changed > self.there + _FEW and not self.is_shared
+        return self.is_worth_a_rebuild and not self.is_shared
 
     def record(self) -> dict[str, int]:
-        return {"increment": _UPDATE * self.changed, "recompute": self.there}
-
-
-_UPDATE, _FEW = 2, 1000
-"""A changed row costs about as much as two that are read anew; small epochs are not worth weighing."""
+        return {"increment": self.increment, "recompute": self.there}
 
 
 def estimate_refresh(view: View, run: Refresh) -> RefreshEstimate:
     """What an epoch changes of what a view reads, beside all that it reads then."""
-    changes = run.deltas.changes
+    changes, engine = run.deltas.changes, run.engine.name
     changed_bags = [bag for bag in view.reads if bag in changes]
     changed = sum(map(changes.rows, changed_bags))
     read = [run.before(bag) for bag in view.reads]
     there = changed + sum(contents.rows for contents in read)  # those that were taken away again included
-    if _UPDATE * changed > _FEW + there - 2 * changed:
+    if RefreshEstimate(changed, there - 2 * changed, engine).is_worth_a_rebuild:
         counted = [changes.counts(bag) for bag in changed_bags]
         there = sum(contents.total() for contents in read) + sum(c["inserted"] - c["deleted"] for c in counted)
-    if _UPDATE * changed <= there + _FEW:
-        return RefreshEstimate(changed, there, is_shared=False)
+    estimate = RefreshEstimate(changed, there, engine)
+    if not estimate.is_worth_a_rebuild:
+        return estimate
     own = run.warehouse.catalog.own_bags(view)
-    return RefreshEstimate(changed, there, is_shared=len(own) < len(view.bags))
+    return replace(estimate, is_shared=len(own) < len(view.bags))
 
 
 def _increment(view: View, run: Refresh) -> str:
