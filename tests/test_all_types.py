@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import viewlet
@@ -62,6 +63,8 @@ TYPES: dict[str, tuple[str, ...]] = {
         "named_struct('odd name', NULL)",
     ),
 }  # fmt: skip
+if int(pa.__version__.partition(".")[0]) < 20:  # it cannot hand variants inside other types to Spark
+    del TYPES["STRUCT<`odd name`: ARRAY<STRUCT<x: DECIMAL(5,2), v: VARIANT>>>"]
 COLUMNS = {f"c{i}": kind for i, kind in enumerate(TYPES)}
 COMPARED = [c for c, kind in COLUMNS.items() if not any(word in kind for word in ("MAP", "VARIANT", "TIME("))]
 """Columns that Spark compares with their literals: it has no comparison of maps and variants, nor of TIME(0) with TIME."""
