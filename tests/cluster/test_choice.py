@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pytest
 import viewlet
 from tests.cluster.local_context import LocalContext
 from viewlet.engine.choose import EngineCosts, choose_engine, crossing_point
+from viewlet.engine.cluster import calibrate
 from viewlet.engine.cluster.calibrate import measure_costs
 from viewlet.engine.cluster.runner import SparkEngine
 
@@ -48,6 +50,16 @@ def test_a_job_and_its_rows_are_measured() -> None:
     assert costs.inproc_row > 0
     assert costs.job > 0
     assert costs.spark_row > costs.inproc_row, "rows are packed, sent and unpacked on their way"
+
+
+def test_a_row_of_a_job_is_never_taken_for_cheaper_than_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a job with rows took by chance: on the same cores, Spark then fills nothing large."""
+    monkeypatch.setattr(calibrate, "_milliseconds", lambda work: 30.0)
+    costs = measure_costs(cast(Any, LocalContext()), 4, 2)
+    assert costs.spark_row >= 2 * costs.inproc_row > 0
+    cores = os.cpu_count() or 1
+    assert choose_engine("auto", 10**9, 20, cores, costs, "fill").engine == "inproc"
+    assert choose_engine("auto", 10**9, 20, 8 * cores, costs, "fill").engine == "spark"
 
 
 def test_costs_are_measured_once_for_a_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

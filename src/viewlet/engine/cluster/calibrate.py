@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _ROWS = 1 << 18
+_TIMES = 2
+"""How many times what a row takes in process it takes in a job at least: it is packed, sent and unpacked besides. What
+is measured may be less by chance, since jobs differ by more than these rows take."""
 _SUMS = ("n",)
 
 
@@ -34,7 +37,9 @@ def measure_costs(context: SparkContext, parts: int, cores: int) -> EngineCosts:
     few = _sample(parts)
     job = min(_milliseconds(lambda: _run(context, few, parts)) for _ in range(3))
     many = min(_milliseconds(lambda: _run(context, rows, parts)) for _ in range(2))
-    return EngineCosts(inproc_row=here / _ROWS, job=job, spark_row=max(many - job, 0.0) * cores / _ROWS)
+    return EngineCosts(
+        inproc_row=here / _ROWS, job=job, spark_row=max((many - job) * cores / _ROWS, _TIMES * here / _ROWS)
+    )
 
 
 def _sample(count: int) -> Rows:
