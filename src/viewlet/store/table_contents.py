@@ -60,31 +60,33 @@ class TableContents(Contents):
         return self._read(self.runs)
 
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
-        recent, gone = self.recent(), self._read([run for run in self._parquet() if run.ref.sign < 0])
-        taken = np.concatenate([gone.hashes(), recent.filter(recent.weights < 0).hashes()])
+        """Some columns of the rows, in pieces; those that were taken away again are in none of them."""
+        recent, gone = self.recent(), [run for run in self._parquet() if run.ref.sign < 0]
+        taken = np.concatenate([*map(tablerun.read_hashes, gone), recent.filter(recent.weights < 0).hashes()])
+        filed = [run for run in self._parquet() if run.ref.sign > 0]
         if not len(taken):
-            for run in self._parquet():
+            for run in filed:
                 yield from tablerun.read_batches(run, columns, size)
             if len(recent):
                 yield recent.select(columns)
             return
-        touched: list[Rows] = []
-        for run in (run for run in self._parquet() if run.ref.sign > 0):
+        touched = [recent.select(columns), *(b for run in gone for b in tablerun.read_batches(run, columns, size))]
+        for run in filed:
             yield from self._untouched(run, columns, size, different(taken), touched)
-        netted = Rows.concat([*touched, recent, gone]).consolidate()
+        netted = Rows.concat(touched).consolidate()
         if len(netted):
-            yield netted.select(columns)
+            yield netted
 
     def _untouched(self, run: Run, columns: Names, size: int, taken: Hashes, touched: list[Rows]) -> Iterator[Rows]:
-        """The rows of a file whose hash no row has that was taken away; the others are added to `touched`, whole."""
-        at, first = [], 0
+        """The rows of a file whose hash no row has that was taken away; the others are added to `touched`.
+
+        These few columns are enough to net them: all rows that were taken away are there, and so are all that they undo.
+        """
         for batch in tablerun.read_batches(run, (*columns, self.layout.row_hash), size):
             found = is_among(values_of(batch[self.layout.row_hash], "u8"), taken)
-            at.append(np.flatnonzero(found) + first)
-            first += len(batch)
-            yield batch.select(columns).filter(~found)
-        if len(positions := np.concatenate(at)):
-            touched.append(tablerun.read_rows(run).take(positions))
+            own = batch.select(columns)
+            touched.append(own.filter(found))
+            yield own.filter(~found)
 
     def _parquet(self) -> list[Run]:
         return [run for run in self.runs if run.ref.kind == "parquet"]
