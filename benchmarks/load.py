@@ -37,7 +37,7 @@ GOALS = {"TRUSTED": 1.5, "keys checked": 2.0}
 
 INTRODUCTION = """# Loading
 
-What it takes to put TPC-H's `lineitem` at scale {scale:g} into a warehouse, durably, beside Spark reading it from a Parquet file and writing it as Parquet; each way in a process of its own, on the same cores. A TRUSTED table checks no keys; the other one keeps an index of its rows. `make bench-load` makes this page.
+What it takes to put TPC-H's `lineitem` at scale {scale:g} into a warehouse, durably, beside Spark reading it from a Parquet file and writing it as Parquet; each way in a process of its own, on the same cores. A TRUSTED table checks no keys; the other one keeps an index of its rows. A DataFrame is taken in by tasks of Spark, and nothing of it passes through the driver. `make bench-load` makes this page.
 
 """
 
