@@ -159,7 +159,7 @@ def diagonal(matrix: Any) -> Any:
 def leading(matrix: Any, count: int) -> Any:
     """The leading directions of a symmetric matrix, as columns, the widest first; the largest entry of each is positive.
 
-    MaintainedProgram ones are found by subspace iteration that goes on from the last.
+    Those that are maintained are found by subspace iteration that goes on from the last.
     """
     if isinstance(matrix, Traced):
         return matrix._emit(Leading(matrix._name, count))
