@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from viewlet.plan.types import Field, Type
 from viewlet.sink.keyed_changes import find_key, gone_and_come
 from viewlet.sink.sink import Opened, Sender, Sink
 from viewlet.warehouse.read.relation import Relation
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
 
 POSITIONS = "viewlet_sinks"
 _TYPES = {
@@ -57,7 +60,7 @@ class PostgresTable(Sink):
 class _Open:
     sink: PostgresTable
     sender: Sender
-    session: Any
+    session: Connection[tuple[Any, ...]]
     key: tuple[str, ...]
 
     def last(self) -> int | None:
@@ -83,7 +86,7 @@ class _Open:
                 self._run(statement)
             self._move(epoch)
 
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> Any:
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> Cursor[tuple[Any, ...]]:
         return self.session.execute(statement, values or None)
 
     def _position(self) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,9 @@ from viewlet.source.feed import Batch, Feed, Target, fields_of
 from viewlet.source.lake.arrow_batches import arrow_batch, pick_columns, without_views
 from viewlet.source.net_changes import Place
 from viewlet.warehouse.declare.tables import Table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 _FEED = "delta.enableChangeDataFeed"
 _GONE = ("delete", "update_preimage")
@@ -48,7 +51,7 @@ class Delta(Feed):
             for version in range(position["version"] + 1, table.version() + 1):
                 yield self._version(target.table, table, version)
 
-    def _version(self, table: Table, source: Any, version: int) -> Batch:
+    def _version(self, table: Table, source: DeltaTable, version: int) -> Batch:
         """What a version changed."""
         changes = self._changes(source, version)
         come, gone = (changes.filter(pc.is_in(changes["_change_type"], pa.array(kinds))) for kinds in (_COME, _GONE))
@@ -57,7 +60,7 @@ class Delta(Feed):
         position = {"version": version, "table": str(source.metadata().id)}
         return arrow_batch(table, position, come, gone, Place(self.path, version), oldest)
 
-    def _changes(self, source: Any, version: int) -> pa.Table:
+    def _changes(self, source: DeltaTable, version: int) -> pa.Table:
         failures = (pa.ArrowException, needed("deltalake", "delta").exceptions.DeltaError)
         try:
             return without_views(pa.table(source.load_cdf(starting_version=version, ending_version=version)))
@@ -82,7 +85,7 @@ class Delta(Feed):
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
+def opened(path: str) -> Iterator[DeltaTable]:
     """A Delta table at its latest version."""
     deltalake = needed("deltalake", "delta")
     try:

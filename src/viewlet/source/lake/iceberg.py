@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -23,8 +23,13 @@ from viewlet.source.lake.arrow_batches import arrow_batch, pick_columns
 from viewlet.source.net_changes import Place
 from viewlet.warehouse.declare.tables import Table
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import FileScanTask
+    from pyiceberg.table import Table as LakeTable
+
 _SECRET = ("secret", "password", "token", "credential")
-Tasks = dict[tuple[str, ...], Any]
+Tasks = dict[tuple[str, ...], "FileScanTask"]
 """What reads a data file, by its path and those of its deletions."""
 
 
@@ -63,7 +68,7 @@ class Iceberg(Feed):
         return f"{place}{options_text(dict(self.properties))} ON BAD RECORD {self.on_bad}"
 
 
-def _tasks(table: Any, snapshot: int | None) -> Tasks:
+def _tasks(table: LakeTable, snapshot: int | None) -> Tasks:
     """What a snapshot consists of."""
     if snapshot is None:
         return {}
@@ -76,7 +81,7 @@ def _tasks(table: Any, snapshot: int | None) -> Tasks:
     return {(t.file.file_path, *sorted(d.file_path for d in t.delete_files)): t for t in tasks}
 
 
-def _rows(table: Any, tasks: list[Any]) -> pa.Table:
+def _rows(table: LakeTable, tasks: list[FileScanTask]) -> pa.Table:
     """The rows of some files, with the columns that the table has now."""
     arrow = needed("pyiceberg.io.pyarrow", "iceberg")
     everything = needed("pyiceberg.expressions", "iceberg").AlwaysTrue()
@@ -84,7 +89,7 @@ def _rows(table: Any, tasks: list[Any]) -> pa.Table:
 
 
 @contextmanager
-def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[Any]:
+def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[Catalog]:
     """A catalog, by its name in PyIceberg's own configuration, or by properties."""
     catalogs, exceptions = needed("pyiceberg.catalog", "iceberg"), needed("pyiceberg.exceptions", "iceberg")
     failures = tuple(
@@ -97,7 +102,7 @@ def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[A
 
 
 @contextmanager
-def opened(catalog: str, name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[Any]:
+def opened(catalog: str, name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[LakeTable]:
     """A table of a catalog, as it is now."""
     with catalog_of(catalog, properties) as found:
         yield found.load_table(name)

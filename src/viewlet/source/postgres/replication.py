@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -38,6 +38,11 @@ from viewlet.source.postgres.source import Postgres
 from viewlet.source.postgres.values import SETTINGS, can_hold, reader, wanted
 from viewlet.warehouse.declare.tables import Table
 
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    Session = Connection[tuple[Any, ...]]
+
 log = logging.getLogger("viewlet")
 
 CHANGES = 20_000
@@ -54,7 +59,7 @@ Peeked = tuple[list[Transaction], bool]
 
 
 @contextmanager
-def connected(database: str, **more: Any) -> Iterator[Any]:
+def connected(database: str, **more: Any) -> Iterator[Session]:
     """A session that shows values as they are read here, each statement a transaction of its own."""
     psycopg = needed("psycopg", "postgres")
     options = " ".join(f"-c {name}={value.replace(' ', '')}" for name, value in SETTINGS.items())
@@ -63,6 +68,13 @@ def connected(database: str, **more: Any) -> Iterator[Any]:
             yield session
     except psycopg.Error as error:
         raise StoreError(f"PostgreSQL ({database}): {str(error).strip()}") from error
+
+
+def _only_row(session: Session, query: str, *values: Any) -> tuple[Any, ...]:
+    """The row of a query that has exactly one."""
+    row = session.execute(query, values or None).fetchone()
+    assert row is not None, query
+    return row
 
 
 def read_snapshot(source: Postgres, target: Target) -> Generator[Batch, None, None]:
@@ -79,7 +91,7 @@ class Reading:
     source: Postgres
     target: Target
 
-    def slot(self, session: Any) -> Slot:
+    def slot(self, session: Session) -> Slot:
         table = self.target.table
         return Slot(session, self.source.slot_of(table), self.source.publication_of(table))
 
@@ -89,7 +101,7 @@ class Reading:
         assert position is not None, "its rows are read first"
         return parse_lsn(position["lsn"])
 
-    def batch(self, session: Any, transactions: Sequence[Transaction], lsn: int) -> Batch | None:
+    def batch(self, session: Session, transactions: Sequence[Transaction], lsn: int) -> Batch | None:
         """What transactions change, up to a place."""
         changes = _Stream(session, self.source, self.target.table)
         changes.take(transactions)
@@ -131,7 +143,7 @@ def up_to_same(peeked: Sequence[Peeked]) -> list[list[Transaction]]:
 class Slot:
     """A place in PostgreSQL's log, and the changes after it."""
 
-    session: Any
+    session: Session
     name: str
     publication: str
 
@@ -143,7 +155,7 @@ class Slot:
 
     def end(self) -> int:
         """How far the log is written."""
-        return parse_lsn(self.session.execute("SELECT pg_current_wal_flush_lsn()").fetchone()[0])
+        return parse_lsn(_only_row(self.session, "SELECT pg_current_wal_flush_lsn()")[0])
 
     def peek(self, lsn: int, end: int) -> Peeked:
         """The next transactions between two places, whole, and whether more may follow."""
@@ -191,7 +203,7 @@ class Columns:
 class _Stream:
     """The messages of a slot, on their way into a batch."""
 
-    session: Any
+    session: Session
     source: Postgres
     table: Table
     columns: Mapping[int, Columns] = field(default_factory=dict)
@@ -233,7 +245,7 @@ class _Stream:
     def _columns(self, relation: Relation) -> Columns:
         """The columns of a relation, checked: it may have been altered."""
         oids = [oid for _, oid in relation.columns]
-        types = dict(self.session.execute(_TYPES, (oids,)).fetchall())
+        types: dict[int, str] = dict(self.session.execute(_TYPES, (oids,)).fetchall())
         found = [(name, types[oid]) for name, oid in relation.columns]
         _refuse_identity(self.table, relation.name, relation.identity)
         return place_columns(self.table, relation.name, found)
@@ -279,13 +291,13 @@ def _refuse_identity(table: Table, name: str, identity: str) -> None:
 def check(source: Postgres, table: Table) -> None:
     """Refuse a table that could not be read."""
     with connected(source.database) as session:
-        (level,) = session.execute("SHOW wal_level").fetchone()
+        (level,) = _only_row(session, "SHOW wal_level")
         if level != "logical":
             raise StoreError(f"PostgreSQL's wal_level is {level}", hint="set wal_level = logical, and restart it")
         given = session.execute(_COLUMNS, (source.name,)).fetchall()
         types = dict(session.execute(_TYPES, ([oid for _, oid, _ in given],)).fetchall())
         place_columns(table, source.name, [(n, types[oid]) for n, oid, is_generated in given if not is_generated])
-        identity, key = session.execute(_IDENTITY, (source.name,)).fetchone()
+        identity, key = _only_row(session, _IDENTITY, source.name)
         _refuse_identity(table, source.name, identity)
         if table.primary_key and identity != "f" and {k.lower() for k in key} != {k.lower() for k in table.primary_key}:
             raise SqlError(
@@ -294,7 +306,7 @@ def check(source: Postgres, table: Table) -> None:
             )
 
 
-def _snapshot(source: Postgres, table: Table, session: Any) -> Batch:
+def _snapshot(source: Postgres, table: Table, session: Session) -> Batch:
     """All rows, as they were where a new slot begins. A slot of that name is left from a reading that was killed."""
     slot, began = source.slot_of(table), time.time()
     _make_publication(source, table, session)
@@ -305,29 +317,29 @@ def _snapshot(source: Postgres, table: Table, session: Any) -> Batch:
         made = replication.pgconn.exec_(f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput EXPORT_SNAPSHOT".encode())
         if made.ntuples != 1:
             raise StoreError(f"PostgreSQL: {made.error_message.decode().strip()}")
-        lsn, exported = made.get_value(0, 1).decode(), made.get_value(0, 2).decode()
+        lsn, exported = ((made.get_value(0, at) or b"").decode() for at in (1, 2))
         come, wrong = _copy(source, table, session, exported)
     bad = [Place(source.name).bad(reason) for reason in wrong]
     gone = come.slice(0, 0).select(list(table.primary_key)) if table.primary_key else come.slice(0, 0)
     return Batch({"lsn": lsn}, come, gone, come.num_rows + len(bad), oldest=began, bad=bad)
 
 
-def _make_publication(source: Postgres, table: Table, session: Any) -> None:
+def _make_publication(source: Postgres, table: Table, session: Session) -> None:
     """Publish the table, unless a publication was named."""
     name = source.publication_of(table)
     found = session.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
     if found is None and source.publication:
         raise StoreError(f"PostgreSQL has no publication {name}", hint="CREATE PUBLICATION …, or name none")
     if found is None:
-        (relation,) = session.execute("SELECT %s::regclass::text", (source.name,)).fetchone()
+        (relation,) = _only_row(session, "SELECT %s::regclass::text", source.name)
         session.execute(f'CREATE PUBLICATION "{name}" FOR TABLE {relation} WITH (publish_via_partition_root = true)')
 
 
-def _copy(source: Postgres, table: Table, session: Any, exported: str) -> tuple[pa.Table, list[str]]:
+def _copy(source: Postgres, table: Table, session: Session, exported: str) -> tuple[pa.Table, list[str]]:
     """The rows of a snapshot that can be read; of the others, why not."""
     sql = needed("psycopg.sql", "postgres")
     names = sql.SQL(", ").join(map(sql.Identifier, _spelled(source, table, session)))
-    (relation,) = session.execute("SELECT %s::regclass::text", (source.name,)).fetchone()
+    (relation,) = _only_row(session, "SELECT %s::regclass::text", source.name)
     parts, wrong = [], []
     columns = Columns(tuple(range(len(table.fields))), tuple(reader(f.type) for f in table.fields))
     with session.transaction():
@@ -343,7 +355,7 @@ def _copy(source: Postgres, table: Table, session: Any, exported: str) -> tuple[
     return pa.concat_tables(parts) if parts else readable(table, [])[0], wrong
 
 
-def _spelled(source: Postgres, table: Table, session: Any) -> list[str]:
+def _spelled(source: Postgres, table: Table, session: Session) -> list[str]:
     """The columns, as PostgreSQL spells them."""
     there = {name.lower(): name for name, *_ in session.execute(_COLUMNS, (source.name,))}
     return [there[name.lower()] for name in table.names]
