@@ -33,6 +33,7 @@ from benchmarks import loop_points, loops_by_hand
 from benchmarks.loop_variants import Course, timed_rounds
 from benchmarks.measure import Times, grid, measured, run_on_duckdb, say, timed
 from viewlet import loops
+from viewlet.columns.rows import Rows
 from viewlet.spark.session.session import start_spark
 
 SHARES = (0.30, 0.25, 0.25, 0.20)
@@ -243,7 +244,7 @@ def in_rounds(db: viewlet.Database) -> dict[str, Course]:
     """The rounds of a loop, each timed, with and without deltas and invariant views."""
     relation = db.table("v")
     found = relation.definition
-    inputs = {bag: db.table(bag).bag() for bag in found.reads}  # type: ignore[union-attr]
+    inputs = {bag: Rows.of(db.table(bag).arrow()) for bag in found.reads}  # type: ignore[union-attr]
     return timed_rounds(found, inputs, TOLERANCE)
 
 

@@ -126,7 +126,7 @@ def _files(path: Path) -> list[Path]:
 
 def _problems(path: Path) -> list[str]:
     with viewlet.connect(path, read_only=True) as db:
-        return db._warehouse.store.verify()
+        return db.verify()
 
 
 def _put(file: Path, contents: bytes) -> None:

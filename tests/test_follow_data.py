@@ -112,7 +112,7 @@ def _check_reopened(db: viewlet.Database, tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, engine="inproc") as again:
         assert maps_of(again) == kept
         assert Counter(again.table("v").rows()) == expected(again)
-        assert not again._warehouse.store.verify()
+        assert not again.verify()
         bags = {name for name in again._warehouse.store.state.bags if name.startswith("v.")}
         assert bags <= set(again._warehouse.catalog.bags()), "maps of the old program are still there"
 

@@ -51,7 +51,7 @@ class Longest(Maintained):
         return {"technique": "a function of all rows", "seen": seen}
 
     def recompute(self, warehouse: Warehouse) -> Rows:
-        return self._longest(Relation(warehouse, warehouse.catalog.find(self.table)).bag())
+        return self._longest(Rows.of(Relation(warehouse, warehouse.catalog.find(self.table)).arrow()))
 
     def document(self) -> dict[str, Any]:
         return {"table": self.table}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import viewlet
 from tests.docs import promises
 
 ROOT = Path(__file__).parent.parent
@@ -184,6 +185,18 @@ def test_files_of_one_name_share_an_idea() -> None:
     known = {name for names in SHARED_NAMES.values() for name in names.split()}
     stems = [path.stem for path in SOURCES if path.stem not in ("__init__", "__main__")]
     assert {name for name in stems if stems.count(name) > 1} == known
+
+
+PUBLIC = {
+    viewlet.Epoch: "insert delete upsert replace number late rejected dropped",
+    viewlet.Subscription: "wait cancel",
+}
+"""What completion offers to whoever holds one."""
+
+
+def test_users_see_of_an_epoch_or_a_subscription_what_they_may_use() -> None:
+    for kind, names in PUBLIC.items():
+        assert {name for name in dir(kind) if not name.startswith("_")} == set(names.split())
 
 
 REACHING = re.compile(r"\b_(?:jvm|jsc|jdf|jsparkSession|gateway)\b|\borg\.apache\b")

@@ -41,7 +41,7 @@ from viewlet.source.lake.iceberg import iceberg
 from viewlet.source.lake.spark_batch import spark_batch
 from viewlet.source.postgres.source import postgres
 from viewlet.store import Backup, backups, restore
-from viewlet.warehouse.epoch.open_epoch import Epoch
+from viewlet.warehouse.epoch.user_epoch import Epoch
 from viewlet.warehouse.read.relation import Relation
 from viewlet.warehouse.read.subscriptions import Subscription
 

@@ -31,7 +31,8 @@ from viewlet.warehouse.declare.ddl import drop, fill_table, make_table, with_asi
 from viewlet.warehouse.declare.expectations import compiled, evaluator
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.declare.watermarks import read_watermark
-from viewlet.warehouse.epoch.open_epoch import Epoch, open_epoch
+from viewlet.warehouse.epoch.open_epoch import open_epoch
+from viewlet.warehouse.epoch.user_epoch import Epoch
 from viewlet.warehouse.fill import create, rebuild
 from viewlet.warehouse.read.backup_methods import BackupMethods
 from viewlet.warehouse.read.relation import Relation
@@ -377,11 +378,8 @@ class Database(
     @contextmanager
     def epoch(self) -> Iterator[Epoch]:
         """One atomic epoch: all changes inside the block are applied together, or none."""
-        before = self.last_epoch
         with open_epoch(self._warehouse) as opened:
-            yield opened
-        if opened.number > before:
-            opened.show = partial(epoch_html, self._warehouse, opened.number)
+            yield Epoch(opened, partial(epoch_html, self._warehouse))
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows into a table, in one epoch, and return its number."""
@@ -437,6 +435,10 @@ class Database(
     def recovery(self) -> Recovery | None:
         """What was discarded to open the warehouse, if it was damaged."""
         return self._warehouse.store.recovery
+
+    def verify(self) -> list[str]:
+        """Read every byte of the warehouse; return the files that are missing, cut short or altered."""
+        return self._warehouse.store.verify()
 
     def refresh(self) -> None:
         """Move a reader to the last committed epoch."""

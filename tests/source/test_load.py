@@ -118,7 +118,7 @@ def test_loaded_rows_are_there_for_what_follows(db: viewlet.Database, tmp_path: 
     with viewlet.connect(tmp_path / "w") as again:
         assert rows_of(again) == left
         assert not again._warehouse.store.orphans()
-        assert not again._warehouse.store.verify()
+        assert not again.verify()
 
 
 def test_rows_that_occur_twice_are_counted(db: viewlet.Database) -> None:

@@ -318,8 +318,8 @@ def _history(arguments: argparse.Namespace) -> int:
 
 def _recover(arguments: argparse.Namespace) -> int:
     with connect(arguments.warehouse, engine=arguments.engine, recover=True) as db:
-        print(db.recovery or f"nothing to recover: the log is whole, up to epoch {db._warehouse.store.epoch}")
-        damaged = db._warehouse.store.verify()
+        print(db.recovery or f"nothing to recover: the log is whole, up to epoch {db.last_epoch}")
+        damaged = db.verify()
     for file in damaged:
         print(f"{file} is missing or damaged: what reads it fails until it is restored from a backup")
     return 1 if damaged else 0

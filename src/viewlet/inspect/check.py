@@ -10,7 +10,6 @@ import pyarrow as pa
 from viewlet.columns.fresh_names import free_name
 from viewlet.columns.rows import Rows
 from viewlet.progress import report
-from viewlet.warehouse.read.relation import Relation
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -38,9 +37,4 @@ def _checked(warehouse: Warehouse, names: list[str]) -> Iterator[tuple[str, Rows
     for number, name in enumerate(names):
         of = f", {number + 1} of {len(names)}" if len(names) > 1 else ""
         report("check", f"view {name}{of}", number / len(names) if of else None)
-        yield name, _differences(warehouse, name)
-
-
-def _differences(warehouse: Warehouse, name: str) -> Rows:
-    view = warehouse.catalog.view(name)
-    return view.check(warehouse, Relation(warehouse, view))
+        yield name, warehouse.catalog.view(name).check(warehouse, warehouse.store.snapshot())

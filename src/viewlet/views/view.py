@@ -17,7 +17,7 @@ from viewlet.plan.words import identifier, read_words
 from viewlet.program.codec import VERSION, from_json, to_json
 from viewlet.program.identity import Identity, identity
 from viewlet.program.program import Note, Program, Step, has_users_code, meanings
-from viewlet.store import Layout, Transaction
+from viewlet.store import Layout, Snapshot, Transaction
 from viewlet.views.check import differences_by_tasks, differences_to_spark, recompute
 from viewlet.views.evict import evict
 from viewlet.views.explain import explain, explain_program
@@ -29,7 +29,6 @@ from viewlet.views.refresh_together import refresh_views
 from viewlet.warehouse.declare.catalog import Catalog
 from viewlet.warehouse.declare.users_code import refuse_untrusted
 from viewlet.warehouse.maintained import Begin, Maintained, Placement
-from viewlet.warehouse.read.relation import Relation
 from viewlet.warehouse.read.spark_frames import is_for_tasks
 
 if TYPE_CHECKING:
@@ -127,10 +126,10 @@ class View(Maintained):
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         return differences_to_spark(warehouse, self, found)
 
-    def check(self, warehouse: Warehouse, relation: Relation) -> Rows:
-        if is_for_tasks(self, relation.snapshot):
-            return differences_by_tasks(warehouse, self, relation.snapshot)
-        return super().check(warehouse, relation)
+    def check(self, warehouse: Warehouse, snapshot: Snapshot) -> Rows:
+        if is_for_tasks(self, snapshot):
+            return differences_by_tasks(warehouse, self, snapshot)
+        return super().check(warehouse, snapshot)
 
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
         return explain(warehouse, self, verbose=verbose)

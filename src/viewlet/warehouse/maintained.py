@@ -17,12 +17,11 @@ from viewlet.columns.rows import Rows
 from viewlet.errors import InUse, SqlError, StoreError, UnknownName
 from viewlet.plan.types import Field
 from viewlet.program.program import Note
-from viewlet.store import Layout, Transaction
+from viewlet.store import Layout, Snapshot, Transaction
 
 if TYPE_CHECKING:
     from viewlet.engine.engine import Cluster
     from viewlet.warehouse.declare.catalog import Catalog
-    from viewlet.warehouse.read.relation import Relation
     from viewlet.warehouse.refresh import Refresh
     from viewlet.warehouse.warehouse import Warehouse
 
@@ -153,9 +152,10 @@ class Maintained(ABC):
         """What DESCRIBE EXTENDED says of it beside what it says of everything."""
         return {}
 
-    def check(self, warehouse: Warehouse, relation: Relation) -> Rows:
-        """The rows in which what is there, as some epoch left it, differs from the definition."""
-        return self.differences(warehouse, relation.bag())
+    def check(self, warehouse: Warehouse, snapshot: Snapshot) -> Rows:
+        """The rows in which what is there, as the last epoch left it, differs from the definition."""
+        found = snapshot.contents(self.name).consolidated().select(self.stored)
+        return self.differences(warehouse, found.rename([f.name for f in self.fields]))
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
         """In which rows it is wrong: what is expected but not found, less what is found but not expected."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from viewlet.columns.rows import Rows
 from viewlet.errors import UnknownName, UnsupportedQuery, WrongArgument, shortened
 from viewlet.extras import needed
 from viewlet.signal.samples.ragged import Ints, Values
@@ -68,7 +69,7 @@ def _axes(ax: Any) -> Any:
 
 def _groups(view: SignalView, relation: Relation, group: Any) -> Iterator[tuple[str, Ints, Values]]:
     """The samples of each group and channel, in order, under the name of both."""
-    columns, rows = view.schema.result, relation.bag()
+    columns, rows = view.schema.result, Rows.of(relation.arrow())
     keyed = Keyed.of(columns, [rows])
     series = Series.sorted(keyed.groups, columns.times(rows), columns.values(rows))
     keys = list(zip(*(keyed.keys[name].to_pylist() for name in columns.keys), strict=True)) or [()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from viewlet import arguments
 from viewlet.errors import SqlError
 from viewlet.source.files.folder_source import Format
-from viewlet.warehouse.epoch.open_epoch import Epoch
+from viewlet.warehouse.epoch.open_epoch import OpenEpoch
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def load_files(
     warehouse: Warehouse,
-    epoch: Epoch,
+    epoch: OpenEpoch,
     name: str,
     path: Path,
     format: str,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from html import escape
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +33,13 @@ Also = Callable[[Transaction], Mapping[str, Any]]
 
 
 @contextmanager
-def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[Epoch]:
+def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[OpenEpoch]:
     """One atomic epoch: all changes inside the block are applied together, or none.
 
     `also` adds something of its own to the commit, which then happens even if no table changed.
     """
     with warehouse.writing():
-        opened = Epoch(warehouse, also)
+        opened = OpenEpoch(warehouse, also)
         try:
             warehouse.epoch_is_open = True
             try:
@@ -53,8 +52,8 @@ def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[Epoch
             opened.abandon()
 
 
-class Epoch:
-    """The changes that a user collects; they are applied when the block ends."""
+class OpenEpoch:
+    """The changes that are collected; they are applied when the block ends."""
 
     def __init__(self, warehouse: Warehouse, also: Also | None = None) -> None:
         self._warehouse = warehouse
@@ -75,11 +74,8 @@ class Epoch:
         """How many rows of each table violated a constraint and were kept aside, once the block has ended."""
         self.dropped: dict[str, dict[str, int]] = {}
         """How many rows of each table each constraint dropped, once the block has ended."""
-        self.show: Callable[[], str] | None = None
-        """What it changed, as HTML, once it is committed."""
-
-    def _repr_html_(self) -> str:
-        return escape(repr(self)) if self.show is None else self.show()
+        self.is_committed = False
+        """Whether there was anything to commit, and it is."""
 
     def __repr__(self) -> str:
         if self._is_open:
@@ -87,10 +83,7 @@ class Epoch:
         return f"<epoch {self.number}>" if self.number else "<epoch, ended without a commit>"
 
     def insert(self, table: str, rows: Any) -> None:
-        """Insert rows: a PySpark or pandas DataFrame, a pyarrow Table, a list of dicts or tuples, a Parquet file.
-
-        Many rows, and those of streams, are written as they arrive.
-        """
+        """Insert rows; many, and those of streams, are written as they arrive."""
         changes = self._of(table, gathered=False)
         if self._by_tasks(changes, "insert", rows):
             return
@@ -199,6 +192,7 @@ class Epoch:
             begun, self._transaction = self._transaction, None
             with blaming_changes(self._warehouse, changed):
                 self.number = commit_epoch(self._warehouse, changed, self._also or _nothing, begun)
+            self.is_committed = True
 
     def close(self) -> None:
         """No more changes."""

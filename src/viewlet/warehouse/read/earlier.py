@@ -38,17 +38,17 @@ class EarlierRelation(Relation):
         return self._epoch
 
     def __len__(self) -> int:
-        return int(self.bag().weights.sum())
+        return int(self._bag().weights.sum())
 
-    def bag(self) -> Rows:
+    def _bag(self) -> Rows:
         undone = [visible(self._found, rows).negated() for e, _, rows in self._since if e <= self._snapshot.epoch]
-        return Rows.concat([super().bag(), *undone]).consolidate()
+        return Rows.concat([super()._bag(), *undone]).consolidate()
 
     def _pieces(self, size: int) -> Iterator[Rows]:
-        yield self.bag().rename(self._found.stored)
+        yield self._bag().rename(self._found.stored)
 
     def as_inserted(self) -> pa.Table:
-        return self._epoch_changes(self.epoch, self._snapshot.timestamp, self.bag().rename(self._found.stored))
+        return self._epoch_changes(self.epoch, self._snapshot.timestamp, self._bag().rename(self._found.stored))
 
     def spark(self) -> DataFrame:
         """The rows as a DataFrame of the caller's Spark session."""

@@ -77,11 +77,6 @@ class Relation:
         return self._found.name
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The warehouse after that epoch."""
-        return self._snapshot
-
-    @property
     def definition(self) -> Table | Maintained:
         """The table, or the maintained thing of that name."""
         return self._found
@@ -112,7 +107,7 @@ class Relation:
 
         return EarlierRelation(self, arguments.number("epoch", epoch))
 
-    def bag(self) -> Rows:
+    def _bag(self) -> Rows:
         """The rows with their weights, each distinct row once."""
         with self._reading():
             return visible(self._found, self._snapshot.contents(self.name).consolidated())
@@ -139,7 +134,7 @@ class Relation:
 
     def arrow(self) -> pa.Table:
         """Return the rows as an Arrow table, in no particular order."""
-        bag = self.bag()
+        bag = self._bag()
         if len(bag) and bag.weights.min() < 0:
             raise StoreError(f"{self.name} lacks rows that were deleted from it, although its table is TRUSTED")
         return self._as_arrow(bag.expanded())

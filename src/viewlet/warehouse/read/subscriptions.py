@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,14 +25,14 @@ Callback = Callable[[pa.Table], object]
 class Subscription:
     """A subscription, as returned by `db.subscribe`: its position, and how to end it."""
 
-    def __init__(self, name: str, callback: Callback, since: int, hub: Subscriptions) -> None:
+    def __init__(self, name: str, since: int, hub: Subscriptions) -> None:
         self.name = name
         self.epoch = since
         """The last epoch that was delivered, or that precedes the subscription."""
         self.error: BaseException | None = None
         """What the callback raised, or what prevented its call."""
         self.is_active = True
-        self._callback, self._hub = callback, hub
+        self._hub = hub
 
     def __repr__(self) -> str:
         state = "active" if self.is_active else f"ended by {self.error!r}" if self.error else "cancelled"
@@ -46,50 +47,45 @@ class Subscription:
         """Wait until everything committed has been delivered; the callback itself must not call this."""
         self._hub.call(lambda: None).result(timeout)
 
-    def tell(self, relation: Relation) -> None:
-        """Deliver what is new, epoch by epoch; a subscription that has ended keeps its position."""
-        for epoch, changes in relation.changes_by_epoch(self.epoch) if self.is_active else ():
-            if self.is_active:
-                self._callback(changes)
-                self.epoch = epoch
-        if self.is_active:
-            self.epoch = max(self.epoch, relation.epoch)
-
-    def end(self, told: Future[None]) -> None:
-        """Check the result of a call; an error ends the subscription."""
-        if (error := told.exception()) is not None:
-            self.error = error
-            self.cancel()
-            log.error("the subscription to %s ends at epoch %d", self.name, self.epoch, exc_info=error)
-
 
 class Subscriptions:
     """All subscriptions to a warehouse, and the thread that serves them."""
 
     def __init__(self, read: Callable[[str], Relation]) -> None:
         self._read = read
-        self._all: list[Subscription] = []
+        self._callbacks: dict[Subscription, Callback] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._is_closed = False
 
     def add(self, name: str, callback: Callback, since: int) -> Subscription:
         """Add a subscription, which first receives the epochs after a given one."""
-        self._all = [*self._all, made := Subscription(name, callback, since, self)]
-        self._tell(made)
+        made = Subscription(name, since, self)
+        self._callbacks = {**self._callbacks, made: callback}
+        self._notify(made, callback)
         return made
 
     def forget(self, subscription: Subscription) -> None:
-        self._all = [s for s in self._all if s is not subscription]
+        self._callbacks = {s: callback for s, callback in self._callbacks.items() if s is not subscription}
 
     def notify(self) -> None:
         """Something was committed."""
-        for subscription in self._all:
-            self._tell(subscription)
+        for subscription, callback in self._callbacks.items():
+            self._notify(subscription, callback)
 
-    def _tell(self, subscription: Subscription) -> None:
+    def _notify(self, subscription: Subscription, callback: Callback) -> None:
         if not self._is_closed:
-            told = self.call(lambda: subscription.tell(self._read(subscription.name)))
-            told.add_done_callback(subscription.end)
+            delivery = self.call(lambda: self._deliver(subscription, callback))
+            delivery.add_done_callback(partial(_end_if_failed, subscription))
+
+    def _deliver(self, subscription: Subscription, callback: Callback) -> None:
+        """Deliver what is new, epoch by epoch; a subscription that has ended keeps its position."""
+        relation = self._read(subscription.name)
+        for epoch, changes in relation.changes_by_epoch(subscription.epoch) if subscription.is_active else ():
+            if subscription.is_active:
+                callback(changes)
+                subscription.epoch = epoch
+        if subscription.is_active:
+            subscription.epoch = max(subscription.epoch, relation.epoch)
 
     def call(self, action: Callable[[], None]) -> Future[None]:
         """Have the thread do something, after what it has to do already."""
@@ -102,3 +98,11 @@ class Subscriptions:
         self._is_closed = True
         if self._thread is not None:
             self._thread.shutdown()
+
+
+def _end_if_failed(subscription: Subscription, delivery: Future[None]) -> None:
+    """An error in a delivery ends the subscription."""
+    if (error := delivery.exception()) is not None:
+        subscription.error = error
+        subscription.cancel()
+        log.error("the subscription to %s ends at epoch %d", subscription.name, subscription.epoch, exc_info=error)
