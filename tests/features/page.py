@@ -42,7 +42,10 @@ def state(db: Database, program: Program) -> str:
     """The maps beside the view, by their keys, with the rows that they hold."""
     snapshot = db._warehouse.store.snapshot()
     kept = [m for m in program.maps if m.stored and m.name != program.view]
-    return "; ".join(f"[{', '.join(m.key)}] {len(snapshot.contents(m.name).consolidated())}" for m in kept) or "none"
+    return (
+        "; ".join(f"[{', '.join(sorted(m.key))}] {len(snapshot.contents(m.name).consolidated())}" for m in kept)
+        or "none"
+    )
 
 
 def cost(program: Program) -> str:
