@@ -11,18 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster import slices as slices_module
 from viewlet.engine.cluster.exchange import cut
-from viewlet.engine.cluster.slices import CutTask, NotTaken, Slice, SliceTask, slices_for
+from viewlet.engine.cluster.slices import CutTask, Slice, SliceTask, ToDriver, ToSlices, slices_for
 
 
-def by_k(table: pa.Table) -> tuple[Rows, Hashes]:
-    rows = Rows.of(table)
-    if 13 in table["k"].to_pylist():
-        raise NotTaken("unlucky")
-    return rows, rows.hashes(("k",))
+def by_k(tables: Iterator[pa.Table]) -> Iterator[ToSlices | ToDriver]:
+    for rows in map(Rows.of, tables):
+        unlucky = 13 in rows["k"].to_pylist()
+        yield ToDriver("unlucky") if unlucky else ToSlices(rows, rows.hashes(("k",)))
 
 
 def keys_of(slices: Iterator[Slice]) -> Iterator[list[int]]:
