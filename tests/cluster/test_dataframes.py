@@ -107,6 +107,49 @@ def test_views_are_filled_made_anew_and_read_by_tasks(
         assert sorted(wrong["id"].to_pylist()) == sorted(rows["id"].to_pylist()[:2])
 
 
+@pytest.mark.parametrize("statement", [ORDERS.replace(", PRIMARY KEY (id)", ""), f"{ORDERS} TRUSTED"])
+def test_rows_that_nothing_forbids_are_written_where_they_are_read(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    """Only what an index keeps of them passes the exchange, so no row meets others there."""
+    intake = importlib.import_module("viewlet.warehouse.epoch.task_intake")
+    kept: list[set[str]] = []
+    take = intake.take_slices
+
+    def noted(cuttings: Any, task: Any, parts: int) -> Any:
+        kept.append({type(cutting.read).__name__ for cutting in cuttings})
+        return take(cuttings, task, parts)
+
+    monkeypatch.setattr(intake, "_MANY", 0)
+    monkeypatch.setattr(intake, "take_slices", noted)
+    with viewlet.connect(tmp_path / "w", spark=spark, engine="spark") as db:
+        db.sql(statement)
+        db.insert("orders", orders(spark, 0, 10, "0.5"))
+        db.create_view("spend", SPEND)
+        before = db.last_epoch
+        bad = "SELECT id + 500 AS id, if(id < 9, 'x', NULL) AS cust, 1.5 AS total FROM range(12)"
+        with pytest.raises(RejectedEpoch, match=r"1 row or more.*cust: NULL in a NOT"):
+            db.insert("orders", spark.sql(bad))
+        assert db.last_epoch == before
+        assert len(db._warehouse.store.orphans()) == 0, "nothing is left of what tasks wrote"
+        with nothing_here():
+            db.insert("orders", orders(spark, 10, 3000, "id % 100 / 4").unionAll(orders(spark, 0, 0, "1")))
+        assert kept == [{"WriteRows"}] * 3
+        assert db.history()[-1]["tables"]["orders"] == {"inserted": 2990, "deleted": 0}
+        with db.epoch() as e:
+            e.insert("orders", orders(spark, 3000, 3010, "id % 100 / 4"))
+            e.delete("orders", orders(spark, 2985, 2995, "id % 100 / 4"))
+        assert kept[3:] == [{"ReadRows"}], "what comes may be taken away again"
+        expected = [(i, i % 100 / 4 if i > 9 else 0.5) for i in [*range(2985), *range(2995, 3010)]]
+        found = sorted((row[0], float(row[2])) for row in db.table("orders").rows())
+        assert found == sorted(expected)
+        assert db.check().num_rows == 0
+        if "TRUSTED" not in statement:
+            with pytest.raises(RejectedEpoch, match="it does not exist, or not as many times"):
+                db.delete("orders", orders(spark, 2998, 2999, "id % 100 / 4").unionAll(orders(spark, 7, 8, "3")))
+        assert not db._warehouse.store.verify()
+
+
 @pytest.mark.parametrize(
     ("action", "rows", "refused"),
     [

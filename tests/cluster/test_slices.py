@@ -5,24 +5,26 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster import slices as slices_module
 from viewlet.engine.cluster.exchange import cut
-from viewlet.engine.cluster.slices import CutTask, NotTaken, Slice, SliceTask, slices_for
+from viewlet.engine.cluster.slices import CutTask, Slice, SliceTask, ToDriver, ToSlices, slices_for
+from viewlet.plan.types import BIGINT, STRING, Field
+from viewlet.warehouse.declare.tables import Table
+from viewlet.warehouse.epoch.intake_tasks import ReadRows, WriteRows
 
 
-def by_k(table: pa.Table) -> tuple[Rows, Hashes]:
-    rows = Rows.of(table)
-    if 13 in table["k"].to_pylist():
-        raise NotTaken("unlucky")
-    return rows, rows.hashes(("k",))
+def by_k(tables: Iterator[pa.Table]) -> Iterator[ToSlices | ToDriver]:
+    for rows in map(Rows.of, tables):
+        unlucky = 13 in rows["k"].to_pylist()
+        yield ToDriver("unlucky") if unlucky else ToSlices(rows, rows.hashes(("k",)))
 
 
 def keys_of(slices: Iterator[Slice]) -> Iterator[list[int]]:
@@ -90,3 +92,18 @@ def test_slices_follow_the_size() -> None:
     assert slices_for(0, 4) == 4
     assert slices_for(10 << 30, 4) == 512
     assert slices_for(1 << 60, 4) == 4096, "estimates of joins are not taken at their word"
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_of_rows_that_are_written_where_they_are_read_only_hashes_go_on(tmp_path: Path, trusted: bool) -> None:
+    fields = (Field("k", BIGINT), Field("v", STRING))
+    table = Table("t", fields, trusted=trusted)
+    (tmp_path / "data").mkdir()
+    write = WriteRows(ReadRows(table, ("k", "v"), (), 0), str(tmp_path))
+    given = [pa.table({"c0": [i, i + 1], "c1": ["x" * 3000, "y"]}) for i in range(3)]
+    found = list(write(iter(given)))
+    notes = [sent.note for sent in found if isinstance(sent, ToDriver)]
+    kept = [sent.rows for sent in found if isinstance(sent, ToSlices)]
+    assert [(note.bag, note.inserted) for note in notes] == [("t", 6)]
+    assert (tmp_path / notes[0].ref.file).is_file()
+    assert [rows.names for rows in kept] == ([] if trusted else [table.hashes] * 3)

@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import combine, values_of
 from viewlet.columns.differences import differences, has_double
-from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.exchange import pack, unpack
 from viewlet.engine.cluster.runner import partitions_for
-from viewlet.engine.cluster.slices import BATCH, Cutting, Slice, slices_for, take_slices
+from viewlet.engine.cluster.slices import BATCH, Cutting, Slice, ToSlices, slices_for, take_slices
 from viewlet.plan.types import Field
 from viewlet.spark.session.arrow_frames import arrow_schema, without_months
 
@@ -62,11 +61,12 @@ class ReadSigned:
 
     fields: tuple[Field, ...]
 
-    def __call__(self, given: pa.Table) -> tuple[Rows, Hashes]:
-        weights = values_of(combine(given.column("weight")), "i8")
+    def __call__(self, given: Iterator[pa.Table]) -> Iterator[ToSlices]:
         wanted = arrow_schema(self.fields)
-        rows = Rows.of(given.drop_columns(["weight"]).rename_columns(wanted.names).cast(wanted), weights)
-        return rows, rows.hashes(_exact(self.fields))
+        for table in given:
+            weights = values_of(combine(table.column("weight")), "i8")
+            rows = Rows.of(table.drop_columns(["weight"]).rename_columns(wanted.names).cast(wanted), weights)
+            yield ToSlices(rows, rows.hashes(_exact(self.fields)))
 
 
 @dataclass(frozen=True)

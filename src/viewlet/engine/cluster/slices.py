@@ -39,16 +39,23 @@ BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(_BYTES)}
 """What a session has to say for pieces to reach tasks in batches that fit into memory."""
 
 
-class NotTaken(Exception):
-    """Rows that are not cut, for a reason that goes to the driver as a note."""
+@dataclass(frozen=True, slots=True)
+class ToSlices:
+    """Rows that are brought together with others, by hashes."""
 
-    def __init__(self, note: Any) -> None:
-        super().__init__(note)
-        self.note = note
+    rows: Rows
+    hashes: Hashes
 
 
-Read = Callable[[pa.Table], tuple[Rows, Hashes]]
-"""Makes rows of what Spark gives, and says by which hashes they are brought together."""
+@dataclass(frozen=True, slots=True)
+class ToDriver:
+    """What the driver is told instead."""
+
+    note: Any
+
+
+Read = Callable[[Iterator[pa.Table]], Iterator[ToSlices | ToDriver]]
+"""What becomes of the tables that Spark gives to a task."""
 Slice = Mapping[int, Rows]
 """The rows of a slice, by the numbers of the frames that they are of, in this order."""
 Take = Callable[[Iterator[Slice]], Iterator[Any]]
@@ -97,14 +104,12 @@ class CutTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
-        for table in _gathered(batches):
-            try:
-                rows, hashes = self.read(table)
-            except NotTaken as error:
-                yield self._pieces([0], pickle.dumps(error.note), [None])
-                continue
-            shares = list(cut(rows, partition_of(hashes, self.slices)))
-            yield self._pieces([number for number, _ in shares], None, [pack(share) for _, share in shares])
+        for found in self.read(_gathered(batches)):
+            if isinstance(found, ToDriver):
+                yield self._pieces([0], pickle.dumps(found.note), [None])
+            else:
+                shares = list(cut(found.rows, partition_of(found.hashes, self.slices)))
+                yield self._pieces([number for number, _ in shares], None, [pack(share) for _, share in shares])
 
     def _pieces(self, slices: Sequence[int], note: bytes | None, data: Sequence[bytes | None]) -> pa.RecordBatch:
         numbers = pa.array([self.first + number for number in slices], pa.int32())

@@ -1,6 +1,7 @@
 """What tasks do with the rows of DataFrames: they read, check and net them, and write runs of tables and of their indexes.
 
-What a task says of its rows goes to the driver as notes: names and counts, and a sample of what is refused.
+Rows that nothing forbids and nothing can take away are written by the tasks that read them; others first meet those of
+the same key. What a task says of its rows goes to the driver as notes: names and counts, and a sample of what is refused.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, combine
 from viewlet.columns.fresh_names import free_name
-from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.maps import StoredMap
-from viewlet.engine.cluster.slices import NotTaken, Slice
+from viewlet.engine.cluster.slices import Slice, ToDriver, ToSlices
 from viewlet.engine.cluster.written import Written, write_run_of
 from viewlet.intake.refusal import RejectedRow
 from viewlet.intake.to_columns import to_columns
 from viewlet.program.distributed import Anywhere
-from viewlet.store import Contents
+from viewlet.store import Contents, Layout
 from viewlet.store.access.probe import Sorted
 from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_recent_run
 from viewlet.warehouse.declare.expectations import Constraint, evaluator, is_broken
@@ -34,6 +34,8 @@ Action = Literal["insert", "delete", "delete_keys", "upsert"]
 """What is done with rows: a method of `TableChanges`."""
 _FILE = 64 << 20
 """Bytes of rows that a task writes to one run."""
+_FEW = 4 << 10
+"""Bytes up to which the rows of a task that reads them are sent instead of written."""
 
 
 def marks_of(table: Table, judged: Sequence[Constraint]) -> tuple[str, ...]:
@@ -64,15 +66,53 @@ class ReadRows:
     marks: tuple[str, ...]
     frame: int
 
-    def __call__(self, given: pa.Table) -> tuple[Rows, Hashes]:
+    def __call__(self, given: Iterator[pa.Table]) -> Iterator[ToSlices | ToDriver]:
+        for table in given:
+            try:
+                rows = self.rows(table)
+            except RejectedRow as error:
+                yield ToDriver(Refusal.of(error, self.frame))
+            else:
+                yield ToSlices(rows, self.table.key_hashes(rows))
+
+    def rows(self, given: pa.Table) -> Rows:
         named = given.rename_columns([*self.columns, *self.marks])
         own = named.select(list(self.columns))
-        try:
-            taken = to_columns(self.table.name, self.table.fields, own, columns=self.columns)
-        except RejectedRow as error:
-            raise NotTaken(Refusal.of(error, self.frame)) from error
-        rows = Rows.each_once(taken)
-        return rows.with_columns({m: combine(named[m]) for m in self.marks}), self.table.key_hashes(rows)
+        rows = Rows.each_once(to_columns(self.table.name, self.table.fields, own, columns=self.columns))
+        return rows.with_columns({m: combine(named[m]) for m in self.marks})
+
+
+@dataclass(frozen=True)
+class WriteRows:
+    """Writes rows where they are read; what the table's index keeps of them goes to slices."""
+
+    read: ReadRows
+    address: str
+
+    def __call__(self, given: Iterator[pa.Table]) -> Iterator[ToSlices | ToDriver]:
+        table, waiting = self.read.table, Waiting(self.read.table)
+        for rows in self._taken(given):
+            if isinstance(rows, ToDriver):
+                yield rows
+                continue
+            waiting.add(table.normalized(rows))
+            if table.index is not None:
+                kept = table.index_rows(rows)
+                yield ToSlices(kept, kept.hashes(table.index_layout.key))
+            if waiting.bytes > _FILE:
+                yield from self._written(waiting)
+        yield from self._written(waiting)
+
+    def _taken(self, given: Iterator[pa.Table]) -> Iterator[Rows | ToDriver]:
+        for table in given:
+            try:
+                yield self.read.rows(table)
+            except RejectedRow as error:
+                yield ToDriver(Refusal.of(error, self.read.frame))
+
+    def _written(self, waiting: Waiting) -> Iterator[ToDriver]:
+        if parts := waiting.taken():
+            yield from map(ToDriver, write_rows(waiting.table, Rows.concat(parts), self.address, _FEW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +158,13 @@ class Receiver:
     """What earlier changes of the epoch have added to the index."""
     mark: int | None
     """The watermark that the epoch found."""
+    is_written: bool
+    """Whether the tasks that read rows write them, and slices have only what the index keeps."""
 
     @staticmethod
-    def of(changes: TableChanges, earlier: Contents | None) -> Receiver:
+    def of(changes: TableChanges, earlier: Contents | None, *, is_written: bool) -> Receiver:
         index, others = (None if c is None else StoredMap.of(c, Anywhere()) for c in (changes.index, earlier))
-        return Receiver(changes.table, index, others, changes.mark)
+        return Receiver(changes.table, index, others, changes.mark, is_written)
 
 
 Note = Written | Refusal | Latest | Overlap | Dropped
@@ -139,14 +181,19 @@ class ApplyRows:
     """Bytes up to which a run is sent instead of written."""
 
     def __call__(self, slices: Iterator[Slice]) -> Iterator[Note]:
-        receiving: Receiving | None = None
+        receiving: Receiving | Indexing | None = None
         for rows in slices:
             name = self.frames[next(iter(rows))].table
             if receiving is None or receiving.table.name != name:
                 yield from receiving.finish() if receiving is not None else ()
-                receiving = Receiving(self.receivers[name], self.frames, self.address, self.inline)
+                receiving = self._receiving(self.receivers[name])
             yield from receiving.take(rows)
         yield from receiving.finish() if receiving is not None else ()
+
+    def _receiving(self, to: Receiver) -> Receiving | Indexing:
+        if to.is_written:
+            return Indexing(to.table, self.address, self.inline)
+        return Receiving(to, self.frames, self.address, self.inline)
 
 
 class Receiving:
@@ -204,17 +251,47 @@ class Receiving:
         if not parts:
             return
         delta = Rows.concat(parts).select(table.names)
-        is_small = sum(array.nbytes for array in delta.columns.values()) <= self._inline
-        made = (make_recent_run if is_small else make_parquet_runs)(delta, table.layout)
-        for run in made:
-            weights = delta.weights if is_small else delta.weights[delta.weights * run.ref.sign > 0]
-            yield write_run_of(table.name, run, weights, self._address, self._inline)[1]
+        yield from write_rows(table, delta, self._address, self._inline)
         if table.index is not None and self._layout is not None:
-            kept = table.index_rows(delta)
-            for run in make_map_run(kept, self._layout):
-                yield write_run_of(table.index, run, kept.weights, self._address, self._inline)[1]
+            yield from write_index(table.index, table.index_rows(delta), self._layout, self._address, self._inline)
         if (latest := latest_in(table.watermark, table.fields, delta)) is not None:
             yield Latest(table.name, latest)
+
+
+class Indexing:
+    """The index of a table, in a task that takes slices of what it keeps of rows that are written already."""
+
+    def __init__(self, table: Table, address: str, inline: int) -> None:
+        self.table, self._address, self._inline = table, address, inline
+        self._waiting = Waiting(table)
+
+    def take(self, rows: Slice) -> Iterator[Note]:
+        """Write what has come together."""
+        for kept in rows.values():
+            self._waiting.add(kept)
+        if self._waiting.bytes > _FILE:
+            yield from self.finish()
+
+    def finish(self) -> Iterator[Note]:
+        """Write the rest."""
+        parts = self._waiting.taken()
+        if parts and self.table.index is not None:
+            kept, layout = Rows.concat(parts), self.table.index_layout
+            yield from write_index(self.table.index, kept, layout, self._address, self._inline)
+
+
+def write_rows(table: Table, delta: Rows, address: str, inline: int) -> Iterator[Written]:
+    """The runs of a table's rows."""
+    is_small = sum(array.nbytes for array in delta.columns.values()) <= inline
+    for run in (make_recent_run if is_small else make_parquet_runs)(delta, table.layout):
+        weights = delta.weights if is_small else delta.weights[delta.weights * run.ref.sign > 0]
+        yield write_run_of(table.name, run, weights, address, inline)[1]
+
+
+def write_index(bag: str, kept: Rows, layout: Layout, address: str, inline: int) -> Iterator[Written]:
+    """The run of what an index keeps."""
+    for run in make_map_run(kept, layout):
+        yield write_run_of(bag, run, kept.weights, address, inline)[1]
 
 
 def _overlap(table: Table, delta: Rows, earlier: Contents) -> bool:

@@ -36,6 +36,7 @@ from viewlet.warehouse.epoch.intake_tasks import (
     ReadRows,
     Receiver,
     Refusal,
+    WriteRows,
     marks_of,
 )
 from viewlet.warehouse.epoch.settled import Settled
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 _INLINE = 256 << 10
 """Bytes up to which the runs of all tasks are sent to the driver, whose record holds them."""
+_MANY = 64 << 20
+"""Bytes from which on rows are written by the tasks that read them, where that is possible: fewer would be small runs."""
 _SHOWN = 3
 """Refused rows that an error shows."""
 
@@ -148,7 +151,10 @@ def take_by_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], transactio
     for name in tables:
         count = sum(frame.table.name == name for frame in frames)
         report(f"table {name}", f"tasks take in {'a DataFrame' if count == 1 else f'{count} DataFrames'}")
-    receivers = {name: Receiver.of(changes, settled[name].earlier) for name, changes in tables.items()}
+    receivers = {}
+    for name, changes in tables.items():
+        given, earlier = [frame for frame in frames if frame.table.name == name], settled[name].earlier
+        receivers[name] = Receiver.of(changes, earlier, is_written=earlier is None and _is_written_as_read(given))
     found = _run_tasks(warehouse, frames, receivers)
     written = [note for note in found if isinstance(note, Written)]
     if refused := [note for note in found if isinstance(note, Refusal)]:
@@ -174,10 +180,21 @@ def _run_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], receivers: Ma
         parts = partitions_for(spark.sparkContext.defaultParallelism)
         applied = tuple(Applied(frame.table.name, frame.action, frame.judged) for frame in frames)
         task = ApplyRows(warehouse.store.address, receivers, applied, _INLINE // parts)
-        return take_slices(list(_cuttings(frames, parts)), task, parts)
+        return take_slices(list(_cuttings(frames, task, parts)), task, parts)
 
 
-def _cuttings(frames: Sequence[GivenFrame], parts: int) -> Iterator[Cutting]:
+def _is_written_as_read(frames: Sequence[GivenFrame]) -> bool:
+    """Whether the rows for a table are many, and none depends on others or on the table: what comes is simply put in."""
+    from viewlet.spark.session.handles import estimated_bytes
+
+    table = frames[0].table
+    is_looked_up = table.index is not None and bool(table.primary_key or table.clustered)
+    if is_looked_up or table.constraints or table.watermark or any(frame.action != "insert" for frame in frames):
+        return False
+    return sum(estimated_bytes(frame.frame) for frame in frames) >= _MANY
+
+
+def _cuttings(frames: Sequence[GivenFrame], task: ApplyRows, parts: int) -> Iterator[Cutting]:
     """How DataFrames are cut: each table has slices of its own, in which its DataFrames meet."""
     from viewlet.spark.session.handles import estimated_bytes
 
@@ -187,7 +204,8 @@ def _cuttings(frames: Sequence[GivenFrame], parts: int) -> Iterator[Cutting]:
         slices = slices_for(sum(estimated_bytes(frame.frame) for _, frame in own), parts)
         for number, frame in own:
             read = ReadRows(frame.table, frame.columns, marks_of(frame.table, frame.judged), number)
-            yield Cutting(frame.frame, read, slices, first, number)
+            writes = task.receivers[name].is_written
+            yield Cutting(frame.frame, WriteRows(read, task.address) if writes else read, slices, first, number)
         first += slices
 
 
