@@ -89,7 +89,7 @@ def _with_tables(sql: str, inline: list[Any]) -> Varied:
 def _with_columns(spark: Any, sql: str, parsed: Any) -> Varied | None:
     """Constants as columns: all of them if Spark takes them so, else as many as it takes."""
     found = [e for root in items(parsed.expressions()) for e in walk(root) if class_of(e) == "Literal"]
-    places = sorted({_place(e) for e in found if e.dataType().typeName() not in ("void",)})
+    places = sorted({_place(e) for e in found if e.dataType().typeName() != "void" and _is_of(e, sql)})
     kept = places if _is_accepted(spark, _columns_of(sql, places)) else []
     for place in [] if kept else places:
         if _is_accepted(spark, _columns_of(sql, [*kept, place])):
@@ -105,6 +105,12 @@ def _columns_of(sql: str, places: list[tuple[int, int]]) -> Varied:
     for i, (start, end) in reversed(list(enumerate(places))):
         text = f"{text[:start]}c{i}{text[end:]}"
     return Varied(f"{text} FROM given", {"given": f"SELECT {named}"})
+
+
+def _is_of(node: Any, sql: str) -> bool:
+    """Whether a node was made for this text: TRUE and FALSE are made once, wherever Spark first needed them."""
+    text = node.origin().sqlText()
+    return bool(text.isDefined()) and text.get() == sql
 
 
 def _place(node: Any) -> tuple[int, int]:
