@@ -48,7 +48,7 @@ def test_a_project_reads_and_sends(root: Path, spark: Any) -> None:
         db.run_project(root)
         assert db.status()["epoch"] == epoch
         (root / "viewlet.sql").write_text(AROUND.replace("total INT", "total BIGINT"), encoding="utf-8")
-        with pytest.raises(ProjectError, match=r"viewlet\.sql:2: table sales was made otherwise"):
+        with pytest.raises(ProjectError, match=r"viewlet\.sql:2: table sales exists with another declaration"):
             db.run_project(root)
 
 
