@@ -140,6 +140,11 @@ bench-create: $(READY) ## make each of the 22 views of TPC-H beside Spark SQL ru
 bench-views: $(READY) ## a hundred views on one table: what an epoch of 1 row and of 100 costs
 	$(BIN)/python -m benchmarks.views --out docs/views.md
 
+.PHONY: bench-against
+COMMIT ?= HEAD~1
+bench-against: $(READY) ## epochs of TPC-H now and at COMMIT=HEAD~1, in turns: did a change make refreshing slower?
+	$(BIN)/python -m benchmarks.against $(COMMIT)
+
 .PHONY: bench-load
 bench-load: $(READY) ## loading TPC-H's largest table, at scale 1, beside Spark writing it as Parquet
 	$(BIN)/python -m benchmarks.load --out docs/load.md
