@@ -2,8 +2,8 @@
 
     _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | … | _fingerprint
 
-`_row_i` is the row of each hash of index i. `_fingerprint`, the hash of the whole row, is present if the layout says so.
-Columns are addressed by position, so a user's column may have any name. In a file, columns are in their stored form
+`_row_i` is the row of each hash of index i. `_fingerprint`, the hash of the whole row, is present if the layout says
+so. Columns are addressed by position, so a user's column may have any name. In a file, columns are in their stored form
 (narrow.py), and only the first halves of hashes are kept: the second halves are computed from the columns of the few
 rows found. A look-up returns all rows with the same hash, and its caller compares the keys; a caller that does so
 anyway can do without the second halves.

@@ -50,7 +50,7 @@ class VerifiedFiles:
         """Remember a file that this process wrote, with a modification time that nobody else gives it.
 
         File systems set times in ticks, this one is set in nanoseconds, so any later modification, even within the same
-        tick, sets another. File systems with coarser times do not store it; their files are verified when they are read.
+        tick, sets another. File systems with coarser times do not store it; their files are verified when read.
         """
         path, now = self._path.parent / file, time.time_ns()
         with suppress(OSError):
