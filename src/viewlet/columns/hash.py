@@ -39,7 +39,7 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
 
 
 def fingerprint_rows(columns: Sequence[pa.Array], length: int) -> Hashes:
-    """An independent hash of each row, to identify whole rows; for many columns it takes half the time."""
+    """A second hash of each row, to identify whole rows; for many columns it takes half the time."""
     return _in_blocks(_fingerprint_block, columns, length, 0)
 
 

@@ -46,7 +46,7 @@ class Choice:
 def choose_engine(
     wanted: EngineName, rows: int, steps: int, cores: int, costs: EngineCosts, work: Work = "epoch"
 ) -> Choice:
-    """The engine for an epoch with so many changed rows and statements, or for a fill; `cores` are Spark's."""
+    """The engine for an epoch with this many changed rows and statements, or for a fill; `cores` are Spark's."""
     here = (os.cpu_count() or 1) if work == "fill" else 1
     inproc = steps * (costs.inproc_step + rows * costs.inproc_row / here)
     spark = costs.job + steps * rows * costs.spark_row / max(cores, 1)

@@ -84,7 +84,7 @@ def _is_ascii(array: pa.Array) -> bool:
 
 
 def checked(table: str, field: Field, array: pa.Array) -> pa.Array:
-    """The array with a single NaN; refuses NULLs in a NOT NULL column."""
+    """The array with canonical NaNs; refuses NULLs in a NOT NULL column."""
     return one_nan(_without_nulls(table, field, array))
 
 
@@ -225,7 +225,7 @@ def _python_value(table: str, field: Field, array: pa.Array, row: int) -> Any:
 
 
 def one_nan(array: pa.Array) -> pa.Array:
-    """The same values with a single NaN, at any depth."""
+    """The same values with canonical NaNs, at any depth."""
     kind = array.type
     if pa.types.is_floating(kind):
         values = values_of(array, f"f{kind.bit_width // 8}")
@@ -246,7 +246,7 @@ def _holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
 
 
 def _rebuilt(array: pa.Array) -> pa.Array:
-    """A nested array whose parts have a single NaN."""
+    """A nested array whose parts have canonical NaNs."""
     kind = array.type
     array = pa.concat_arrays([array, array[:0]]) if array.offset else array
     validity = array.buffers()[0]

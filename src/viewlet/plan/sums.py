@@ -37,8 +37,8 @@ class Sum:
     """count, sum, avg or a moment of a column (or two), over the rows where the column `where` is true.
 
     A moment is computed from sums of `powers`, which moments of the same columns may share under the name `held`.
-    Products of up to `degree` doubles add up without rounding. `window` names the column with the exponent at which the
-    limbs of doubles start, for a leaf that keeps these as integers (columns/exact/double_windows.py).
+    Products of up to `degree` doubles add up without rounding. `window` names the column that says where the limbs of
+    doubles start, for a leaf that keeps these as integers (columns/exact/double_windows.py).
     """
 
     name: str
@@ -100,7 +100,7 @@ def limbs(total: Sum) -> int:
 
 
 def limbs_for(digits: int) -> int:
-    """How many limbs hold a sum of integers with so many decimal digits."""
+    """How many limbs hold a sum of integers with this many decimal digits."""
     return 1 if digits <= 9 else 2 if digits <= 18 else 3 if digits <= 28 else 4
 
 

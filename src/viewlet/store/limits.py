@@ -31,8 +31,8 @@ class Limits:
     recent_rows: int = 131_072  # more rows of a table than this are stored in Parquet instead of Arrow
     recent_bytes: int = 32 << 20
     gone_share: float = 0.2  # a table is rewritten when more than this share of its rows was deleted
-    largest_run: int = 512 << 20  # the most bytes of a merged run; one of a `fan`-th of them is not merged further,
-    largest_row: int = 1 << 20  # and neither is one whose rows have this many bytes each
+    largest_run: int = 512 << 20  # merges make runs of about this size; one of a `fan`-th of it is left as it is,
+    largest_row: int = 1 << 20  # and so is one whose rows have this many bytes each
     grace_seconds: float = 60.0  # superseded files are kept this long for readers in other processes
     lease_seconds: float = 30.0  # a writer of an object store that has not renewed its lease for this long is gone
     history_epochs: int = 1_000  # epochs whose records are kept

@@ -257,7 +257,7 @@ class Store:
         return self.state.bags[bag].feed.floor
 
     def merge_by(self, elsewhere: Elsewhere) -> None:
-        """Let another component do background merges, as far as it accepts them."""
+        """Let another component do background merges, those that it accepts."""
         self._writing().merge_elsewhere = elsewhere
 
     def settle(self) -> None:

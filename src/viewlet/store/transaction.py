@@ -58,7 +58,7 @@ class Transaction:
         self.began = time.time()
         self.edits: dict[str, Edit] = {}
         self._tables: dict[str, Edit] = {}
-        """Those edits that may hold rows of a table not yet in a run."""
+        """The edits that may hold rows of a table not yet in a run."""
         self._before: dict[str, Contents] = {}
         self._now: dict[str, Contents] = {}
         """Cached contents: all views of an epoch share them until more is added."""

@@ -267,7 +267,7 @@ def _round(call: Call) -> Kernel | None:
 
 
 def _normalize(call: Call) -> Kernel | None:
-    """A single NaN and a single zero, so that equal values have equal bits."""
+    """Canonical zeros and NaNs, so that equal values have equal bits."""
     kind = call.args[0].type
     if kind.name not in FRACTIONAL:
         return None

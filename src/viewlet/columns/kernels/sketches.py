@@ -64,7 +64,7 @@ def _hasher(kind: Type) -> Callable[[Values, Words], Words] | None:
 
 
 def _plain(values: Values) -> Values:
-    """Floats with a single zero and a single NaN."""
+    """Floats with canonical zeros and NaNs."""
     return np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
 
 

@@ -102,7 +102,7 @@ class Placement:
         return {n for n, m in self.maps.items() if not m.stored and n not in read_whole and n not in self.fixed}
 
     def _small(self) -> set[str]:
-        """The maps estimated to be small; those that a function over groups reads and makes are so only together."""
+        """The maps estimated to be small; a function over groups has all of its maps small, or none."""
         found = {name for name, rows in self.lineage.rows.items() if rows <= SMALL}
         families = [{*(i.map for i in t.inputs), name} for name, t in self._grouped()]
         while any(family & found and not family <= found for family in families):

@@ -17,7 +17,7 @@ Home = Mapping[str, int]
 Product = tuple[int | Fraction, dict[int, Expr]]
 """A coefficient, and one factor per atom."""
 EXACTLY = "multiply_exactly"
-"""A product of doubles of one atom, kept in two parts: Spark does not compute it, and it may exceed any double."""
+"""Multiplies two doubles of one atom without rounding: Spark never forms this product, which may overflow."""
 
 
 def polynomial(build: Builder, home: Home, expr: Expr) -> list[Product] | None:

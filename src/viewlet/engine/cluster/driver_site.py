@@ -21,7 +21,7 @@ class Anew:
     emptied: frozenset[str] = frozenset()
     """Maps that start empty, whatever they held."""
     superseded: frozenset[str] = frozenset()
-    """Those among them that stay: the difference to what they held is added and passed on."""
+    """The maps among them that stay: the difference to their old contents is added and passed on."""
 
 
 def before(bags: Bags, bag: str, anew: Anew | None) -> Contents:

@@ -63,7 +63,7 @@ Take = Callable[[Iterator[Slice]], Iterator[Any]]
 
 
 def slices_for(size: int, parts: int) -> int:
-    """The number of slices for so many bytes and partitions: a power of two."""
+    """The number of slices for a size in bytes and a number of partitions: a power of two."""
     wanted = max(parts, min(size // _SLICE, _MOST))
     return 1 << (wanted - 1).bit_length()
 

@@ -16,7 +16,7 @@ KEY = "_key"
 
 
 def normalized(array: pa.Array) -> pa.Array:
-    """The same values with a single zero and a single NaN, at any depth."""
+    """The same values with canonical zeros and NaNs, at any depth."""
     kind = array.type
     if pa.types.is_floating(kind):
         return _normalized_floats(array)

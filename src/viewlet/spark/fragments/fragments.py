@@ -109,7 +109,7 @@ class _Place:
     columns: tuple[tuple[str, Node], ...]
 
     def fill(self, jvm: Jvm, frame: DataFrame) -> Node:
-        """The input's rows under the ids that the fragment uses; it may have got further columns since."""
+        """The input's rows under the ids that the fragment uses; columns added to it since are dropped."""
         plan = plan_of(frame)
         given = items(plan.output())[: len(self.columns)]
         if (schema := _types(plan)[: len(self.columns)]) != self.schema:

@@ -23,7 +23,7 @@ ROUNDING = frozenset(
      "RegrAvgY", "RegrReplacement")
 )  # fmt: skip
 RATIOS = frozenset(("Skewness", "Kurtosis", "Corr", "RegrR2"))
-"""Those that are ratios of moments."""
+"""The functions among them that are ratios of moments."""
 CALLS_AT = {"Aggregate": 1, "Window": 0}
 """The position of the calls among an operator's constructor arguments."""
 CALL = {"Aggregate": "AggregateExpression", "Window": "WindowExpression"}

@@ -87,4 +87,4 @@ class CommitLog(Protocol):
         """An appender that continues where reading ended."""
 
     def damaged(self, files: Iterable[str]) -> list[str]:
-        """The damaged files of the log, among those that reading needs and `files`."""
+        """The damaged files of the log: of those needed for reading, and of `files`."""

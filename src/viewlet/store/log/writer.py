@@ -30,7 +30,7 @@ from viewlet.store.transaction import Edit, Transaction
 
 logger = logging.getLogger(__name__)
 
-_LOOK = 8  # a merge of a table's recent runs is considered after every so many runs
+_LOOK = 8  # a merge of a table's recent runs is considered each time it has a multiple of this many runs
 
 
 class Writer:

@@ -1,6 +1,6 @@
 """Making runs from rows: as bytes for a record, or as files.
 
-Tasks write files under names of their own attempt; those that no record names in the end are garbage.
+Tasks write files under names of their own attempt; files that no record names in the end are garbage.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Lease:
 
     @property
     def mark(self) -> Mark:
-        """How far the log was written, as far as the lease knows."""
+        """How far the log was written when the lease was last renewed, at least."""
         return self._held.mark
 
     def _take(self) -> None:
