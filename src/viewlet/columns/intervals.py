@@ -12,7 +12,7 @@ Values = np.ndarray[Any, Any]
 
 
 class Joined(NamedTuple):
-    """Unions of overlapping spans: each span's union by number; each union's bounds and one of its spans."""
+    """Unions of overlapping spans: the union of each span, by number; the bounds and a member of each union."""
 
     of: Positions
     low: Values

@@ -107,7 +107,7 @@ class Builder(ABC):
     _names: int = 0
     _quiet: int = 0
     growing: set[str] = field(default_factory=set)
-    """Tables, views and maps without deletions."""
+    """Tables, views and maps whose rows are never deleted."""
 
     def __post_init__(self) -> None:
         self.growing |= self.facts.growing

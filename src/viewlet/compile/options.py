@@ -39,6 +39,6 @@ class Facts:
     static: frozenset[str] = frozenset()
     """Tables declared never to change once a view reads them: they get no statements."""
     growing: frozenset[str] = frozenset()
-    """Tables and views without deletions."""
+    """Tables and views whose rows are never deleted."""
     watermarks: Mapping[str, int] = field(default_factory=dict)
     """The position of the time column of tables with a watermark."""

@@ -131,7 +131,7 @@ class _FillProgress:
 def _contribution(
     run: ProgramRun, epoch: EpochReader, term: CompiledTerm, total: PartialSums, progress: _FillProgress
 ) -> Rows | None:
-    """A term's result, computed in pieces if possible, less what the map holds already; None for no rows."""
+    """A term's result, computed in pieces if possible, without parts already put into the map; None for no rows."""
     if parts := partitions(run, term):
         return _total((partial(term, part) for part in parts), total)
     if term.bag is None or not term.is_local:
@@ -150,7 +150,7 @@ def _contribution(
 
 
 def _total(work: Iterable[Callable[[], Rows | None]], total: PartialSums) -> Rows | None:
-    """The sum of the pieces' results, less what the map holds already."""
+    """The sum of the pieces' results, without parts already put into the map."""
     for rows in _in_parallel(work):
         if rows is not None:
             total.add(rows)

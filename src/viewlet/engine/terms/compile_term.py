@@ -357,7 +357,7 @@ def _paired(term: Probe, rows: Rows, found: Rows) -> Rows:
 
 
 def _netted(term: Probe, pairs: Rows, found: Rows) -> Rows:
-    """Pairs without those of deleted map rows; pairs that carry the weight on net later."""
+    """The pairs, netted if deleted map rows are among them; pairs that carry the weight are netted later."""
     return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
 
 

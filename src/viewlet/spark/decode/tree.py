@@ -103,7 +103,7 @@ def column_id(data: dict[str, Any]) -> Id:
 
 
 def mode_of(tree: Tree) -> str:
-    """An expression's mode on failure: ANSI, TRY or LEGACY."""
+    """An expression's failure mode: ANSI, TRY or LEGACY."""
     for flag in ("failOnError", "ansiEnabled"):
         if flag in tree.data:
             return "ANSI" if tree.data[flag] else "LEGACY"

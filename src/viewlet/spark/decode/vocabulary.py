@@ -32,7 +32,7 @@ MODAL = {
     "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "Divide": "divide", "IntegralDivide": "div",
     "Remainder": "mod", "Pmod": "pmod", "UnaryMinus": "negate", "Abs": "abs", "Round": "round", "BRound": "bround",
 }  # fmt: skip
-"""Functions with a mode on failure, which prefixes their names."""
+"""Functions with a failure mode, which prefixes their names."""
 
 ONE_ARGUMENT = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
 """Functions known only without their optional argument."""
@@ -68,7 +68,7 @@ UTC = frozenset(("UTC", "Etc/UTC", "Z", "+00:00", "GMT", None))
 
 
 def in_mode(name: str, mode: str) -> str:
-    """A function's name with its mode on failure."""
+    """A function's name with its failure mode."""
     match mode:
         case "ANSI":
             return name

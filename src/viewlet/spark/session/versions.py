@@ -49,7 +49,7 @@ def version_of(text: str) -> tuple[int, int]:
 
 
 def change_of(kind: str, version: tuple[int, int]) -> str | None:
-    """The version since which a function has had its current meaning; None if it never changed."""
+    """The version in which a function got the meaning that it has in `version`; None for its original meaning."""
     since = CHANGED.get(kind)
     return None if since is None or version < since else f"since {since[0]}.{since[1]}"
 

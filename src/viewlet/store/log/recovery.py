@@ -77,7 +77,7 @@ def error_of(damage: str, epoch: int, known: int) -> CorruptFile:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A recovery: its reason, the epoch it continued from, the last epoch known lost, and where the rest is now."""
+    """A recovery: its reason, the epoch it continued from, the last epoch known committed, and where the rest is."""
 
     damage: str
     epoch: int

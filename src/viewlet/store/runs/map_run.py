@@ -167,7 +167,7 @@ def _first_halves(hashes: StoredHashes) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 
 def spread(first: Positions, counts: Positions) -> Positions:
-    """For each number, the range of `count` numbers that starts with it."""
+    """For each of `first`, as many consecutive numbers from there as its count says, concatenated."""
     ends = np.cumsum(counts)
     return np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
 

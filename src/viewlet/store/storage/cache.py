@@ -94,7 +94,7 @@ class Cache:
                 remove(path)
 
     def _make_folder(self, folder: Path) -> None:
-        """Create folders that only this user can read, like the warehouse's data."""
+        """Create folders that only this user can read, since the copies are the warehouse's data."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True)
