@@ -1,7 +1,7 @@
 /* The inner loops of hashing, sorting and finding distinct hashes, one pass each where NumPy takes a dozen.
 
-   Each has an equivalent in NumPy with identical results; `native.py` chooses. Every function takes buffers, writes into
-   one that the caller has allocated, and releases Python's lock for long work. */
+   Each has an equivalent in NumPy with identical results; `native.py` chooses. Every function takes buffers, writes
+   into one that the caller has allocated, and releases Python's lock for long work. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -289,8 +289,8 @@ static PyObject *order_of(PyObject *self, PyObject *const *args, Size count) {
 
 /* Searching sorted hashes. They are uniformly distributed, so the place of one can be interpolated from its value; each
    further look takes the root of the distance. A block of probes is processed together, so that their memory fetches
-   overlap. What is not found by then is bracketed by steps of doubling length, then by binary search; if many probes come
-   in order, each starts where the one before was found. */
+   overlap. What is not found by then is bracketed by steps of doubling length, then by binary search; if many probes
+   come in order, each starts where the one before was found. */
 
 typedef struct {
     const char *hashes;
