@@ -31,7 +31,6 @@ kernels: Any = _built()
 
 
 def hash_numbers(array: pa.Array, salt: int) -> Hashes:
-    """The hash of each fixed-width value."""
     kind, values = array.type, array.buffers()[1]
     out = np.empty(len(array), dtype=np.uint64)
     width = kind.bit_width // 8
@@ -42,7 +41,6 @@ def hash_numbers(array: pa.Array, salt: int) -> Hashes:
 
 
 def hash_texts(array: pa.Array, salt: int) -> Hashes:
-    """The hash of each string."""
     _, offsets, data = array.buffers()
     wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     out = np.empty(len(array), dtype=np.uint64)

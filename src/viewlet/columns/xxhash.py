@@ -21,13 +21,11 @@ _STRIPE = 32
 
 
 def hash_ints(values: np.ndarray[Any, np.dtype[np.int32]], seeds: Words) -> Words:
-    """The hash of each 32-bit integer."""
     hashes = seeds + _P5 + np.uint64(4)
     return _finished(_four(hashes, values.view(np.uint32).astype(np.uint64)))
 
 
 def hash_longs(values: np.ndarray[Any, np.dtype[np.int64]], seeds: Words) -> Words:
-    """The hash of each 64-bit integer."""
     hashes = seeds + _P5 + np.uint64(8)
     return _finished(_eight(hashes, values.view(np.uint64)))
 
