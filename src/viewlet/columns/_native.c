@@ -1,7 +1,7 @@
-/* The inner loops of hashing, sorting and telling apart, one pass each where NumPy takes a dozen.
+/* The inner loops of hashing, sorting and finding distinct hashes, one pass each where NumPy takes a dozen.
 
-   Whoever calls has the same in NumPy: `native.py` says which one runs, and both give the same numbers. Every function
-   takes buffers, writes into one that the caller has made, and lets go of Python's lock where there is much to do. */
+   Each has an equivalent in NumPy with identical results; `native.py` chooses. Every function takes buffers, writes
+   into one that the caller has allocated, and releases Python's lock for long work. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -212,7 +212,7 @@ static PyObject *add_times(PyObject *self, PyObject *const *args, Size count) {
     Py_RETURN_NONE;
 }
 
-/* The order in which hashes ascend: they are spread evenly, so that their first bits nearly sort them. */
+/* The order that sorts hashes: they are uniformly distributed, so their first bits nearly sort them. */
 
 typedef struct {
     uint64_t hash;
@@ -287,16 +287,16 @@ static PyObject *order_of(PyObject *self, PyObject *const *args, Size count) {
     Py_RETURN_NONE;
 }
 
-/* Where hashes are among sorted ones. These are spread evenly, so that the place of one can be told from its value: each
-   look from there takes the root of the distance. A block of probes looks together, so that memory is fetched for all of
-   them at once. What is not there yet is bracketed by ever longer steps, and then halved; who comes in order, and with
-   many others, begins where the one before was found. */
+/* Searching sorted hashes. They are uniformly distributed, so the place of one can be interpolated from its value; each
+   further look takes the root of the distance. A block of probes is processed together, so that their memory fetches
+   overlap. What is not found by then is bracketed by steps of doubling length, then by binary search; if many probes
+   come in order, each starts where the one before was found. */
 
 typedef struct {
     const char *hashes;
     int width; /* in bytes: whole hashes, or the first halves of them */
     Size length;
-    double scale; /* how many there are for each unit of value */
+    double scale; /* hashes per unit of value */
 } Ordered;
 
 enum { BLOCK = 32, LOOKS = 2, SPARSE = 16 };
@@ -313,7 +313,7 @@ static inline Size nearer(const Ordered *in, uint64_t probe, Size from, uint64_t
 }
 
 static Size place_of(const Ordered *in, uint64_t probe, Size near) {
-    Size low = 0, high = in->length, step = 1; /* all before `low` are less, none from `high` on is */
+    Size low = 0, high = in->length, step = 1; /* hashes before `low` are less, those from `high` on are not */
     if (value_at(in, near) < probe) {
         for (low = near + 1; low + step < high; low += step, step *= 2)
             if (value_at(in, low + step - 1) >= probe) {
@@ -405,7 +405,7 @@ no_places:
     return NULL;
 }
 
-/* Which hashes are the same: a table of the different ones, each with the number in the order in which they come. */
+/* Finding distinct hashes: a hash table that numbers them in order of appearance. */
 
 static Size tell_apart(const uint64_t *hashes, Size length, int64_t *first, int64_t *codes) {
     int width = 4;

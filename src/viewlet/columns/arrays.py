@@ -1,4 +1,4 @@
-"""Arrow arrays seen as NumPy: validity, values, offsets, bytes. Nothing here copies without need."""
+"""NumPy views of Arrow arrays: validity, values, offsets, bytes. Data are copied only if necessary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _concat_columns(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 concat_batches: Callable[[Sequence[pa.RecordBatch]], pa.RecordBatch] = getattr(pa, "concat_batches", _concat_columns)
-"""Batches of one schema as one; PyArrow does it itself since 19."""
+"""Concatenates batches of one schema; PyArrow has it since 19."""
 
 
 def valid_mask(array: pa.Array) -> Mask:
@@ -27,7 +27,7 @@ def valid_mask(array: pa.Array) -> Mask:
 
 
 def truth_of(array: pa.Array) -> Mask:
-    """The values of a boolean array; any at all where it is NULL."""
+    """The values of a boolean array; arbitrary where NULL."""
     return _bits_of(array, 1)
 
 
@@ -42,7 +42,7 @@ def _bits_of(array: pa.Array, which: int) -> Mask:
 
 
 def values_of(array: pa.Array, dtype: str) -> np.ndarray[Any, Any]:
-    """The values of a fixed-width array, with anything at all where it is NULL."""
+    """The values of a fixed-width array; arbitrary where NULL."""
     buffer = array.buffers()[1]
     if buffer is None:
         return np.zeros(len(array), dtype=dtype)
@@ -50,7 +50,7 @@ def values_of(array: pa.Array, dtype: str) -> np.ndarray[Any, Any]:
 
 
 def offsets_of(array: pa.Array) -> Positions:
-    """Where each string or list begins and ends: one more number than there are values."""
+    """The offsets of strings or lists, one more than there are values."""
     wide = (
         pa.types.is_large_string(array.type)
         or pa.types.is_large_binary(array.type)
@@ -64,7 +64,7 @@ def offsets_of(array: pa.Array) -> Positions:
 
 
 def data_bytes(array: pa.Array, start: int, stop: int, room: int = 8) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Some bytes of a string or binary array, with room to read so many from any of them."""
+    """Bytes of a string or binary array, padded so that `room` bytes can be read from any position."""
     padded = np.zeros(stop - start + room, dtype=np.uint8)
     if stop > start:
         padded[: stop - start] = np.frombuffer(array.buffers()[2], dtype=np.uint8)[start:stop]
@@ -81,7 +81,7 @@ def from_numpy(values: np.ndarray[Any, Any], kind: pa.DataType, valid: Mask | No
 
 
 def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array for a column that may come in chunks."""
+    """A column that may be chunked as one array."""
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks == 1:
             return column.chunk(0)
@@ -96,4 +96,4 @@ def columns_of(table: pa.Table | pa.RecordBatch) -> list[pa.Array]:
         return table.columns
     return [
         combine(column) for column in table.combine_chunks().columns
-    ]  # together: column by column takes thrice as long
+    ]  # together: column by column takes three times as long

@@ -1,9 +1,9 @@
 """The Arrow type of each Spark type, and back.
 
-The mapping is Spark's own Arrow exchange, with every field nullable: nullability belongs to the schema, and
-two columns of one Spark type always have the same Arrow type. Two things have no exact way back: Arrow has no
-plain interval of months, so that one is kept as `int32`, and a variant is a struct of its two binary parts. What is
-told apart by comparing alone (CHAR, VARCHAR, collations) is a string like any other to Arrow.
+The mapping is that of Spark's own Arrow exchange, with every field nullable: nullability belongs to the schema, and
+columns of one Spark type always have the same Arrow type. Two types do not convert back exactly: Arrow has no plain
+interval of months, so that one is kept as `int32`, and a variant is a struct of its two binary parts. Types that differ
+only in how they compare (CHAR, VARCHAR, collations) are plain strings in Arrow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from viewlet.plan.types import MONTHS, Type
 
 _TAG = {b"variant": b"true"}
 VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata=_TAG)])
-"""As in Spark's exchange, a tag tells a variant from a struct of the same shape."""
+"""As in Spark's exchange, a tag distinguishes a variant from a struct of the same shape."""
 
 _ATOMIC = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
@@ -79,7 +79,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_large_string(kind) or str(kind) == "string_view"  # which PyArrow has since 16
+    return pa.types.is_large_string(kind) or str(kind) == "string_view"  # PyArrow has it since 16
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -94,4 +94,4 @@ _WIDER = (
     (lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None, "timestamp"),
     (pa.types.is_timestamp, "timestamp_ntz"),
 )
-"""Arrow's other shapes of the same values; casting to `arrow_type` makes them canonical."""
+"""Arrow's other types for the same values; casting to `arrow_type` makes them canonical."""

@@ -1,4 +1,4 @@
-"""Integers in a narrow range: their offsets from the least one identify them, without hashing."""
+"""Integers in a narrow range, identified without hashing by their offsets from the least one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewlet.columns.arrays import Positions, values_of
 
 @dataclass(frozen=True)
 class Dense:
-    """Arrays of whole numbers as distances from the least of them, which are less than `width`."""
+    """Integer arrays as offsets from `least`, all below `width`."""
 
     offsets: list[Positions]
     least: int
@@ -21,7 +21,7 @@ class Dense:
 
 
 def dense(arrays: Sequence[pa.Array]) -> Dense | None:
-    """Arrays of one type as distances, where these are whole numbers, none NULL, in a range that they could fill."""
+    """Integer arrays of one type as offsets; None for NULLs or a range wider than the number of values."""
     kind = arrays[0].type
     if not pa.types.is_signed_integer(kind) or any(array.null_count for array in arrays):
         return None
@@ -35,13 +35,13 @@ def dense(arrays: Sequence[pa.Array]) -> Dense | None:
 
 
 def distinct_numbers(array: pa.Array) -> tuple[Positions, Positions] | None:
-    """Where each different number occurs first, and which of them each one is, in the order in which they come."""
+    """The first position of each distinct number, and each value's number in order of appearance; None if not dense."""
     found = dense([array])
     if found is None:
         return None
     (offsets,), length = found.offsets, len(array)
     first_at = np.full(found.width, length, dtype=np.int64)
-    first_at[offsets[::-1]] = np.arange(length - 1, -1, -1)  # of several that are written, the last one stays
+    first_at[offsets[::-1]] = np.arange(length - 1, -1, -1)  # of several writes the last one wins
     is_first = np.zeros(length + 1, dtype=np.int64)
     is_first[first_at] = 1
     codes = (np.cumsum(is_first) - 1)[first_at]

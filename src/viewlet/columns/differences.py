@@ -1,4 +1,4 @@
-"""How two results differ: the rows that only one of them has, where doubles may differ by rounding."""
+"""The difference between two results: rows that only one of them has, where doubles may differ by rounding."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from viewlet.columns.rows import Rows
 from viewlet.plan.types import Field
 
 TOLERANCE = 1e-9
-"""Relative, for doubles: of the result or, where sums and moments of doubles cancel, of the values that went in."""
+"""For doubles, relative to the result or, where sums and moments cancel, to the input values."""
 Row = tuple[Any, ...]
 Slack = dict[str, list[float]]
 """For rows as Spark computes them, as texts: how far each value may be off."""
 Close = Callable[[Any, Any, float], bool]
-"""Whether a value as Spark computes it, and one of a view, are the same, given how far they may be off."""
+"""Whether Spark's value and a view's value are the same, given how far they may be off."""
 
 
 def close(a: Any, b: Any, slack: float = 0.0) -> bool:
-    """Whether two values are equal, doubles within the tolerance or within what they may be off."""
+    """Whether two values are equal; doubles, within the tolerance or the slack."""
     if isinstance(a, float) and isinstance(b, float):
         a, b = (math.copysign(sys.float_info.max, v) if math.isinf(v) else v for v in (a, b))
         return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=slack) or (math.isnan(a) and math.isnan(b))
@@ -36,7 +36,7 @@ def close(a: Any, b: Any, slack: float = 0.0) -> bool:
 
 
 def close_or_open(a: Any, b: Any, slack: float = 0.0) -> bool:
-    """The same, where NULL also stands for what Spark leaves open: ∞ or NaN."""
+    """The same, where NULL also matches values that Spark leaves open: ∞ or NaN."""
     return (a is None and isinstance(b, float) and not math.isfinite(b)) or close(a, b, slack)
 
 
@@ -53,7 +53,7 @@ def has_double(f: Field) -> bool:
 
 
 def without_close_pairs(rest: Rows, fields: tuple[Field, ...], alike: Close, slack: Slack) -> Rows:
-    """Pair rows that are alike in all other columns and close in the doubles."""
+    """Pair rows that are equal in all other columns and close in doubles."""
     rows = sorted(
         zip(values_of_rows(rest), rest.weights.tolist(), range(len(rest)), strict=True), key=lambda r: repr(r[0])
     )
@@ -84,5 +84,5 @@ def values_of_rows(rows: Rows) -> list[Row]:
 
 
 def exact_key(row: Row, fields: tuple[Field, ...]) -> str:
-    """The columns of a row that are no doubles."""
+    """The columns of a row that are not doubles."""
     return repr([v for v, f in zip(row, fields, strict=True) if not has_double(f)])

@@ -1,8 +1,8 @@
 """Expressions compiled to functions over columns.
 
-An expression becomes nested closures once; nothing looks at its tree again while rows are evaluated. Each
-value is exactly Spark's, or the expression is not compiled at all: `why_not` says so, from names and types
-alone, so that the choice is made when a view is compiled and never depends on data.
+An expression is compiled once to nested closures; its tree is not interpreted while rows are evaluated. Each value is
+exactly Spark's, or the expression is not compiled at all: `why_not` decides by names and types alone, when a view is
+compiled, and never depends on data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from viewlet.plan.show import show_expr
 
 
 def why_not(expr: Expr) -> str | None:
-    """Why an expression is left to Spark; None if it is evaluated here exactly as Spark would."""
+    """Why an expression is left to Spark; None if it is evaluated here exactly as Spark does."""
     match expr:
         case Column():
             return None
@@ -62,7 +62,7 @@ def _why_not_call(call: Call) -> str:
 
 
 def compile_expr(expr: Expr) -> Callable[[Rows], pa.Array]:
-    """The function that computes an expression for each of some rows."""
+    """The function that computes an expression for each row."""
     if isinstance(expr, Column):
         name = expr.name
         return lambda rows: rows.columns[name]
@@ -79,12 +79,12 @@ def compile_expr(expr: Expr) -> Callable[[Rows], pa.Array]:
 
 
 def can_fail(expr: Expr) -> bool:
-    """Whether there are rows on which an expression that is evaluated here fails: overflow, division by zero, …"""
+    """Whether an expression can fail on some rows: by overflow, division by zero, …"""
     return _compile(expr).fails
 
 
 def compile_condition(expr: Expr) -> Callable[[Rows], Mask]:
-    """The function that says for which of some rows a condition is true: not false, not NULL."""
+    """The function that tells for which rows a condition is true: neither false nor NULL."""
     run = _compile(expr).run
 
     def evaluate(rows: Rows) -> Mask:
@@ -121,7 +121,7 @@ def _compile_call(call: Call) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an evaluation failed: a call, and the rows it was evaluated on."""
+    """Where an evaluation failed: the call, and the rows it was evaluated on."""
 
     call: Call
     run: Evaluate
@@ -129,7 +129,7 @@ class Site:
 
 
 def _known(call: Call, run: Evaluate) -> Evaluate:
-    """A call whose failures say where they happened."""
+    """A call whose errors record where they occurred."""
 
     def evaluate(rows: Rows) -> Vector:
         try:
@@ -142,7 +142,7 @@ def _known(call: Call, run: Evaluate) -> Evaluate:
 
 
 def locate(error: EvaluationError) -> None:
-    """Let an error say which expression failed, and on which values."""
+    """Add the failed expression and the values on which it failed to an error."""
     if isinstance(error.site, Site):
         site, error.site = error.site, None
         some = Rows({name: site.rows[name] for name in sorted(columns_of(site.call))}, site.rows.weights)
@@ -161,7 +161,7 @@ def _fails(run: Evaluate, rows: Rows) -> bool:
 
 
 def culprits(count: int, fails: Callable[[Positions], bool]) -> Positions:
-    """Of some things that fail together, one that fails alone; or those of which no half does."""
+    """Of things that fail together, one that fails alone, or a set of which neither half fails."""
     there = np.arange(count)
     while len(there) > 1:
         halves = np.array_split(there, 2)

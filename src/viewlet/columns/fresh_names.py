@@ -1,4 +1,4 @@
-"""Names for internal columns, chosen to differ from those of users."""
+"""Names for internal columns that differ from those of users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def free_name(wanted: str, taken: Iterable[str]) -> str:
-    """A name that no other column has: the wanted one, or that with `_` behind it. Case does not count."""
+    """The wanted name with `_` appended until no other column has it, ignoring case."""
     lower = {name.lower() for name in taken}
     while wanted.lower() in lower:
         wanted += "_"

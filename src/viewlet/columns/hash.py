@@ -1,10 +1,8 @@
 """A 64-bit hash of rows, the same in every process and on every machine, because it is stored.
 
-Values that Spark cannot tell apart as a row's contents hash alike: NULL has a hash of its own, all NaN are
-one. 0.0 and −0.0 are different contents (Spark prints them differently); where an operator compares keys,
-the plan normalizes them first, as Spark's own does. The entries of a map count in their order, in which Spark
-prints them and `map_keys` lists them.
-
+Values that Spark does not distinguish as a row's contents hash alike: NULL has a hash of its own, all NaN are one. 0.0
+and −0.0 are different contents (Spark prints them differently); if an operator compares keys, the plan normalizes them
+first, as Spark's does. The order of a map's entries counts, as it does when Spark prints them and in `map_keys`.
 Everything is vectorized; strings are hashed eight bytes at a time.
 """
 
@@ -41,12 +39,12 @@ def hash_rows(columns: Sequence[pa.Array], length: int, seed: int = 0) -> Hashes
 
 
 def fingerprint_rows(columns: Sequence[pa.Array], length: int) -> Hashes:
-    """Another hash of each row, to tell whole rows apart by: of many columns it takes half the time."""
+    """A second hash of each row, to identify whole rows; for many columns it takes half the time."""
     return _in_blocks(_fingerprint_block, columns, length, 0)
 
 
 def identify_rows(columns: Sequence[pa.Array], length: int) -> tuple[Hashes, Hashes]:
-    """The hash and the fingerprint of each row, for which each value is hashed once."""
+    """The hash and the fingerprint of each row; each value is hashed once."""
     hashes, fingerprints = _in_blocks(_identify_block, columns, length, 0, results=2)
     return hashes, fingerprints
 
@@ -55,7 +53,7 @@ _Hash = Callable[[Sequence[pa.Array], int, int], Hashes]
 
 
 def _in_blocks(hash_block: _Hash, columns: Sequence[pa.Array], length: int, seed: int, results: int = 0) -> Hashes:
-    """What a function gives for each row, one number or several `results`, for so many rows at a time."""
+    """The result of a function for each row, one number or `results` numbers, computed in blocks of rows."""
     if length <= _BLOCK or any(pa.types.is_nested(column.type) for column in columns):
         return hash_block(columns, length, seed)
     result = np.empty((results, length) if results else length, dtype=np.uint64)
@@ -69,7 +67,7 @@ def _in_blocks(hash_block: _Hash, columns: Sequence[pa.Array], length: int, seed
     return result
 
 
-_BLOCK = 1 << 15  # rows that are hashed together: few enough for the caches
+_BLOCK = 1 << 15  # rows hashed together: few enough for the caches
 
 
 def _hash_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hashes:
@@ -86,7 +84,7 @@ def _identify_block(columns: Sequence[pa.Array], length: int, seed: int) -> Hash
 
 
 def _chained(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
-    """The hashes of the columns of each row, mixed one after the other."""
+    """The hashes of a row's columns, mixed one after the other."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for hashes in columns:
         if native.kernels is not None:
@@ -101,7 +99,7 @@ def _chained(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
 
 
 def _added_up(columns: Iterable[Hashes], length: int, seed: int) -> Hashes:
-    """The hash of each column times an odd number of its place, added up: rows that differ in one number differ."""
+    """The sum of column hashes, each times an odd number for its place: rows that differ in one value differ."""
     result = np.full(length, np.uint64(seed) ^ _PRIME, dtype=np.uint64)
     for place, hashes in enumerate(columns):
         if native.kernels is None:
@@ -125,7 +123,7 @@ def _hash_columns(columns: Sequence[pa.Array], length: int, seed: int) -> Iterab
 
 
 def _hash_arrays(arrays: Sequence[pa.Array], seed: int) -> list[Hashes]:
-    """The hash of each value of some short arrays of one length: alike ones together, as every step costs."""
+    """The hashes of short arrays of one length: arrays of similar types together, since every step has a fixed cost."""
     if len(arrays) < 2:
         return [hash_array(array, seed) for array in arrays]
     found: dict[int, Hashes] = {}
@@ -144,10 +142,10 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def order_of(hashes: Hashes) -> Positions:
-    """The order in which hashes ascend; equal ones stay in theirs.
+    """The stable order that sorts hashes.
 
-    NumPy sorts numbers of 16 bits by counting them, in a fraction of the time that it compares longer ones in. The
-    first 32 bits nearly always tell which of two hashes is the greater; those that they do not are sorted once more.
+    NumPy sorts 16-bit numbers by counting, much faster than it compares longer ones. The first 32 bits nearly always
+    determine the order of two hashes; those that they do not are sorted again.
     """
     if native.kernels is not None and len(hashes) <= MANY:
         return native.order_of(hashes)
@@ -163,13 +161,13 @@ _FIRST_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
 def _order_by_first_half(hashes: Hashes) -> Positions:
-    """By the second 16 bits, then by the first ones: sorting by these leaves alike ones as they are."""
+    """The order by the second 16 bits, then stably by the first."""
     order = np.argsort((hashes >> np.uint64(32)).astype(np.uint16), kind="stable")
     return order.take(np.argsort((hashes >> np.uint64(48)).astype(np.uint16).take(order), kind="stable"))
 
 
 def _order_by_range(hashes: Hashes) -> Positions:
-    """The same, range by range of the first 8 bits: each fits the caches, and all cores have some."""
+    """The same, range by range of the first 8 bits: each range fits the caches, and all cores share the work."""
     first = (hashes >> np.uint64(56)).astype(np.uint8)
     order = np.argsort(first, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=_RANGES))])
@@ -183,11 +181,11 @@ def _order_by_range(hashes: Hashes) -> Positions:
     return order
 
 
-_RANGES, _SHARE = 256, 32  # of the first bits; so many are ordered by one thread before it takes others
+_RANGES, _SHARE = 256, 32  # ranges of the first byte; how many one thread orders at a time
 
 
 def _sorted_again(hashes: Hashes, order: Positions, beginnings: Hashes, untold: Positions) -> Positions:
-    """An order by the beginnings of hashes, given in that order, as one by the whole hashes."""
+    """An order by the first halves of hashes, refined to one by whole hashes."""
     first = different(beginnings[untold])
     start, stop = beginnings.searchsorted(first), beginnings.searchsorted(first, "right")
     at = np.repeat(stop - np.cumsum(stop - start), stop - start) + np.arange((stop - start).sum())
@@ -196,11 +194,11 @@ def _sorted_again(hashes: Hashes, order: Positions, beginnings: Hashes, untold: 
     return order
 
 
-_FEW = 2_000  # so few are sorted as quickly as they are
+_FEW = 2_000  # for fewer hashes a plain sort is as fast
 
 
 def different(hashes: Hashes) -> Hashes:
-    """The different ones of some hashes, ascending; for many this takes a fraction of what `np.unique` does."""
+    """The distinct hashes, ascending; for many hashes much faster than `np.unique`."""
     ordered = np.sort(hashes)
     if len(ordered) < 2 or (is_new := ordered[1:] != ordered[:-1]).all():
         return ordered
@@ -208,13 +206,13 @@ def different(hashes: Hashes) -> Hashes:
 
 
 def is_among(hashes: Hashes, ordered: Hashes) -> Mask:
-    """Which hashes are among some different ones, which ascend."""
+    """Which hashes are among sorted distinct ones."""
     at = np.minimum(ordered.searchsorted(hashes), len(ordered) - 1)
     return np.asarray(ordered[at] == hashes)
 
 
 def mix(x: Hashes) -> Hashes:
-    """Spread every bit of each number over all 64."""
+    """Diffuse every bit of each number over all 64."""
     if native.kernels is not None and x.ndim == 1:
         return native.mix(x)
     mixed = x >> _SHIFT
@@ -229,7 +227,7 @@ def mix(x: Hashes) -> Hashes:
 
 
 def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
-    """The hash of each value of an array; hashes of different seeds have nothing to do with each other."""
+    """The hash of each value of an array; different seeds give independent hashes."""
     kind = array.type
     if native.kernels is not None and (way := _compiled(kind)) is not None:
         hashes = way(array, seed)
@@ -250,7 +248,7 @@ def hash_array(array: pa.Array, seed: int = 0) -> Hashes:
 
 @lru_cache(maxsize=1024)
 def _compiled(kind: pa.DataType) -> Callable[[pa.Array, int], Hashes] | None:
-    """How values of a type, with a seed, are hashed by compiled code, where they are."""
+    """The native function that hashes values of a type with a seed, if there is one."""
     if _is_bytes(kind):
         return lambda array, seed: native.hash_texts(array, int(_salt(seed + 1)))
     if _is_number(kind) and not pa.types.is_boolean(kind):
@@ -259,13 +257,13 @@ def _compiled(kind: pa.DataType) -> Callable[[pa.Array, int], Hashes] | None:
 
 
 def _null_apart(array: pa.Array, hashes: Hashes) -> Hashes:
-    """The hashes of values, with that of NULL where there is none."""
+    """The hashes of values, with that of NULL for missing ones."""
     return np.where(valid_mask(array), hashes, _NULL) if array.null_count else hashes
 
 
 @lru_cache(maxsize=16)
 def _salt(seed: int) -> np.uint64:
-    """A number that sets the hashes of a seed apart."""
+    """A number that makes the hashes of a seed independent of others."""
     return np.uint64(seed * int(_PRIME) & 0xFFFFFFFFFFFFFFFF)
 
 
@@ -277,7 +275,7 @@ _BYTES = frozenset(kind.id for kind in (pa.string(), pa.binary(), pa.large_strin
 
 
 def _bits(array: pa.Array, seed: int) -> Hashes:
-    """The bits of fixed-width values, as unsigned 64-bit numbers; wider ones folded, by the seed."""
+    """The bits of fixed-width values as unsigned 64-bit numbers; wider values are folded, using the seed."""
     kind = array.type
     if pa.types.is_boolean(kind):
         return truth_of(array).astype(np.uint64)
@@ -302,7 +300,7 @@ def _bits(array: pa.Array, seed: int) -> Hashes:
 
 
 def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
-    """The hash of each string: its length and its words, eight bytes each, every word mixed with its place, added up."""
+    """The hash of each string: its length plus its eight-byte words, each mixed with its place."""
     offsets = offsets_of(array)
     starts, lengths = offsets[:-1], np.diff(offsets)
     if array.null_count:
@@ -318,7 +316,7 @@ def _hash_bytes(array: pa.Array, seed: int) -> Hashes:
 
 
 def _hash_texts(arrays: Sequence[pa.Array], seed: int) -> Hashes:
-    """The same for several arrays with few strings, a row of hashes for each."""
+    """The same for several arrays with few strings, with one row of hashes each."""
     places = [offsets_of(array) for array in arrays]
     lengths = np.concatenate([np.diff(offsets) for offsets in places])
     if any(array.null_count for array in arrays):
@@ -335,7 +333,7 @@ def _hash_texts(arrays: Sequence[pa.Array], seed: int) -> Hashes:
 
 
 def _add_at_once(result: Hashes, words: Hashes, starts: Positions, lengths: Positions) -> None:
-    """Add the words of each string to its hash: all words together, which is quick for a few strings."""
+    """Add the words of each string to its hash, all words at once, which is fast for a few strings."""
     counts = (lengths + 7) >> 3
     ends = np.cumsum(counts)
     firsts = ends - counts

@@ -1,4 +1,4 @@
-"""Closed intervals, and which of them overlap; intervals that share only an endpoint do."""
+"""Closed intervals and their overlaps; intervals that share only an endpoint overlap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Values = np.ndarray[Any, Any]
 
 
 class Joined(NamedTuple):
-    """Spans joined up: the number of what each is a part of; and by that number where it starts, ends, and a part."""
+    """Unions of overlapping spans: the union of each span, by number; the bounds and a member of each union."""
 
     of: Positions
     low: Values
@@ -21,7 +21,7 @@ class Joined(NamedTuple):
 
 
 def join_up(groups: Positions, low: Values, high: Values) -> Joined:
-    """Join the spans that meet, within each group. NaN is the greatest value."""
+    """Unite the spans that overlap within each group. NaN is the greatest value."""
     known, ranks = np.unique(np.concatenate([low, high]), return_inverse=True)
     base = groups * len(known)
     starts, ends = base + ranks[: len(low)], base + ranks[len(low) :]

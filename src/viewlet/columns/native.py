@@ -1,6 +1,6 @@
-"""The compiled inner loops of `_native.c`, beside the NumPy versions of the same signatures; the choice is made here.
+"""The compiled inner loops of `_native.c`, and the choice between them and the NumPy versions with the same signatures.
 
-They are built where there is a C compiler when Viewlet is installed. Without them everything runs on NumPy, a few times
+They are built if there is a C compiler when Viewlet is installed. Without them everything runs on NumPy, a few times
 slower, with the same results.
 """
 
@@ -19,7 +19,7 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def _built() -> ModuleType | None:
-    """The compiled module, if it is there; it reads words as little-endian machines write them."""
+    """The compiled module, if it exists; it requires a little-endian machine."""
     try:
         return import_module("viewlet.columns._native") if sys.byteorder == "little" else None
     except ImportError:
@@ -31,7 +31,6 @@ kernels: Any = _built()
 
 
 def hash_numbers(array: pa.Array, salt: int) -> Hashes:
-    """The hash of each value of a fixed number of bytes."""
     kind, values = array.type, array.buffers()[1]
     out = np.empty(len(array), dtype=np.uint64)
     width = kind.bit_width // 8
@@ -42,7 +41,6 @@ def hash_numbers(array: pa.Array, salt: int) -> Hashes:
 
 
 def hash_texts(array: pa.Array, salt: int) -> Hashes:
-    """The hash of each string."""
     _, offsets, data = array.buffers()
     wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     out = np.empty(len(array), dtype=np.uint64)
@@ -53,28 +51,28 @@ def hash_texts(array: pa.Array, salt: int) -> Hashes:
 
 
 def mix(numbers: Hashes) -> Hashes:
-    """Every bit of each number spread over all 64."""
+    """Every bit of each number diffused over all 64."""
     out = np.empty(len(numbers), dtype=np.uint64)
     kernels.mix_all(out, np.ascontiguousarray(numbers))
     return out
 
 
 def order_of(hashes: Hashes) -> Positions:
-    """The order in which hashes ascend; equal ones stay in theirs."""
+    """The stable order that sorts hashes."""
     out = np.empty(len(hashes), dtype=np.int64)
     kernels.order_of(out, np.ascontiguousarray(hashes))
     return out
 
 
 def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
-    """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
+    """The first position of each distinct hash, and each hash's number in order of appearance."""
     first, codes = np.empty(len(hashes), dtype=np.int64), np.empty(len(hashes), dtype=np.int64)
     count = kernels.distinct(first, codes, np.ascontiguousarray(hashes))
     return first[:count], codes
 
 
 def find(hashes: np.ndarray[Any, Any], probes: np.ndarray[Any, Any]) -> tuple[Positions, Positions] | None:
-    """All pairs (place among the probes, place among the sorted hashes, of which there are some) that are equal."""
+    """All pairs (place among the probes, place among the sorted hashes) with equal hashes; `hashes` is not empty."""
     hashes, probes, room = np.ascontiguousarray(hashes), np.ascontiguousarray(probes), len(probes)
     while True:
         which, at = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)

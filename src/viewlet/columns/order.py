@@ -1,7 +1,7 @@
 """Order as Spark sorts: integer keys, most significant first, that compare as the values do.
 
-NaN is the greatest number and −0.0 equals 0.0; strings and binary compare byte by byte; structs and arrays
-element by element with NULL least, a prefix before what it begins. Descending is the complement of every key.
+NaN is the greatest number and −0.0 equals 0.0; strings and binary compare bytewise; structs and arrays compare element
+by element, with NULL least and a prefix before longer values. Descending order is the complement of every key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Key = np.ndarray[Any, Any]
 
 _SHORT = 18  # digits of a decimal that fit into 64 bits
 _SIGN = np.uint64(1 << 63)
-_BEGINNING = 16  # bytes of a string that tell its place
+_BEGINNING = 16  # bytes of a string that determine its place
 
 
 def why_not_order(kind: Type) -> str | None:
@@ -37,7 +37,7 @@ def why_not_order(kind: Type) -> str | None:
 
 
 def ascending(array: pa.Array, *, zeros_differ: bool = False) -> list[Key]:
-    """The keys of each value, NULL least; `zeros_differ` puts −0.0 before 0.0, so that equal keys are equal values."""
+    """The keys of each value, NULL least; with `zeros_differ`, −0.0 precedes 0.0, and equal keys mean equal values."""
     keys = _value_keys(array, zeros_differ)
     if not array.null_count:
         return keys
@@ -64,7 +64,7 @@ def sort(keys: Sequence[Key], length: int) -> Positions:
 
 
 def sort_total(keys: Sequence[Key], rows: Rows) -> Positions:
-    """The same, with rows of equal keys in an order that depends on their contents alone."""
+    """The same, with ties in an order that depends only on the rows' contents."""
     at = sort(keys, len(rows))
     if len(rows) < 2 or changes(keys, at)[1:].all():
         return at
@@ -72,7 +72,7 @@ def sort_total(keys: Sequence[Key], rows: Rows) -> Positions:
 
 
 def changes(keys: Sequence[Key], at: Positions) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For rows in order, where the keys differ from those of the row before; the first row always does."""
+    """For rows in order, where the keys differ from those of the row before; true for the first row."""
     result = np.zeros(len(at), dtype=np.bool_)
     result[:1] = True
     for key in keys:
@@ -133,7 +133,7 @@ def _list_key(array: pa.Array, zeros_differ: bool) -> Key:
 
 
 def dense_ranks(keys: Sequence[Key], length: int) -> Positions:
-    """The rank of each row by its keys: equal keys, equal rank, no gaps."""
+    """The dense rank of each row by its keys."""
     at = sort(keys, length)
     ranks = np.zeros(length, dtype=np.int64)
     ranks[at] = np.cumsum(changes(keys, at)) - 1
@@ -141,10 +141,10 @@ def dense_ranks(keys: Sequence[Key], length: int) -> Positions:
 
 
 def place_of(array: pa.Array) -> Key:
-    """One key for each value, that of the lesser one never the greater; any at all where it is NULL.
+    """One key per value such that lesser values never have greater keys; arbitrary where NULL.
 
-    Of numbers, dates and times it tells all. Strings that begin alike, and structs whose first fields are equal, may
-    share a place, so this is for those who take what ties together.
+    Numbers, dates and times have distinct keys. Strings with a common beginning, and structs with equal first fields,
+    may share one, so callers must handle ties.
     """
     kind = array.type
     if pa.types.is_decimal128(kind):
@@ -161,7 +161,7 @@ def place_of(array: pa.Array) -> Key:
 
 
 def _decimal_place(array: pa.Array) -> Key:
-    """Short decimals as integers; long ones as 16 bytes, the first of them the most significant."""
+    """Short decimals as integers; long ones as 16 bytes, most significant first."""
     words = values_of(array, "V16").view("u8").reshape(-1, 2)
     if array.type.precision <= _SHORT:
         return words[:, 0].astype(np.int64)

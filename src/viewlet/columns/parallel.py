@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 CORES = os.cpu_count() or 1
 MANY = 1 << 20
-"""Rows that are worth threads."""
+"""The number of rows from which threads pay."""
 
 
 def in_parallel(work: Callable[[T], R], items: Sequence[T]) -> list[R]:

@@ -1,8 +1,8 @@
 """Columns as Python values, as `rows()` and `pandas()` return them.
 
-A MAP is a dict, whose keys are tuples where Spark's are arrays or structs; a VARIANT is the value that it holds; an
-interval of days is a timedelta, one of years and months is `Months`. Everything else is what Arrow makes of it.
-Python's dates and times end at the years 1 and 9999, and Spark's do not: a value beyond is an error that names it.
+A MAP is a dict, with tuples for keys that are arrays or structs; a VARIANT is the value that it holds; an interval of
+days is a timedelta, one of years and months is `Months`. Other values are those of Arrow's `to_pylist`. Python's dates
+and times are limited to the years 1 to 9999, and Spark's are not: a value beyond is an error that names it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def python_values(where: str, field: Field, column: pa.ChunkedArray) -> list[Any
 
 
 def pandas_values(where: str, field: Field, column: pa.ChunkedArray) -> pd.Series[Any]:
-    """A column for pandas: as Arrow gives it, or as Python's values where that would lose something.
+    """A column for pandas: converted by Arrow, or as Python values where Arrow's conversion is lossy.
 
-    Arrow makes arrays of NumPy of what is nested, in which NULL is NaN.
+    Arrow converts nested values to NumPy arrays, in which NULL becomes NaN.
     """
     import pandas as pd
 
@@ -66,7 +66,7 @@ def pandas_values(where: str, field: Field, column: pa.ChunkedArray) -> pd.Serie
 
 @lru_cache(maxsize=1024)
 def _converter(kind: Type) -> Convert | None:
-    """What makes a value out of Arrow's; None where Arrow's is it."""
+    """The function that converts Arrow's Python values; None if they stay as they are."""
     match kind.name:
         case "map":
             return _map(*kind.args)
@@ -83,7 +83,7 @@ def _converter(kind: Type) -> Convert | None:
 
 
 def _inside(convert: Convert | None) -> Convert:
-    """A conversion of what may be NULL."""
+    """A conversion that passes NULL through."""
     return lambda value: value if value is None or convert is None else convert(value)
 
 
@@ -93,7 +93,7 @@ def _map(key: Type, item: Type) -> Convert:
 
 
 def _hashable(key: Any) -> Any:
-    """A key that a dict takes: an array or a struct as a tuple."""
+    """A hashable key: arrays and structs become tuples."""
     if isinstance(key, list):
         return tuple(map(_hashable, key))
     return tuple(map(_hashable, key.values())) if isinstance(key, dict) else key
@@ -124,7 +124,7 @@ def _beyond_python(where: str, field: Field, column: pa.ChunkedArray) -> Unsuppo
 
 
 def _outliers(array: pa.Array) -> Iterator[str]:
-    """The dates and times of an array, at any depth, that Python cannot hold."""
+    """The dates and times in an array, at any depth, that Python cannot represent."""
     kind = array.type
     if pa.types.is_map(kind):
         yield from _outliers(array.keys)

@@ -1,7 +1,7 @@
-"""Rows with weights: the one shape of every table, view, map and delta in memory.
+"""Rows with weights: the one form of tables, views, maps and deltas in memory.
 
-A weight says how often a row occurs; a negative one, how often it is taken away. Adding two bags is
-putting their rows together; `consolidate` gives the same bag with each row once and none of weight zero.
+A weight says how often a row occurs or, if negative, how often it is deleted. Adding two bags is concatenating their
+rows; `consolidate` nets a bag: each row once, and none of weight zero.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from viewlet.columns.parallel import MANY, in_parallel
 
 Weights = np.ndarray[Any, np.dtype[np.int64]]
 Known = dict[tuple[int, tuple[int, ...]], tuple[Sequence[pa.Array], Hashes]]
-"""Hashes by their seed and the identities of the columns, which are held so that these stay theirs."""
+"""Hashes by seed and the `id`s of the columns, which are held so that the ids stay valid."""
 _FINGERPRINT = -1
-"""What stands for a seed beside fingerprints."""
+"""Stands in for the seed of fingerprints."""
 
 
 class Rows:
     """Columns of equal length, by name, and a weight for each row.
 
-    Hashes are remembered, and follow the rows that are taken: an epoch asks for the same ones again and again. They
-    belong to the columns, so that whatever reads the same columns of the same rows, under any names, shares them.
+    Hashes are cached and carried over to taken rows, since an epoch asks for the same ones again and again. They are
+    cached by column, so everything that reads the same columns of the same rows, under any names, shares them.
     """
 
     __slots__ = ("_hashes", "columns", "weights")
@@ -64,13 +64,13 @@ class Rows:
 
     @staticmethod
     def of(table: pa.Table | pa.RecordBatch, weights: Weights | None = None) -> Rows:
-        """The rows of an Arrow table, each of weight one unless weights are given."""
+        """The rows of an Arrow table, of weight one unless weights are given."""
         columns = dict(zip(table.schema.names, columns_of(table), strict=True))
         return Rows(columns, np.ones(table.num_rows, dtype=np.int64) if weights is None else weights)
 
     @staticmethod
     def each_once(columns: Mapping[str, pa.Array]) -> Rows:
-        """Rows of some columns, at least one, each of weight one."""
+        """Rows of at least one column, each of weight one."""
         return Rows(columns, np.ones(len(next(iter(columns.values()))), dtype=np.int64))
 
     @staticmethod
@@ -102,7 +102,7 @@ class Rows:
         return in_parallel(lambda column: column.take(indices), list(self.columns.values()))
 
     def _piece(self, start: int, length: int) -> Rows:
-        """Some of few rows that follow each other, without a copy: a piece keeps all of the memory."""
+        """Consecutive rows of a small bag, without a copy, which keeps its memory alive."""
         stop = start + length
         result = Rows({n: c.slice(start, length) for n, c in self.columns.items()}, self.weights[start:stop])
         return (
@@ -110,19 +110,19 @@ class Rows:
         )
 
     def copied(self) -> Rows:
-        """The same rows in memory that nothing else holds."""
+        """The same rows in memory of their own."""
         columns = {name: pa.concat_arrays([array, array[:0]]) for name, array in self.columns.items()}
         return Rows(columns, self.weights)._learn_all(self._by_name())
 
     def apart(self) -> Rows:
-        """The same rows for another thread: what either is asked from now on, only that one remembers."""
+        """The same rows for another thread; neither caches hashes for the other from now on."""
         return Rows(self.columns, self.weights, dict(self._hashes))
 
     def filter(self, keep: Mask) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
     def slice(self, start: int, count: int) -> Rows:
-        """Some consecutive rows, without copying them."""
+        """Consecutive rows, without copying."""
         columns = {name: column.slice(start, count) for name, column in self.columns.items()}
         return Rows(columns, self.weights[start : start + count])
 
@@ -136,7 +136,7 @@ class Rows:
         return self.replaced({**self.columns, **more})
 
     def replaced(self, columns: Mapping[str, pa.Array]) -> Rows:
-        """The same rows with other columns, some of which may be their own."""
+        """The same rows with other columns, which may include their own."""
         return Rows(columns, self.weights, self._hashes)
 
     def weighted(self, weights: Weights) -> Rows:
@@ -154,7 +154,7 @@ class Rows:
         return self._hashes[key][1]
 
     def fingerprints(self, wanted: Iterable[str]) -> Hashes:
-        """A number for each row, over some columns, that tells it from others."""
+        """The fingerprint of each row over some columns, which identifies it."""
         columns = [self.columns[n] for n in wanted]
         key = _FINGERPRINT, tuple(map(id, columns))
         if key not in self._hashes:
@@ -162,25 +162,25 @@ class Rows:
         return self._hashes[key][1]
 
     def learn_identities(self, wanted: Sequence[str]) -> None:
-        """Remember the hash and the fingerprint of each row, over some columns: together they take little more than one."""
+        """Compute hashes and fingerprints over some columns together, which costs little more than one of them."""
         hashes, fingerprints = identify_rows([self.columns[n] for n in wanted], len(self))
         self.learn(wanted, hashes)
         self.learn_fingerprints(wanted, fingerprints)
 
     def learn_fingerprints(self, names: Iterable[str], known: Hashes) -> None:
-        """Remember the fingerprint of each row, over some columns."""
+        """Cache the fingerprints of the rows over some columns."""
         self.learn(names, known, _FINGERPRINT)
 
     def without_hashes(self) -> Rows:
-        """The same rows, which remember nothing but their fingerprints: of many rows that are only to be stored."""
+        """The same rows with no cache but fingerprints, for rows that are only to be stored."""
         return Rows(self.columns, self.weights, {key: known for key, known in self._hashes.items() if key[0]})
 
     def _knows(self, names: Iterable[str]) -> bool:
-        """Whether the hashes over some columns are remembered."""
+        """Whether the hashes over some columns are cached."""
         return (0, tuple(id(self.columns[n]) for n in names)) in self._hashes
 
     def learn(self, names: Iterable[str], hashes: Hashes, seed: int = 0) -> None:
-        """Remember the hash of each row, over some columns."""
+        """Cache the hashes of the rows over some columns."""
         columns = [self.columns[n] for n in names]
         self._hashes[seed, tuple(map(id, columns))] = columns, hashes
 
@@ -190,7 +190,7 @@ class Rows:
         return self
 
     def _by_name(self) -> dict[tuple[int, tuple[str, ...]], Hashes]:
-        """The hashes that are known of the columns that are here, by seed and names."""
+        """The cached hashes over columns that are here, by seed and names."""
         names = {id(column): name for name, column in self.columns.items()} if self._hashes else {}
         return {
             (seed, tuple(names[i] for i in key)): hashes
@@ -199,16 +199,16 @@ class Rows:
         }
 
     def expanded(self) -> Rows:
-        """Every row as often as its weight says, each of weight one; all weights must be positive."""
+        """Every row repeated by its weight, each of weight one; all weights must be positive."""
         if (self.weights == 1).all():
             return self
         at = np.repeat(np.arange(len(self)), self.weights)
         return self.take(at).weighted(np.ones(len(at), dtype=np.int64))
 
     def consolidate(self, sums: Sequence[str] = ()) -> Rows:
-        """The same bag with each row once, and none that says nothing.
+        """The netted bag: each row once, and none whose weight and sums are zero.
 
-        `sums` names integer columns that add up as the weight does, and are no part of a row's identity.
+        `sums` names integer columns that add up as weights do, and are not part of a row's identity.
         """
         if len(self) == 0 or (len(self) == 1 and self.weights[0]):
             return self
@@ -242,7 +242,7 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
     if len(first) == length:
         return first, numbers
     strangers = np.flatnonzero(~same(columns, first[numbers], columns, np.arange(length)))
-    while len(strangers):  # rows that share a hash with a different row: they are grouped among themselves
+    while len(strangers):  # rows that share a hash with a different row are grouped among themselves
         more, own = distinct(hashes[strangers])
         numbers[strangers] = len(first) + own
         first = np.concatenate([first, strangers[more]])
@@ -252,12 +252,12 @@ def group(columns: Sequence[pa.Array], length: int, hashes: Hashes | None = None
 
 
 def _can_encode(kind: pa.DataType) -> bool:
-    """Whether Arrow tells values of a type apart as we do."""
+    """Whether Arrow's equality of a type's values is the same as ours."""
     return any(holds(kind) for holds in (pa.types.is_string, pa.types.is_binary, pa.types.is_integer, pa.types.is_date))
 
 
 def _codes(columns: Sequence[pa.Array]) -> pa.DictionaryArray:
-    """Rows as the codes of a dictionary: no hashes are computed, and none can be shared by different rows."""
+    """Rows as dictionary codes: no hashes are computed, so none can collide."""
     codes = pc.dictionary_encode(columns[0], null_encoding="encode")
     for column in columns[1:]:
         more = pc.dictionary_encode(column, null_encoding="encode")
@@ -267,7 +267,7 @@ def _codes(columns: Sequence[pa.Array]) -> pa.DictionaryArray:
 
 
 def _first_of(found: pa.DictionaryArray) -> tuple[Positions, Positions]:
-    """Where each entry of a dictionary occurs first, and which of them each row has."""
+    """The first position of each dictionary entry, and the entry of each row."""
     codes = values_of(found.indices, "i4").astype(np.int64)
     first = np.empty(len(found.dictionary), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
@@ -275,7 +275,7 @@ def _first_of(found: pa.DictionaryArray) -> tuple[Positions, Positions]:
 
 
 def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
-    """Where each different hash occurs first, and which of them each one is, in the order in which they come."""
+    """The first position of each distinct hash, and each hash's number in order of appearance."""
     if native.kernels is not None:
         return native.distinct(hashes)
     if len(hashes) < _FEW:
@@ -285,15 +285,15 @@ def distinct(hashes: Hashes) -> tuple[Positions, Positions]:
     return _first_of(from_numpy(hashes, pa.uint64()).dictionary_encode())
 
 
-_ENCODED = 1024  # so many are told apart sooner without their hashes, which fewer ones will be asked for again
-_FEW = 64  # so few are faster compared one by one, without copying
+_ENCODED = 1024  # from this many rows, dictionary codes are faster than hashes that are not needed again
+_FEW = 64  # fewer hashes are compared one by one, without copying
 
 
-_MANY = 1 << 16  # so many are told apart sooner by sorting, unless they are few different ones, again and again
+_MANY = 1 << 16  # more hashes are sorted, unless most of them are repeated
 
 
 def _are_repeated(hashes: Hashes) -> bool:
-    """Whether a sample has most hashes more than once."""
+    """Whether a sample has mostly repeated hashes."""
     sample = np.sort(hashes[:: len(hashes) // 4096])
     return bool(2 * np.count_nonzero(sample[1:] != sample[:-1]) < len(sample))
 
@@ -332,7 +332,7 @@ def add_up(values: Weights, groups: Positions, count: int) -> Weights:
 
 
 def alike(left: Rows, right: Rows) -> Mask:
-    """Whether the rows at the same places of two bags have the same contents, in the columns of the first."""
+    """Whether rows at the same positions of two bags have the same contents, in the columns of the first."""
     result = np.ones(len(left), dtype=np.bool_)
     for name, column in left.columns.items():
         other = right.columns[name]
@@ -347,7 +347,7 @@ def alike(left: Rows, right: Rows) -> Mask:
 
 
 def same(left: Sequence[pa.Array], at: Positions, right: Sequence[pa.Array], to: Positions) -> Mask:
-    """Whether rows at given positions have the same contents; NULL is the same as NULL, NaN as NaN."""
+    """Whether rows at given positions have the same contents; NULL equals NULL, NaN equals NaN."""
     result = np.ones(len(at), dtype=np.bool_)
     for a, b in zip(left, right, strict=True):
         result &= _same_values(a, at, b, to)

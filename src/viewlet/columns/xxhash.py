@@ -1,7 +1,7 @@
-"""XXH64 of columns, as Spark's `xxhash64` computes it: value by value, each from a seed of its own.
+"""XXH64 of columns, as Spark's `xxhash64` computes it: value by value, each with its own seed.
 
-Integers of up to 32 bits are hashed as four bytes and longer ones as eight, as they are in memory; texts by their
-bytes, 32 at a time, then eight, four and one. All arithmetic is modulo 2⁶⁴.
+Integers of up to 32 bits are hashed as four bytes and longer ones as eight; texts by their bytes, 32 at a time, then
+eight, four and one. All arithmetic is modulo 2⁶⁴.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ _STRIPE = 32
 
 
 def hash_ints(values: np.ndarray[Any, np.dtype[np.int32]], seeds: Words) -> Words:
-    """The hash of each 32-bit integer."""
     hashes = seeds + _P5 + np.uint64(4)
     return _finished(_four(hashes, values.view(np.uint32).astype(np.uint64)))
 
 
 def hash_longs(values: np.ndarray[Any, np.dtype[np.int64]], seeds: Words) -> Words:
-    """The hash of each 64-bit integer."""
     hashes = seeds + _P5 + np.uint64(8)
     return _finished(_eight(hashes, values.view(np.uint64)))
 
 
 def hash_bytes(array: pa.Array, seeds: Words) -> Words:
-    """The hash of each text; of NULL, that of an empty one."""
+    """The hash of each text; that of an empty text for NULL."""
     offsets = offsets_of(array)
     lengths, base, end = np.diff(offsets), int(offsets[0]), int(offsets[-1])
     data = data_bytes(array, base, end) if end > base else np.zeros(8, dtype=np.uint8)
@@ -49,7 +47,7 @@ def hash_bytes(array: pa.Array, seeds: Words) -> Words:
 
 
 def _stripes(words: Words, at: Positions, lengths: Positions, seeds: Words) -> Words:
-    """What the whole stripes of texts that have any come to: four lanes of eight bytes each, merged."""
+    """The hash of the whole stripes of texts: four lanes of eight bytes each, merged."""
     lanes = [seeds + _P1 + _P2, seeds + _P2, seeds.copy(), seeds - _P1]
     for number in range(int(lengths.max()) // _STRIPE):
         some = np.flatnonzero(lengths >= (number + 1) * _STRIPE)
@@ -63,7 +61,7 @@ def _stripes(words: Words, at: Positions, lengths: Positions, seeds: Words) -> W
 
 
 def _rest(hashes: Words, words: Words, at: Positions, left: Positions) -> None:
-    """Work the last bytes of each text, fewer than a stripe, into its hash."""
+    """Mix the last bytes of each text, fewer than a stripe, into its hash."""
     for step, work, mask in ((8, _eight, 2**64 - 1), (4, _four, 2**32 - 1), (1, _one, 255)):
         some = np.flatnonzero(left >= step)
         while len(some):
@@ -90,12 +88,12 @@ def _mixed(words: Words) -> Words:
 
 
 def _turned(words: Words, by: int) -> Words:
-    """The bits of each word moved to the left, those that leave it back in at the right."""
+    """Each word rotated left."""
     return words << np.uint64(by) | words >> np.uint64(64 - by)
 
 
 def _finished(hashes: Words) -> Words:
-    """Every bit spread over all 64."""
+    """The final mix, which diffuses every bit over all 64."""
     hashes = (hashes ^ hashes >> np.uint64(33)) * _P2
     hashes = (hashes ^ hashes >> np.uint64(29)) * _P3
     return hashes ^ hashes >> np.uint64(32)

@@ -1,7 +1,7 @@
-"""From plan to program: which maps to keep, and what each change means for them.
+"""The compiler, from plan to program: which maps to keep, and what each change means for them.
 
-Nothing here reads state or imports an engine: what an engine can evaluate exactly is passed in as `Abilities`. The
-stages, in order, are the compiler's table of contents.
+It reads no state and imports no engine: `Abilities` says what an engine evaluates exactly. The stages, in order, are
+its table of contents.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from viewlet.program.program import Program, Step, check
 Stage = Callable[[Plan, Abilities], Plan]
 
 STAGES: tuple[tuple[str, Stage], ...] = (
-    # First, because it reads Spark's own aggregate as it is.
+    # First, because it matches Spark's own aggregate.
     ("session windows by keys that only Spark compares", seal_sessions),
-    # Then this, so that a distinct aggregate becomes sums over a DISTINCT before its functions are examined.
+    # Then this, so that distinct aggregates become sums over a DISTINCT before their functions are examined.
     ("split distinct aggregates", split_distinct),
     ("approx_count_distinct as sums over registers", split_sketches),
     ("NOT IN as anti joins on equalities", split_not_in),
-    # After it, because NOT IN is a disjunction too.
+    # After NOT IN, which is a disjunction too.
     ("semi and anti joins on alternatives as joins on each", split_or),
     ("sums up to a bound as running sums", running_sums),
 )
@@ -52,8 +52,8 @@ def compile_view(
 ) -> Program:
     """The program that keeps `view` equal to `plan`; `columns` are its columns under the user's names.
 
-    `full`: the view is recomputed as a whole whenever something changes, as its policy says. `known` are the maps of
-    other views, which are shared where they hold what is needed; `taken` are the names of all of them.
+    `full`: the view is recomputed whenever something changes (REFRESH POLICY FULL). `known` are the maps of other
+    views, which are shared where they fit; `taken` are the names of all of them.
     """
     if full:
         plan = SparkOperator(

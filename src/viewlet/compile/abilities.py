@@ -11,14 +11,14 @@ from viewlet.plan.nodes import Plan
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Each answers None for "exactly as Spark does", or the reason why not."""
+    """Each returns None for "exactly as Spark does", or the reason why not."""
 
     expression: Callable[[Expr], str | None]
     groups: Callable[[Plan], str | None]
-    """Whether a function over groups, a plan over `Input`s, can be evaluated."""
+    """For a function over groups, which is a plan over `Input`s."""
     can_fail: Callable[[Expr], bool]
-    """Whether an expression that is evaluated fails on some rows, as division by zero does."""
+    """Whether an expression can fail on some rows, as division by zero does."""
 
     def expressions(self, exprs: Iterable[Expr]) -> str | None:
-        """The first reason against any of some expressions."""
+        """The first reason against one of the expressions."""
         return next((why for e in exprs if (why := self.expression(e)) is not None), None)

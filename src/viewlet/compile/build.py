@@ -29,7 +29,7 @@ Indexes = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class KeptMap:
-    """A map as one of its users sees it: under names of its own, by position."""
+    """A map as one of its users sees it: with the columns, by position, under other names."""
 
     map: Map
     columns: tuple[Field, ...]
@@ -39,12 +39,12 @@ class KeptMap:
         return self.map.name
 
     def own(self, name: str) -> str:
-        """The map's own name of a column."""
+        """The map's own name for a column."""
         at = next(i for i, f in enumerate(self.columns) if f.name == name)
         return self.map.columns[at].name
 
     def change(self, weight: str | None = None) -> Change:
-        """The map's delta; with its weights as a last column of that name, if one is given."""
+        """The map's delta; `weight` names a last column for the weights."""
         last = () if weight is None else (Field(weight, BIGINT, False),)
         return Change(self.name, (*self.columns, *last), weight)
 
@@ -55,14 +55,14 @@ class SumsMap:
 
     kept: KeptMap
     keys: tuple[str, ...]
-    """The key columns of the rows, and below what the map calls them."""
+    """The key columns of the rows; `held` are their names in the map."""
     held: tuple[str, ...]
     sums: tuple[Sum, ...]
     columns: tuple[Field, ...]
     results: tuple[Expr, ...]
 
     def own(self, name: str) -> str:
-        """What the map calls a column of the rows."""
+        """The map's name for a column of the rows."""
         names = [f.name for f in self.columns]
         at = names.index(name)
         return self.kept.own(self.held[at]) if at < len(self.keys) else self.sums[at - len(self.keys)].name
@@ -70,7 +70,7 @@ class SumsMap:
 
 @dataclass
 class Noted:
-    """A note while the operators below it are still being lowered."""
+    """A note whose lower operators are still being lowered."""
 
     label: str
     tier: str
@@ -85,7 +85,7 @@ class Noted:
 class Builder(ABC):
     """Collects the steps of one view's program, in an order in which they can run.
 
-    The rules for single operators call `lower` and its siblings for what is below; lower.py implements them.
+    The rules for single operators call `lower` and its siblings for their inputs; lower.py implements these.
     """
 
     view: str
@@ -93,21 +93,21 @@ class Builder(ABC):
     rules: Rules = field(default_factory=Rules)
     facts: Facts = field(default_factory=Facts)
     known: Mapping[Identity, Step] = field(default_factory=dict)
-    """Maps of other views, by what they hold."""
+    """Maps of other views, by identity."""
     taken: frozenset[str] = frozenset()
     """The names of all maps of other views."""
     steps: list[Step] = field(default_factory=list)
     notes: list[Noted] = field(default_factory=list)
-    """How the operators at the top are maintained, and below each those that it reads."""
+    """How the top operators are maintained, each with its inputs below."""
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The tables that a map of this program comes from."""
+    """The tables that each map of this program derives from."""
     choices: list[str] = field(default_factory=list)
-    """What was weighed, for people."""
+    """The compiler's decisions, for people."""
     _identities: dict[Identity, int] = field(default_factory=dict)
     _names: int = 0
     _quiet: int = 0
     growing: set[str] = field(default_factory=set)
-    """Tables, views and maps that rows are only added to."""
+    """Tables, views and maps whose rows are never deleted."""
 
     def __post_init__(self) -> None:
         self.growing |= self.facts.growing
@@ -123,14 +123,14 @@ class Builder(ABC):
 
     @abstractmethod
     def keep_sums(self, plan: Aggregate) -> tuple[Term, SumsMap] | None:
-        """A nested aggregate as a map of sums and the term that reads its delta, if it can be kept so."""
+        """A nested aggregate as a map of sums, with the term that reads its delta; None if that is impossible."""
 
     @abstractmethod
     def is_regrouped(self, plan: Plan) -> bool:
-        """Whether filters and projections go into the function of a regrouped operator below them."""
+        """Whether filters and projections above the operator become part of its regrouped function."""
 
     def note(self, plan: Plan, tier: str, reason: str = "") -> None:
-        """Record how an operator is maintained; what is noted next stands below it."""
+        """Record how an operator is maintained; the next note goes below it."""
         if not self._quiet:
             noted = Noted(show_node(plan), tier, reason)
             self._notes_here.append(noted)
@@ -138,7 +138,7 @@ class Builder(ABC):
 
     @contextmanager
     def descending(self) -> Iterator[None]:
-        """What is noted inside stands below the last operator noted before, and is no part of what follows."""
+        """Notes inside go below the last note before; those after continue where that one was."""
         here = self._notes_here
         try:
             yield
@@ -147,7 +147,7 @@ class Builder(ABC):
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """What is lowered a second time is not noted again."""
+        """Suppress the notes of what is lowered a second time."""
         self._quiet += 1
         try:
             yield
@@ -160,12 +160,12 @@ class Builder(ABC):
         return f"_{prefix}{self._names}"
 
     def is_safe(self, exprs: Iterable[Expr]) -> bool:
-        """Whether expressions can be evaluated here, on any row, also one that never was."""
+        """Whether expressions can be evaluated here on any row, even on one that never existed."""
         exprs = list(exprs)
         return self.abilities.expressions(exprs) is None and not any(map(self.abilities.can_fail, exprs))
 
     def tables(self, plan: Plan) -> frozenset[str]:
-        """The tables and views that a plan comes from."""
+        """The tables and views that a plan derives from."""
         scans = [leaf.name for leaf in leaves(plan) if isinstance(leaf, Scan)]
         return frozenset(t for name in scans for t in self.sources.get(name, (name,)))
 
@@ -180,7 +180,7 @@ class Builder(ABC):
         name: str | None = None,
         stored: bool = True,
     ) -> KeptMap:
-        """Materialize the sum of some terms as a map; one that is there already, also in another view, serves again."""
+        """Materialize a sum of terms as a map, or reuse an identical map of this or another view."""
         columns = terms[0].columns
         wanted = Map(name or self.next_map(), columns, key, indexes, sums, meaning, stored)
         same = None if name is not None else identity(terms, sums)
@@ -195,7 +195,7 @@ class Builder(ABC):
         return KeptMap(wanted, columns)
 
     def _again(self, at: int, wanted: Map) -> KeptMap:
-        """A map of this program that serves a second time, with the indexes that this takes."""
+        """A map of this program reused, with the indexes that the new use needs."""
         step = self.steps[at]
         there, columns = step.map, wanted.columns
         seen = KeptMap(there, columns)
@@ -211,33 +211,33 @@ class Builder(ABC):
         return KeptMap(there, columns)
 
     def index(self, name: str, own: tuple[str, ...]) -> None:
-        """Let a map of this program be looked up by some of its columns."""
+        """Add an index to a map of this program."""
         at = next(i for i, step in enumerate(self.steps) if step.map.name == name)
         there = self.steps[at].map
         if own not in (there.key, *there.indexes):
             self.steps[at] = Step(replace(there, indexes=(*there.indexes, own)), self.steps[at].terms)
 
     def is_stored(self, bag: str) -> bool:
-        """Whether a table, view or map is kept, rather than just its delta passed on."""
+        """Whether a table, view or map is stored, rather than just its delta passed on."""
         return all(step.map.stored for step in self.steps if step.map.name == bag)
 
     def netted(self, terms: tuple[Term, ...], exprs: Iterable[Expr]) -> tuple[Term, ...]:
-        """Terms on whose rows some expressions can be evaluated without fear.
+        """Terms on whose rows the expressions can be evaluated safely.
 
-        Between them, the terms of a sum may make a row and take it away again: one that never was. An expression
-        that can fail must not see it, so the terms are added up first.
+        One term of a sum may produce a row that another deletes again: a row that never existed. An expression that can
+        fail must not see it, so the terms are netted first.
         """
         return self.added_up(terms) if any(map(self.abilities.can_fail, exprs)) else terms
 
     def added_up(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-        """The sum of some terms as one, without keeping it."""
+        """The sum of some terms as a single term, without storing it."""
         if len(terms) == 1:
             return terms
         columns = terms[0].columns
         return (self.keep(terms, tuple(f.name for f in columns), meaning="added up", stored=False).change(),)
 
     def passed_on(self, terms: tuple[Term, ...], plan: Plan) -> Scan:
-        """What a plan gives, to be read more than once: a bag that has a delta, and is not kept."""
+        """The result of a plan for several readers: a bag that has a delta, but is not stored."""
         everything = tuple(f.name for f in plan.columns)
         kept = self.keep(terms, everything, meaning=show_node(plan), stored=False)
         self.sources[kept.name] = self.tables(plan)
@@ -246,7 +246,7 @@ class Builder(ABC):
         return Scan(kept.name, kept.columns)
 
     def next_map(self) -> str:
-        """A name that no map of this view has, nor one that others took over from it."""
+        """A name that no map of this view has, nor one that other views took over from it."""
         at = len(self.steps) + 1
         taken = self.taken | {s.map.name for s in self.steps}
         while f"{self.view}.m{at}" in taken:
@@ -255,12 +255,12 @@ class Builder(ABC):
 
 
 def change_of(kept: KeptMap, count: int | None = None) -> Change:
-    """The delta of a map; its first columns, or all."""
+    """The delta of a map, with its first `count` columns or all."""
     return Change(kept.name, kept.columns[:count])
 
 
 def compute(rows: Term, results: Sequence[tuple[Field, Expr]]) -> Term:
-    """Computed columns over a term; one step where two would only pick, and none where nothing changes."""
+    """Computed columns over a term; merged with a projection below if either only picks columns."""
     if isinstance(rows, Project) and (_only_picks(e for _, e in results) or _only_picks(r.expr for r in rows.results)):
         below = {r.name: r.expr for r in rows.results}
         results, rows = [(f, substitute(e, below)) for f, e in results], rows.rows
@@ -285,7 +285,7 @@ def rename(rows: Term, new: tuple[Field, ...]) -> Term:
 
 
 def comparable(expr: Expr) -> Expr:
-    """A key as Spark compares it: all NaN are one, and −0.0 is 0.0."""
+    """A key normalized as Spark compares it: all NaN are equal, and −0.0 is 0.0."""
     if not expr.type.has_floats or (isinstance(expr, Call) and expr.function == "normalize_float"):
         return expr
     return Call("normalize_float", (expr,), expr.type)

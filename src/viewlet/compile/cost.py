@@ -1,8 +1,8 @@
-"""What maps cost and save, estimated from what the store knows: sizes, keys, and how often tables change.
+"""The cost and benefit of maps, estimated from what the store knows: sizes, keys, and how often tables change.
 
 The unit is a row that a statement handles; a look-up costs `LOOKUP` rows however little it finds. As in the thesis
-(§3.6.4), a map's cost is what its own statements handle, each as often as its table changes. Estimates decide
-between correct programs, and `explain` shows them.
+(§3.6.4), a map costs what its own statements handle, each as often as its table changes. Estimates only choose between
+correct programs, and `explain` shows them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from viewlet.plan.types import Field
 Atoms = frozenset[int]
 LOOKUP = 250.0
 ROWS = 1000
-"""The size of a table that nothing is known of."""
+"""The assumed size of an unknown table."""
 
 
 class Costs:
@@ -43,13 +43,13 @@ class Costs:
         return float(max(sizes, default=1))
 
     def _rate(self, atom: Atom) -> float:
-        """How many of a hundred changed rows are this factor's; without a history, in proportion to size."""
+        """The share of a factor in the changed rows; without a history, proportional to its size."""
         if self.facts.rates:
             return sum(self.facts.rates.get(t, 0.0) for t in atom.tables)
         return float(sum(self.facts.rows.get(t, ROWS) for t in atom.tables))
 
     def _key(self, atom: Atom, fields: dict[Expr, Field]) -> frozenset[str] | None:
-        """The leaf's columns that are unique, if all of them are there."""
+        """The leaf's unique columns, if it has all of them."""
         if atom.sums is not None:
             return frozenset(atom.sums.keys)
         wanted = self._unique_columns(atom.label)
@@ -57,7 +57,7 @@ class Costs:
         return frozenset(wanted) if wanted and wanted <= held else None
 
     def _unique_columns(self, plan: Plan) -> set[str]:
-        """The keys of an aggregate, or the primary key of the one table that is read; nothing if that is not known."""
+        """The keys of an aggregate, or the primary key of a single table; none if unknown."""
         match plan, leaves(plan):
             case Aggregate(keys=keys, results=results), _:
                 named = {r.expr: r.name for r in results}
@@ -68,7 +68,7 @@ class Costs:
                 return set()
 
     def fan_out(self, i: int, bound: Atoms) -> float:
-        """How many rows of a factor one row of the bound ones meets."""
+        """How many rows of a factor match one row of the bound ones."""
         own = {v[i]: v for v in self.variables if i in v and bound & set(v)}
         if not own:
             return self.sizes[i]
@@ -82,7 +82,7 @@ class Costs:
         return max(self.sizes[i] / min(distinct, self.sizes[i]), 0.01)
 
     def visit(self, start: Atoms, atoms: Atoms) -> tuple[float, float]:
-        """The rows that a statement handles going from one row of `start` through `atoms`, and how many come out."""
+        """The rows handled from one row of `start` through `atoms`, and the rows that come out."""
         rows, handled, bound, todo = 1.0, 0.0, start, set(atoms)
         while todo:
             best = min(todo, key=lambda i: (self.fan_out(i, bound), i))
@@ -93,7 +93,7 @@ class Costs:
         return handled, rows
 
     def gain(self, part: Atoms, users: Sequence[int]) -> float:
-        """What is saved where a component is one map: the look-ups within it."""
+        """The savings if a component is one map: the look-ups within it."""
         saved = 0.0
         for i in users:
             handled, out = self.visit(frozenset([i]), part)
@@ -102,7 +102,7 @@ class Costs:
         return saved
 
     def upkeep(self, part: Atoms, exported: int) -> float:
-        """What keeping a component costs: its own statements, and the rows they put in."""
+        """The cost of keeping a component: its own statements, and the rows they add."""
         spent = 0.0
         for i in part & self.moving:
             handled, out = self.visit(frozenset([i]), part - {i})

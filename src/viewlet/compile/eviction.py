@@ -1,9 +1,9 @@
 """Which maps can evict groups that a table's watermark has passed.
 
-The law: where a key is e(t), with t the time of a row and e monotone, rows at or after the watermark w have keys of at
-least e(w). So no row reaches a group with a smaller key any more, and what is kept for it, except for the view's own
-rows, can be evicted. A row of a sliding window has several keys, e₁(t), e₂(t) …; then the least of the eᵢ(w) counts. A
-session that starts at e(t) for the first of its rows lasts while rows meet it, so its end is what counts.
+The law: if a key is e(t), where t is the time of a row and e is monotone, then rows at or after the watermark w have
+keys of at least e(w). No row can reach a group with a smaller key any more, so everything kept for it, except the
+view's own rows, can be evicted. A row of sliding windows has several keys, e₁(t), e₂(t) …; the least of the eᵢ(w)
+counts. A session that starts at e(t) for its first row lasts as long as rows extend it, so its end counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from viewlet.program.terms import Sessionize
 
 
 def with_evictions(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> Program:
-    """A program that knows which of its maps evict closed groups, or why none can."""
+    """The program with the maps that evict closed groups, or with the reason why none can."""
     marked = [leaf for leaf in leaves(plan) if isinstance(leaf, Scan) and leaf.name in facts.watermarks]
     if not marked:
         return program
@@ -30,7 +30,7 @@ def with_evictions(plan: Plan, program: Program, abilities: Abilities, facts: Fa
 
 
 def evictions_of(plan: Plan, program: Program, abilities: Abilities, facts: Facts) -> tuple[Eviction, ...] | str:
-    """The maps of aggregates of one table by its time, or the reason why groups stay."""
+    """The evictions for aggregates of one table by its time, or the reason why groups are kept."""
     chain = _chain(plan)
     scan = chain[-1]
     if not isinstance(scan, Scan) or not any(isinstance(node, Aggregate) for node in chain):
@@ -53,13 +53,13 @@ def evictions_of(plan: Plan, program: Program, abilities: Abilities, facts: Fact
 
 
 def _by_time(chain: list[Plan], time: Column) -> dict[str, tuple[Expr, ...]]:
-    """The columns that are e(t) for a monotone e, and what they can be."""
+    """The columns that are e(t) for a monotone e, with their possible expressions."""
     keys = {c.name: _origins(node, column(c)) for node in chain for c in node.columns}
     return {name: found for name, found in keys.items() if all(_is_monotone(e, time) for e in found)}
 
 
 def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, tuple[Expr, ...]]:
-    """The columns that hold sessions, or where they end, and where sessions start that a row can be in."""
+    """The columns that hold sessions or their ends, with the possible starts of a row's session."""
     at = next(i for i, node in enumerate(chain) if isinstance(node, Sessions))
     sessions, below = chain[at], chain[at + 1 :]
     assert isinstance(sessions, Sessions)
@@ -71,17 +71,17 @@ def _by_session(chain: list[Plan], program: Program, time: Column) -> dict[str, 
 
 
 def _ends(program: Program) -> dict[str, str]:
-    """The maps of sessionized rows, and the column where each session ends."""
+    """The maps of sessionized rows, with the column for the end of a session."""
     return {t.target: t.columns[-1].name for step in program.steps for t in step.terms if isinstance(t, Sessionize)}
 
 
 def _start_of(span: Expr) -> Expr:
-    """Where a span starts, which is its first field."""
+    """The start of a span, which is its first field."""
     return span.args[1] if isinstance(span, Call) and span.function == "named_struct" else span
 
 
 def _chain(plan: Plan) -> list[Plan]:
-    """A plan's operators from the top down, as long as each has one input and works by rows or by groups."""
+    """A plan's operators from the top down, as long as each has one input and works by row or by group."""
     chain = [plan]
     while isinstance(plan, Project | Filter | Expand | Aggregate | Sessions):
         plan = plan.rows
@@ -90,7 +90,7 @@ def _chain(plan: Plan) -> list[Plan]:
 
 
 def _origins(plan: Plan, expr: Expr) -> tuple[Expr, ...]:
-    """An expression over an operator's columns in terms of the table's; there are several where rows are multiplied."""
+    """An expression in terms of the table's columns; several if an operator multiplies rows."""
     match plan:
         case Filter():
             return _origins(plan.rows, expr)
@@ -119,7 +119,7 @@ def _is_monotone(key: Expr, time: Column) -> bool:
 
 
 def _is_window(key: Expr, time: Column) -> bool:
-    """Whether this is what Spark makes of `window(time, …)`; nothing else turns times into numbers in this way."""
+    """Whether this is Spark's expansion of `window(time, …)`, recognized by its conversion of times to numbers."""
     if not isinstance(key, Call) or key.function != "named_struct" or columns_of(key) != {time.name}:
         return False
     return any(isinstance(part, Call) and part.function == "precise_time" for part in walk(key))

@@ -1,9 +1,9 @@
-"""Operators to terms. A plan becomes a sum of terms: what each input's change means for it.
+"""Lowering: a plan becomes a sum of terms that say what each input's change means for it.
 
     Δ(filter Q) = filter ΔQ        Δ(project Q) = project ΔQ        Δ(P ∪ Q) = ΔP + ΔQ
 
-Filters, projections, unions and joins form blocks of the ring, which become sums of products (calculus.py) and
-then maps and statements (product.py). Sums and regrouped operators have files of their own; this match is the
+Filters, projections, unions and joins form blocks of the ring, which become sums of products (calculus.py) and then
+maps and statements (product.py). Sums and regrouped operators have files of their own; the match in `_lower` is the
 table of contents.
 """
 
@@ -67,7 +67,7 @@ def lower_view(build: Lowering, plan: Plan, columns: tuple[Field, ...]) -> Progr
 
 
 def _is_last_map(build: Builder, summands: Terms, names: tuple[str, ...]) -> bool:
-    """Whether the view is a map that was just made, with nothing on top."""
+    """Whether the view is just the map that was made last."""
     if len(summands) != 1 or not isinstance(term := summands[0], terms.Change) or not build.steps:
         return False
     last = build.steps[-1]
@@ -77,14 +77,14 @@ def _is_last_map(build: Builder, summands: Terms, names: tuple[str, ...]) -> boo
 
 
 def _as_view(step: Step, view: str) -> Step:
-    """A regrouped operator's map, as the view itself."""
+    """A regrouped operator's map, turned into the view itself."""
     (term,) = step.terms
     assert isinstance(term, terms.Regroup)
     return Step(replace(step.map, name=view), (replace(term, target=view),))
 
 
 class Lowering(Builder):
-    """The descent through a plan: what the rules for single operators call for the operators below."""
+    """The descent through a plan, as the rules for single operators call it for their inputs."""
 
     def lower(self, plan: Plan) -> Terms:
         with self.descending():
@@ -134,7 +134,7 @@ def _lower(build: Builder, plan: Plan) -> Terms:
 
 
 def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
-    """An aggregate as sums, as states, in parts, with the window below it, or group by group."""
+    """An aggregate as sums, as states, in parts, fused with a window below it, or regrouped."""
     if (whole := window_sum_below(build, plan)) is not None:
         return lower_window_sum(build, plan, whole, top)
     if why_not_sums(build, plan) is None:
@@ -147,12 +147,12 @@ def _lower_aggregate(build: Builder, plan: Aggregate, top: Plan) -> Terms:
 
 
 def _reason(build: Builder, plan: Aggregate, why: str) -> str:
-    """Why an aggregate is regrouped: what keeps a user's function from being a state, or a built-in one from a sum."""
+    """Why an aggregate is regrouped: why a user's function is not a state, or a built-in one not a sum."""
     return why if any(c.handlers for c in calls_of(plan)) else why_not_sums(build, plan) or why
 
 
 def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
-    """Whether an aggregate is kept neither as sums nor as states."""
+    """Whether an aggregate is kept neither as sums, nor as states, nor in parts."""
     if window_sum_below(build, plan) is not None:
         return True
     can = why_not_sums(build, plan) is None or why_not_fold(build, plan) is None
@@ -160,10 +160,10 @@ def _is_regrouped(build: Builder, plan: Aggregate) -> bool:
 
 
 def _regrouped_below(build: Builder, plan: Plan) -> Plan | None:
-    """The operator under some filters and projections, if it is regrouped and they can go into its function.
+    """The operator below some filters and projections, if it is regrouped and they can be part of its function.
 
-    Then what they drop is never kept: a top-k per group keeps k rows of each, and an outer join just the columns
-    that are wanted.
+    What they drop is then never stored: a top-k per group keeps k rows of each, and an outer join only the columns that
+    are needed.
     """
     if not isinstance(plan, Filter | Project):
         return None
@@ -199,7 +199,7 @@ def _lower_regrouped(build: Builder, base: Plan, top: Plan) -> Terms:
 
 
 def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> Terms:
-    """A row-wise operator is linear: it acts on the delta. Where only Spark evaluates it, Spark gets the delta."""
+    """A row-wise operator is linear, so it acts on the delta, on Spark if only Spark evaluates it."""
     why = _why_not_row_wise(build, plan)
     build.note(plan, "ring", "" if why is None else f"on Spark: {why}")
     below = build.lower(plan.rows)
@@ -210,11 +210,11 @@ def _lower_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) 
 
 
 _GENERATORS = {"explode": ("array", "map"), "posexplode": ("array", "map"), "inline": ("array",)}
-"""Generators that are run here, by the types that they take apart."""
+"""Generators that we evaluate, with the types that they unnest."""
 
 
 def _why_not_row_wise(build: Builder, plan: Filter | Project | Expand | Generate) -> str | None:
-    """Why only Spark evaluates a row-wise operator; None if it is evaluated here."""
+    """Why only Spark evaluates a row-wise operator; None if we can."""
     match plan:
         case Generate(generator=Call(function, args)) if args and args[0].type.name in _GENERATORS.get(function, ()):
             pass
@@ -228,7 +228,7 @@ def _why_not_row_wise(build: Builder, plan: Filter | Project | Expand | Generate
 
 
 def _evaluated(plan: Filter | Project | Expand | Generate) -> tuple[Expr, ...]:
-    """The expressions that a row-wise operator evaluates: of a generator, its arguments."""
+    """The expressions that a row-wise operator evaluates: for a generator, its arguments."""
     if isinstance(plan, Generate) and isinstance(plan.generator, Call):
         return plan.generator.args
     return tuple(expressions(plan))

@@ -1,7 +1,7 @@
-"""The compiler's options: they change what is kept and what a change costs, never a result.
+"""The compiler's options. They affect what is kept and what a change costs, never a result.
 
-The first four are the rewrite rules of the viewlet transform (Nikolic 2016, figure 3.1). Tests switch each of them
-off; `FIRST_ORDER` is classical incremental maintenance, for comparison.
+The first four are the rewrite rules of the viewlet transform (Nikolic 2016, figure 3.1). Tests switch each of them off;
+`FIRST_ORDER` is classical incremental maintenance, for comparison.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the compiler may do."""
-
     decomposition: bool = True
-    """What a delta leaves of a join in unconnected parts is kept part by part, not as their product."""
+    """The unconnected parts that a delta leaves of a join are kept separately, not as their product."""
     expansion: bool = True
     """Products of unions, outer, semi and anti joins and sums of several factors become sums of products."""
     input_variables: bool = True
-    """Sums are pushed into maps; conditions that need another factor's columns stay outside."""
+    """Sums are pushed into maps; conditions on another factor's columns stay outside."""
     nested: bool = True
-    """A nested aggregate is kept as sums of its own; otherwise its groups are computed again."""
+    """A nested aggregate is kept as sums of its own; otherwise its groups are recomputed."""
     higher_order: bool = True
     """Joins of several factors are kept where that pays; otherwise only the factors are."""
 
@@ -37,10 +35,10 @@ class Facts:
     keys: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The positions of a primary key's columns."""
     rates: Mapping[str, float] = field(default_factory=dict)
-    """Changed rows in an epoch; one for each table that nothing is known of."""
+    """Changed rows per epoch; 1 for a table without a history."""
     static: frozenset[str] = frozenset()
-    """Tables that are declared never to change once a view reads them: they get no statements."""
+    """Tables declared never to change once a view reads them: they get no statements."""
     growing: frozenset[str] = frozenset()
-    """Tables and views that rows are only added to."""
+    """Tables and views whose rows are never deleted."""
     watermarks: Mapping[str, int] = field(default_factory=dict)
-    """The position of the time of tables with a watermark."""
+    """The position of the time column of tables with a watermark."""

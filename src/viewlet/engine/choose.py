@@ -1,8 +1,9 @@
-"""Which engine runs an epoch, or fills a view: the one with the lower estimate.
+"""Choosing the engine for an epoch or a fill: the one with the lower estimated time.
 
-In process, each step handles its rows one after the other in an epoch, and on all cores of this machine in a fill. On
-Spark, all steps are one job. What a job and a row take is measured when it first matters (`cluster/calibrate.py`), and
-kept with the warehouse; until then it is what two cores took. They decide between engines that give the same result.
+In process, a step handles its rows one after the other in an epoch, and on all cores of this machine in a fill. On
+Spark, all steps are one job. The costs of a job and of a row are measured when they first matter
+(`cluster/calibrate.py`) and stored with the warehouse; until then, defaults measured on two cores apply. Either engine
+gives the same result.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Work = Literal["epoch", "fill"]
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """Milliseconds: to begin a step in process, for a row of it; for a job, for a row of a step of it on one core."""
+    """Costs in milliseconds: in process, of a step and of a row in it; on Spark, of a job and of a row on one core."""
 
     inproc_step: float = 0.6
     inproc_row: float = 0.0002
@@ -31,7 +32,7 @@ class EngineCosts:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An engine, and what was weighed: the estimated milliseconds of each."""
+    """The chosen engine, with the estimated milliseconds of both."""
 
     engine: Chosen
     inproc_ms: float
@@ -45,7 +46,7 @@ class Choice:
 def choose_engine(
     wanted: EngineName, rows: int, steps: int, cores: int, costs: EngineCosts, work: Work = "epoch"
 ) -> Choice:
-    """The engine for so many changed rows and statements, or for a fill from so many, with so many cores for Spark."""
+    """The engine for an epoch with this many changed rows and statements, or for a fill; `cores` are Spark's."""
     here = (os.cpu_count() or 1) if work == "fill" else 1
     inproc = steps * (costs.inproc_step + rows * costs.inproc_row / here)
     spark = costs.job + steps * rows * costs.spark_row / max(cores, 1)
@@ -55,7 +56,7 @@ def choose_engine(
 
 
 def crossing_point(steps: int, cores: int, costs: EngineCosts) -> int | None:
-    """From how many changed rows on an epoch of so many statements is for Spark; None if it never is."""
+    """The number of changed rows from which an epoch runs on Spark; None if it never does."""
     gained = steps * (costs.inproc_row - costs.spark_row / max(cores, 1))
     if gained <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What every engine offers: it runs programs. The choice of engine changes the speed, never the result."""
+"""The interface of engines, which run programs. The choice of engine affects speed, never results."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class Engine(Protocol):
 
     @property
     def cluster(self) -> Cluster | None:
-        """What runs distributed programs, if this engine does."""
+        """The runner of distributed programs, if this engine has one."""
 
     def run(self, run: ProgramRun) -> None:
-        """Bring the maps of a run's program up to date with its deltas, step by step."""
+        """Refresh the maps of a run's program, step by step."""
 
 
 class Cluster(Protocol):
-    """Runs distributed programs: all views that an epoch reaches together."""
+    """Runs distributed programs: all affected views of an epoch together."""
 
     def measure(self) -> EngineCosts:
-        """What a job and its rows take here, beside rows in process."""
+        """Measure the costs of a job and its rows here, and of rows in process."""
 
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
-        """Programs ready to run together, made once for whatever else that depends on."""
+        """The programs prepared to run together, cached by their identities and `more`."""
 
     def each(self, size: int, task: Callable[[int, int], Any]) -> list[Any]:
-        """What tasks make of so many bytes in files: `task` is given the number of a partition, and how many there are."""
+        """The results of `task(partition, partitions)`, run by tasks for `size` bytes in files."""
 
     def run_together(
         self, epoch: PreparedEpoch, deltas: Deltas, views: Sequence[str], anew: Anew | None = None
     ) -> None:
-        """Bring the maps of some views up to date with the changes of an epoch, or of a round, or make them anew."""
+        """Refresh the maps of some views with the changes of an epoch or a round, or from scratch."""

@@ -15,13 +15,13 @@ from viewlet.store.runs.runs import Types
 
 @dataclass(frozen=True, slots=True)
 class WrittenChange:
-    """A change that tasks have written: its runs, how many rows they have, how many are put in and taken away."""
+    """A change written by tasks: its runs, and how many rows it inserts and deletes."""
 
     contents: Contents
     inserted: int
     deleted: int
     is_net: bool = True
-    """Whether no run takes away what another one puts in; all that a bag holds is not."""
+    """Whether no run deletes what another inserts; not so for all runs of a bag."""
 
     @property
     def rows(self) -> int:
@@ -29,7 +29,7 @@ class WrittenChange:
 
 
 class Changes(MutableMapping[str, Rows]):
-    """The net change of each bag; what tasks have written is read when somebody asks for its rows."""
+    """The net change of each bag; changes written by tasks are read only if their rows are needed."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Rows] = {}
@@ -61,24 +61,24 @@ class Changes(MutableMapping[str, Rows]):
         return self[bag] if bag in self._rows or bag in self.written else default
 
     def rows(self, bag: str) -> int:
-        """How many rows a change has."""
+        """The number of rows in a change."""
         return self.written[bag].rows if bag in self.written else len(self._rows[bag])
 
     def counts(self, bag: str) -> dict[str, int]:
-        """How many rows the change of a bag, if there is one, puts in and takes away."""
+        """How many rows the change of a bag inserts and deletes, zero if there is none."""
         if bag in self.written:
             return {"inserted": self.written[bag].inserted, "deleted": self.written[bag].deleted}
         return counts(self._rows[bag]) if bag in self._rows else {"inserted": 0, "deleted": 0}
 
 
 def counts(delta: Rows) -> dict[str, int]:
-    """How many rows a change puts in and takes away."""
+    """How many rows a change inserts and deletes."""
     positive = np.maximum(delta.weights, 0)
     return {"inserted": int(positive.sum()), "deleted": int((positive - delta.weights).sum())}
 
 
 class Bags(Protocol):
-    """What programs read and add to: the transaction of an epoch, or the maps of a loop in one of its rounds."""
+    """What programs read and add to: the transaction of an epoch, or the maps of a loop in a round."""
 
     def has(self, bag: str) -> bool: ...
 
@@ -89,56 +89,56 @@ class Bags(Protocol):
     def contents(self, bag: str) -> Contents: ...
 
     def append(self, bag: str, rows: Rows, layout: Layout) -> Rows:
-        """Add rows to a bag; what they come to."""
+        """Add rows to a bag; returns them netted if it is a map."""
 
     def adopt(self, bag: str, refs: Sequence[RunRef], layout: Layout, types: Types) -> None:
         """Add runs that tasks have written."""
 
 
 class Deltas:
-    """What changes in some bags."""
+    """The changes of some bags."""
 
     def __init__(self, bags: Bags) -> None:
         self.bags = bags
         self.changes = Changes()
         self.jobs: list[dict[str, Any]] = []
-        """What the jobs of a cluster took, for the epoch's record."""
+        """Statistics of the cluster's jobs, for the epoch's record."""
 
     def add(self, bag: str, delta: Rows, layout: Layout) -> None:
-        """Record what changes in a bag, and append it there."""
+        """Record the delta of a bag, and append it."""
         self.changes[bag] = delta
         self.bags.append(bag, delta, layout)
 
     def add_unnetted(self, bag: str, rows: Rows, layout: Layout) -> None:
-        """Append rows to a bag, and record what they come to; the store nets them as it sorts them."""
+        """Append rows to a bag, and record what they net to; the store nets them while sorting."""
         delta = self.bags.append(bag, rows, layout)
         if len(delta):
             self.changes[bag] = delta
 
     def adopt(self, bag: str, delta: Rows, refs: Sequence[RunRef], layout: Layout) -> None:
-        """Record what changes in a bag whose runs tasks have written already."""
+        """Record the delta of a bag whose runs tasks have written."""
         self.changes[bag] = delta
         self.bags.adopt(bag, refs, layout, {name: delta[name].type for name in layout.columns})
 
     def adopt_written(self, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> None:
-        """The same for a bag that is there, without reading what changes in it."""
+        """The same for an existing bag, without reading the delta."""
         self.changes.written[bag] = adopt_runs(self.bags, bag, refs, inserted, deleted)
 
 
 class EpochDeltas(Deltas):
-    """The deltas of an open epoch; all of it is in the transaction, or nothing is."""
+    """The deltas of an open epoch; all of them are in the transaction."""
 
     def __init__(self, transaction: Transaction) -> None:
         super().__init__(transaction)
         self.transaction = transaction
         self.done: set[str] = set()
-        """The maps that are up to date: one that several views share is brought there once."""
+        """Maps that are refreshed already; a map shared by several views is refreshed once."""
         self.remembered: dict[str, Any] = {}
-        """What refreshes hold in memory, by name, from the commit on."""
+        """What refreshes keep in memory, by name, after the commit."""
 
 
 def adopt_runs(bags: Bags, bag: str, refs: Sequence[RunRef], inserted: int, deleted: int) -> WrittenChange:
-    """Add runs that tasks have written to a bag that is there; the change that they are."""
+    """Add runs that tasks have written to an existing bag; returns them as its change."""
     before = bags.before(bag)
     bags.adopt(bag, refs, before.layout, before.types)
     runs = bags.contents(bag).runs

@@ -1,6 +1,6 @@
 """The in-process engine: runs programs in the driver's own process, on the epoch's transaction.
 
-It serves small and middling epochs whatever the size of the state: a program costs what its deltas cost.
+A program costs as much as its deltas, however large the state, so this suits small and medium-sized epochs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class InprocEngine:
     cluster: None = None
 
     def run(self, run: ProgramRun) -> None:
-        """Bring the maps of a program up to date with the epoch's changes."""
+        """Refresh the maps of a program."""
         for number, step in enumerate(run.ready.steps):
             if not run.begins(step):
                 continue

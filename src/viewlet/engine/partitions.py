@@ -1,7 +1,7 @@
 """Filling functions of groups, one partition at a time.
 
-Runs are sorted by the hash of their key, so a range of hashes holds whole groups, of all maps with that key. What a
-function makes of all groups is what it makes of those of each range, put together.
+Runs are sorted by the hash of their key, so a range of hashes holds whole groups, in all maps with that key. The result
+of a function over all groups is the concatenation of its results over each range.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
 
 PIECE = 1 << 18
-"""Rows of a piece: enough for its overhead not to matter, few enough for the caches."""
+"""Rows per piece: enough to outweigh the overhead, few enough for the caches."""
 
 
 def partitions(run: ProgramRun, term: CompiledTerm) -> list[Partition]:
-    """Parts of what a term reads in a run that fills its map, each to be worked on by itself; none if there is one."""
+    """Partitions of a term's input in a run that fills its map, to be evaluated separately; [] if one is enough."""
     contents = [run.new(bag) for bag, _ in term.groups]
     if not all(c.is_sorted and c.layout.key == key for c, (_, key) in zip(contents, term.groups, strict=True)):
         return []
@@ -32,7 +32,7 @@ def partitions(run: ProgramRun, term: CompiledTerm) -> list[Partition]:
 
 @dataclass(slots=True)
 class Partition:
-    """A run that sees just the groups of one range of hashes, of some maps that it has filled."""
+    """A run restricted to the groups in one range of hashes, for the maps `bags`, which it has filled."""
 
     run: ProgramRun
     bags: Collection[str]

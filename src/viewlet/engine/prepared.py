@@ -1,4 +1,4 @@
-"""Programs made ready to run: each map with its layout, each term compiled, once."""
+"""Programs prepared to run: the layout of each map and the compiled terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PreparedStep:
     layout: Layout
     terms: tuple[CompiledTerm, ...]
     is_netted: bool
-    """Whether a single term gives each row once already."""
+    """Whether its single term never returns a row twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""One run of one compiled program: what its terms read, and where its maps' deltas go.
+"""One run of one compiled program: what its terms read, and where the deltas of its maps go.
 
-An epoch has a run for each view that it reaches; a program that is computed anew has one over deltas of its own.
+An epoch has one run per affected view; a program that is computed anew has one over deltas of its own.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, Layout, RunRef, make_contents
 
 _MANY = 1 << 17
-"""Rows of a map that are read piece by piece by what follows from them, in a run that fills it."""
+"""In a run that fills maps, a map with more rows than this is read in pieces by later steps."""
 
 
 class OnSpark(Protocol):
-    """Runs the operators of a program that only Spark can evaluate."""
+    """Evaluates the operators of a program that only Spark can evaluate."""
 
     def row_wise(self, term: SparkRowwise, rows: Rows) -> Rows: ...
     def regroup(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
 
 
 class ProgramRun:
-    """A program that is brought up to date with an epoch's deltas, or filled with its maps made first."""
+    """Refreshes a program with an epoch's deltas or, initially, creates and fills its maps."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class ProgramRun:
     ) -> None:
         self.deltas = deltas
         self.sources = dict(sources or {})
-        """Bags all of whose rows are the change, in a run that fills maps: they can be read piece by piece."""
+        """Bags of which all rows are the change, in a run that fills maps; they can be read in pieces."""
         self.ready = ready
         self.initial = initial
-        """Whether this is the program's first run, which puts in what is there without any data."""
+        """Whether this is the program's first run, which adds rows that exist without any data."""
         self._spark = spark
         self._empty: dict[str, Contents] = {}
         self._aside: str | None = None
@@ -61,9 +61,9 @@ class ProgramRun:
         sources: Mapping[str, Source],
         shared: Collection[str] = (),
     ) -> ProgramRun:
-        """A run from scratch of a program that is there: its maps are made again, its result is only a delta.
+        """A run from scratch of an existing program: its maps are rebuilt, and its result is only a delta.
 
-        `shared` maps, which other views keep, are taken as they are.
+        `shared` maps, which other views keep, are used as they are.
         """
         run = cls(deltas, ready, spark, sources=sources)
         run.initial, run._aside = True, ready.program.view
@@ -82,14 +82,14 @@ class ProgramRun:
         return bag in self._empty
 
     def begins(self, step: PreparedStep) -> bool:
-        """Whether a step is still to be run; it counts as done from now on."""
+        """Whether a step has not run yet; marks it as done."""
         if step.map.name in self.deltas.done:
             return False
         self.deltas.done.add(step.map.name)
         return True
 
     def put(self, step: PreparedStep, rows: Rows) -> None:
-        """Add what the terms of a step came to; stored rows are netted as they are sorted, others here."""
+        """Add the result of a step's terms; stored rows are netted as they are sorted, others here."""
         name = step.map.name
         if self.fills(step) and (len(rows) > _MANY or name in self.sources):
             self.fill(step, rows)
@@ -101,17 +101,17 @@ class ProgramRun:
                 self.deltas.changes[name] = delta
 
     def fills(self, step: PreparedStep) -> bool:
-        """Whether this run fills a step's map, and nobody asks for all of its rows at once."""
+        """Whether this run fills a step's map whose rows need not be known all at once."""
         return self.initial and step.map.stored and step.map.name != self.ready.program.view
 
     def fill(self, step: PreparedStep, rows: Rows) -> None:
-        """Put many rows into a map, all that there are or some; what follows from them reads them piece by piece."""
+        """Put many rows, all or some, into a map; later steps read them in pieces."""
         name = step.map.name
         self.deltas.transaction.fill(name, rows, step.layout)
         self.sources[name] = Source(self.new(name), step.layout.columns)
 
     def adopt(self, step: PreparedStep, delta: Rows, refs: Sequence[RunRef]) -> None:
-        """Record what changes in a step's map, whose runs tasks have written where it is kept."""
+        """Record the delta of a step's map; its runs, if it is stored, were written by tasks."""
         layout = self.layout(step)
         if layout is None:
             self.deltas.changes[step.map.name] = delta
@@ -119,7 +119,7 @@ class ProgramRun:
             self.deltas.adopt(step.map.name, delta, refs, layout)
 
     def layout(self, step: PreparedStep) -> Layout | None:
-        """How a step's map is stored, if it is: another view that shares it may look it up in further ways."""
+        """The layout of a step's map, None if it is not stored; a view that shares it may have added look-ups."""
         if not step.map.stored or step.map.name == self._aside:
             return None
         return self.deltas.transaction.layout(step.map.name) or step.layout
@@ -142,7 +142,7 @@ class ProgramRun:
         return self._spark.regroup(term, inputs)
 
     def _make(self, step: PreparedStep) -> None:
-        """An empty map; one that another view keeps already is taken as it is, and all of it as its first delta."""
+        """Create an empty map; an existing one of another view is used as it is, with all of its rows as its delta."""
         name, layout, transaction = step.map.name, step.layout, self.deltas.transaction
         types = {f.name: arrow_type(f.type) for f in step.map.columns}
         there = transaction.contents(name) if transaction.has(name) else None

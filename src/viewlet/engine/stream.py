@@ -1,13 +1,13 @@
-"""Filling maps: from what bags hold, piece by piece, and from the product's best end.
+"""Filling maps from the contents of bags: piece by piece, and from the best factor of each product.
 
-A term that starts from a bag's change is linear in it, so it is applied to each piece of the bag by itself: no more is
-in memory than some pieces and what they come to. Pieces are worked on by all cores at once, where Arrow and NumPy let
-go of Python's lock. Where even that is large, it is put into the map on the way, as a run of its own: a map is the sum
-of its runs.
+A term that starts from a bag's change is linear in it, so it is applied to each piece of the bag separately: memory
+holds only a few pieces and their results. All cores work on pieces at once, where Arrow and NumPy release Python's
+lock. If even the results are large, they are put into the map on the way as runs of their own: a map is the sum of its
+runs.
 
-A product has a term for each factor that can change. When all factors are new, Δa₁·b_old + a_new·Δb₁ is the last of
-them alone; but any one of them that reads the others as they are now is all of the product, too. So the one that
-handles the fewest rows is taken.
+A product has a term for each factor that can change. When all factors are new, only the last term of
+Δa₁·b_old + a_new·Δb₁ is nonzero; but each of them alone is the whole product if it reads the other factors as they are
+now. The one that handles the fewest rows is run.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from viewlet.progress import report
 from viewlet.store import Contents
 
 _MANY = 1 << 20
-"""Partial results of so many rows are added up before more come."""
+"""Partial results are added up beyond this many rows."""
 _LARGE = 512 << 20
-"""Bytes of partial results that are put into the map before more come."""
+"""Partial results beyond this many bytes are put into the map."""
 _SAMPLE = 32
-"""Rows of a factor by which the work of a term that starts from it is estimated."""
+"""Rows sampled from a factor to estimate the work of a term that starts from it."""
 _HANDLED = 1 << 20
-"""Rows that all steps of a term together handle in a piece: so many that its overhead does not matter."""
+"""The number of rows that the steps of a term together handle per piece, enough to outweigh the overhead."""
 
 
 def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
-    """What the terms of a step, the program's next, come to in a run that fills its maps."""
+    """The results of a step's terms in a run that fills its maps; `number` is the step's place in the program."""
     parts, progress = [], _FillProgress(run, number)
     for term in step.terms:
         if any(version == "old" and run.was_empty(bag) for bag, version in term.looked_up):
-            continue  # it reads something as it was: empty
+            continue  # it reads an old state, which is empty
         product = _product(step.terms, term)
         epoch, chosen = _cheapest(product, run) if len(product) > 1 else (run, term)
         total = PartialSums(step.map.sums, partial(run.fill, step) if run.fills(step) else None)
@@ -52,7 +52,7 @@ def filled(run: ProgramRun, step: PreparedStep, number: int) -> list[Rows]:
 
 
 def _product(terms: Sequence[CompiledTerm], term: CompiledTerm) -> list[CompiledTerm]:
-    """All terms of the product that a term is one of; several products of the same maps are not told apart by these."""
+    """All terms of the product that a term belongs to; just the term if several products share the factors."""
     if term.factor is None:
         return [term]
     same = [other for other in terms if other.factors == term.factors]
@@ -61,19 +61,19 @@ def _product(terms: Sequence[CompiledTerm], term: CompiledTerm) -> list[Compiled
 
 
 def _cheapest(product: Sequence[CompiledTerm], run: ProgramRun) -> tuple[EpochReader, CompiledTerm]:
-    """Of the terms of a product, the one that is estimated to handle the fewest rows, with what it is to read."""
+    """The term of a product with the least estimated work, and the reader it needs."""
     now = _AsNow(run)
     return now, min(product, key=lambda term: _work(run, now, term))
 
 
 def _work(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> float:
-    """How many rows a term handles, estimated from a sample."""
+    """The number of rows that a term handles, estimated from a sample."""
     sample, count = _sample(run, epoch, term)
     return 0.0 if sample is None else term.work(epoch, sample) * count / len(sample)
 
 
 def _length(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> int:
-    """How many rows make a piece of those that a term starts from, as each may meet many."""
+    """The number of rows per piece of a term's input; fewer if each row matches many."""
     sample, _ = _sample(run, epoch, term) if term.looked_up else (None, 0)
     if sample is None:
         return PIECE
@@ -81,7 +81,7 @@ def _length(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> int:
 
 
 def _sample(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> tuple[Rows | None, int]:
-    """Some of the rows that a term starts from, or None if there are none, and how many there are."""
+    """A sample of the rows that a term starts from, None if there are none, and their total number."""
     if term.bag in run.sources:
         source = run.sources[term.bag]
         rows = source.sample([at for at, _ in term.used], _SAMPLE)
@@ -91,7 +91,7 @@ def _sample(run: ProgramRun, epoch: EpochReader, term: CompiledTerm) -> tuple[Ro
 
 
 class _AsNow:
-    """A run that reads every map as it is now."""
+    """A run that reads every map in its current state."""
 
     def __init__(self, run: ProgramRun) -> None:
         self._run, self.initial = run, run.initial
@@ -113,13 +113,13 @@ class _AsNow:
 
 
 class _FillProgress:
-    """Reports how far the filling of a program's maps has come."""
+    """Reports the progress of filling a program's maps."""
 
     def __init__(self, run: ProgramRun, number: int) -> None:
         self._view, self._number, self._steps = run.ready.program.view, number, len(run.ready.steps)
 
     def follow(self, bag: str, pieces: Iterator[Rows], total: int) -> Iterator[Rows]:
-        """The pieces of a bag of so many rows."""
+        """Passes the pieces of a bag with `total` rows on, reporting each."""
         done = 0
         for piece in pieces:
             yield piece
@@ -131,7 +131,7 @@ class _FillProgress:
 def _contribution(
     run: ProgramRun, epoch: EpochReader, term: CompiledTerm, total: PartialSums, progress: _FillProgress
 ) -> Rows | None:
-    """What a term comes to, piece by piece if it can be, as far as it is not in the map yet; None for no rows."""
+    """A term's result, computed in pieces if possible, without parts already put into the map; None for no rows."""
     if parts := partitions(run, term):
         return _total((partial(term, part) for part in parts), total)
     if term.bag is None or not term.is_local:
@@ -150,7 +150,7 @@ def _contribution(
 
 
 def _total(work: Iterable[Callable[[], Rows | None]], total: PartialSums) -> Rows | None:
-    """The sum of what pieces come to, as far as it is not in the map yet."""
+    """The sum of the pieces' results, without parts already put into the map."""
     for rows in _in_parallel(work):
         if rows is not None:
             total.add(rows)
@@ -158,9 +158,9 @@ def _total(work: Iterable[Callable[[], Rows | None]], total: PartialSums) -> Row
 
 
 class PartialSums:
-    """Rows that come in parts; they are added up on the way where that makes them fewer.
+    """Rows that arrive in parts; they are added up on the way if that makes them fewer.
 
-    `keep` takes those that are too many to wait for the others.
+    `keep` receives them when they become too many to be held.
     """
 
     def __init__(self, sums: tuple[str, ...], keep: Callable[[Rows], None] | None = None) -> None:
@@ -189,7 +189,7 @@ class PartialSums:
 
 
 def _in_parallel(work: Iterable[Callable[[], Rows | None]]) -> Iterator[Rows | None]:
-    """The results of some work, in order; a few pieces of it at a time are under way."""
+    """The results of some work, in order, with a few pieces in progress at a time."""
     cores = os.cpu_count() or 1
     waiting: deque[Future[Rows | None]] = deque()
     with ThreadPoolExecutor(cores, "viewlet-fill") as threads:

@@ -1,7 +1,7 @@
-"""Arrow arrays in other shapes as arrays of a column's own type: without loss, or not at all.
+"""Converting Arrow arrays to a column's own type, without loss or not at all.
 
-What Arrow converts exactly in bulk is done so; everything else goes value by value, which also finds the
-value to name where something is wrong.
+What Arrow converts exactly is converted in bulk; everything else value by value, which also finds the value to name in
+an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def from_values(table: str, field: Field, values: list[Any]) -> pa.Array:
 
 
 def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """An Arrow column as an array of the table's column type."""
+    """An Arrow column converted to the table's column type."""
     array = combine(column)
     kind = _arrow_type(field.type)
     if array.type == kind and field.type.name in _FLAT and _is_valid(array):
@@ -57,9 +57,9 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
 
 
 _AS_IT_IS = frozenset({*INTEGRAL, "boolean", "string", "binary", "decimal"})
-"""Types of which every valid Arrow value is one of Spark's."""
+"""Types for which every valid Arrow value is valid in Spark."""
 _FLAT = _AS_IT_IS | {"double", "float", "date", "timestamp", "timestamp_ntz"}
-"""And those of which it is one if it is in range."""
+"""These, and types for which a value is valid if it is in range."""
 
 
 def _is_valid(array: pa.Array) -> bool:
@@ -70,11 +70,11 @@ def _is_valid(array: pa.Array) -> bool:
     return True
 
 
-_FEW = 10_000  # so few strings are checked as quickly as they are
+_FEW = 10_000  # for fewer strings a full validation is as fast
 
 
 def _is_ascii(array: pa.Array) -> bool:
-    """Whether an array is of strings that are well-formed because all their bytes are below 128."""
+    """Whether an array holds strings that are all ASCII, and hence valid UTF-8."""
     if not pa.types.is_string(array.type):
         return False
     offsets = offsets_of(array)
@@ -84,12 +84,12 @@ def _is_ascii(array: pa.Array) -> bool:
 
 
 def checked(table: str, field: Field, array: pa.Array) -> pa.Array:
-    """The array with every NaN the same, if it has no NULL where none may be."""
+    """The array with canonical NaNs; refuses NULLs in a NOT NULL column."""
     return one_nan(_without_nulls(table, field, array))
 
 
 def _without_nulls(table: str, field: Field, array: pa.Array) -> pa.Array:
-    """The array, if it has no NULL where none may be."""
+    """The array; refuses NULLs in a NOT NULL column."""
     if array.null_count and not field.nullable:
         row = int(np.flatnonzero(~valid_mask(array))[0]) + 1
         raise refuse_null(table, row, field)
@@ -97,18 +97,18 @@ def _without_nulls(table: str, field: Field, array: pa.Array) -> pa.Array:
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """The values themselves of an array that refers to a dictionary or counts repetitions."""
+    """An array without dictionary or run-end encoding and extension types."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if "fixed_size_binary" in str(array.type):
-        array = array.take(pa.array(np.arange(len(array))))  # a copy, since PyArrow before 17 crashes casting a slice
+        array = array.take(pa.array(np.arange(len(array))))  # a copy: PyArrow before 17 crashes on casting a slice
     if pa.types.is_dictionary(array.type):
         return array.dictionary_decode()
     return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
 
 
 def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
-    """The array as another type, where Arrow's conversion loses nothing or fails; else None."""
+    """The array cast to another type if Arrow's cast is exact or fails; None for other casts."""
     given = array.type
     if pa.types.is_null(given) or (_is_number(given) and pa.types.is_integer(wanted)):
         return array.cast(wanted)
@@ -127,20 +127,20 @@ def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
 
 
 def _fitted(array: pa.Array | None, kind: Type) -> pa.Array | None:
-    """The array within the limits of its type; None where they need a closer look."""
+    """The array if its values fit the limits of its type; None if they must be checked one by one."""
     if array is None or not _is_limited(kind):
         return array
     return _fitted_texts(array, kind) if kind.name in ("char", "varchar") else None
 
 
 def _is_limited(kind: Type) -> bool:
-    """Whether a type, or one inside it, takes less than Arrow's does."""
+    """Whether a type, or one inside it, allows fewer values than its Arrow type."""
     is_rounded = kind.name == "time" and kind.args != (6,)
     return is_rounded or kind.name in ("char", "varchar") or any(map(_is_limited, kind.parts))
 
 
 def _fitted_texts(texts: pa.Array, kind: Type) -> pa.Array | None:
-    """Texts without the spaces beyond their length; CHAR filled up with them. None where something else is beyond it."""
+    """Texts without spaces beyond their length; CHAR padded to it. None if other characters exceed it."""
     (length,) = kind.args
     beyond = pc.utf8_rtrim(pc.utf8_slice_codeunits(texts, start=length), characters=" ")
     if pc.any(pc.not_equal(beyond, "")).as_py():
@@ -168,7 +168,7 @@ def _is_unknown(kind: pa.DataType) -> bool:
 
 
 def in_range(array: pa.Array) -> bool:
-    """Whether all dates and timestamps are within the years 1 to 9999, of which Spark's literals are."""
+    """Whether all dates and timestamps are in the years 1 to 9999, the range of Spark's literals."""
     kind = array.type
     if not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)) or not len(array):
         return True
@@ -180,7 +180,7 @@ def in_range(array: pa.Array) -> bool:
 
 
 def _may_repeat_keys(array: pa.Array) -> bool:
-    """Whether some map may have a key twice; maps within other values are left for a closer look."""
+    """Whether a map may have duplicate keys; maps inside other values always may."""
     kind = array.type
     if not pa.types.is_map(kind):
         return pa.types.is_nested(kind) and _holds(kind, pa.types.is_map)
@@ -193,7 +193,7 @@ def _may_repeat_keys(array: pa.Array) -> bool:
 
 
 def _python_values(table: str, field: Field, array: pa.Array) -> list[Any]:
-    """The values of an array, one by one; those that Python cannot hold are refused."""
+    """The values of an array as Python values; refuses those that Python cannot represent."""
     if _holds(array.type, pa.types.is_time64):
         _refuse_nanoseconds(table, field, array)
     try:
@@ -203,7 +203,7 @@ def _python_values(table: str, field: Field, array: pa.Array) -> list[Any]:
 
 
 def _refuse_nanoseconds(table: str, field: Field, array: pa.Array) -> None:
-    """Python would cut them off a time without a word."""
+    """Refuses nanoseconds in a time, which Python would drop silently."""
     for row in range(len(array)):
         try:
             array[row : row + 1].cast(_arrow_type(field.type))
@@ -225,7 +225,7 @@ def _python_value(table: str, field: Field, array: pa.Array, row: int) -> Any:
 
 
 def one_nan(array: pa.Array) -> pa.Array:
-    """The same values with every NaN the same, at any depth."""
+    """The same values with canonical NaNs, at any depth."""
     kind = array.type
     if pa.types.is_floating(kind):
         values = values_of(array, f"f{kind.bit_width // 8}")
@@ -246,7 +246,7 @@ def _holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
 
 
 def _rebuilt(array: pa.Array) -> pa.Array:
-    """A nested array over parts in which every NaN is the same."""
+    """A nested array whose parts have canonical NaNs."""
     kind = array.type
     array = pa.concat_arrays([array, array[:0]]) if array.offset else array
     validity = array.buffers()[0]

@@ -1,8 +1,8 @@
-"""Python values as values of a Spark type: without loss, or not at all.
+"""Converting Python values to a Spark type, without loss or not at all.
 
-`converter(type)` gives the function that turns one value into what Arrow takes, or raises `Wrong`. A naive
-datetime in a TIMESTAMP column is read as UTC; a zone in a TIMESTAMP_NTZ column is refused. A double in a
-FLOAT column is rounded, as Spark would, since Python has no float of 32 bits.
+`converter(type)` gives the function that turns one value into what Arrow takes, or raises `Wrong`. A naive datetime in
+a TIMESTAMP column is read as UTC; a zone in a TIMESTAMP_NTZ column is refused. A double in a FLOAT column is rounded,
+as Spark does, since Python has no 32-bit float.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?")
 _CLOCK_TEXT = re.compile(r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
 _MOST_DIGITS = 1000
-"""What is longer, zeros at its end included, is no decimal of Spark's."""
+"""A number with more digits, trailing zeros included, is not a Spark decimal."""
 _ROUND = "round it to text; a pandas column: column.map('{{:.{scale}f}}'.format, na_action='ignore')"
-"""What to do with a float that is meant as a decimal."""
+"""The hint for a float in a decimal column."""
 _LARGEST_FLOAT = 3.4028235677973366e38
-"""Where rounding to 32 bits gives infinity."""
+"""From here on, rounding to 32 bits gives infinity."""
 
 
 @lru_cache(maxsize=1024)
 def converter(kind: Type) -> Convert:
-    """The function that makes a value of a type out of a Python value."""
+    """The function that converts Python values to a type."""
     convert = _converter(kind)
     return lambda value: None if value is None else convert(_plain(value))
 
@@ -71,7 +71,7 @@ def _converter(kind: Type) -> Convert:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy scalar or pandas Timestamp as Python's own."""
+    """A NumPy scalar or pandas Timestamp as a plain Python value."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _from_datetime64(value)
     if isinstance(value, np.generic):
@@ -95,7 +95,7 @@ def _wrong_type(value: Any, kind: Type) -> Wrong:
 
 
 def _whole(value: Any, kind: Type) -> int:
-    """The integer that a number is."""
+    """A number as the integer that it equals."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise _wrong_type(value, kind)
     if not isinstance(value, int) and (not math.isfinite(value) or value != int(value)):
@@ -170,7 +170,7 @@ def _string(value: Any) -> str:
 
 
 def _text(kind: Type) -> Convert:
-    """A string of a limited length: spaces beyond it are cut, and CHAR is filled up with them, as Spark does."""
+    """A string of limited length: spaces beyond it are cut and CHAR is padded, as in Spark."""
     (length,) = kind.args
 
     def convert(value: Any) -> str:
@@ -268,7 +268,7 @@ def _void(value: Any) -> Any:
 
 
 def _variant(value: Any) -> dict[str, bytes]:
-    """A variant as its two parts: those of a VariantVal or of Arrow, or made of the value that it is to hold."""
+    """The two parts of a variant, given as a VariantVal, in Arrow's form, or as the value to store."""
     from pyspark.sql.types import VariantVal
 
     if isinstance(value, Mapping) and set(value) == set(_VARIANT) and isinstance(value["metadata"], bytes | bytearray):
@@ -281,7 +281,7 @@ _VARIANT = ("value", "metadata")
 
 
 def _json(value: Any) -> str:
-    """The JSON of a value that a variant is to hold: digits are a decimal there, an exponent makes a double."""
+    """A value as JSON for a variant, in which numbers with an exponent are doubles and others are decimals."""
     match _plain(value):
         case None | bool() | str() as plain:
             return json.dumps(plain)
@@ -316,7 +316,7 @@ def _array(kind: Type) -> Convert:
 
 
 def _inside(convert: Convert, value: Any, where: str) -> Any:
-    """The converted part of a nested value; what is wrong with it names its place."""
+    """A converted part of a nested value; errors name its place."""
     try:
         return convert(value)
     except Wrong as wrong:
@@ -352,7 +352,7 @@ def _struct(kind: Type) -> Convert:
 
 
 def _fields(value: Any, names: Sequence[str], kind: Type) -> Sequence[Any]:
-    """The values of a struct's fields: by name where it has names, else by position."""
+    """The values of a struct's fields, by name if they have names, else by position."""
     if (named := named_values(value)) is not None:
         given, values = named
         if sorted(map(str, given)) != sorted(names):

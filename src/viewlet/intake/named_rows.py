@@ -1,7 +1,7 @@
-"""Values that name their parts: names win over positions wherever there are names.
+"""Values with named parts: names take precedence over positions.
 
-Mappings, Spark's `Row`, named tuples, dataclasses and attrs classes say which value belongs where, whatever the order
-in which they were declared.
+Mappings, Spark's `Row`, named tuples, dataclasses and attrs classes name their values, in whatever order they declare
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Named = tuple[list[Any], Sequence[Any]]
 
 
 def named_values(value: Any) -> Named | None:
-    """The names and values that a value consists of; None where it has no names."""
+    """The names and values of a value's parts; None if they have no names."""
     if isinstance(value, Mapping):
         return list(value), list(value.values())
     if isinstance(value, tuple):
@@ -26,7 +26,7 @@ def named_values(value: Any) -> Named | None:
 
 
 def _declared(value: Any) -> list[str] | None:
-    """The fields that the class of a value declares."""
+    """The fields declared by a value's class."""
     if isinstance(value, type):
         return None
     if dataclasses.is_dataclass(value):

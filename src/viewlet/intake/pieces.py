@@ -1,4 +1,4 @@
-"""What users bring, in pieces of some hundred thousand rows: what is large, or comes as a stream, is never all in memory."""
+"""Users' data in pieces of some hundred thousand rows, so that large data and streams are never wholly in memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from viewlet.errors import RejectedEpoch
 from viewlet.intake.to_columns import is_table, package_of, refuse_streaming
 
 PIECE = 1 << 18
-"""Rows of a piece: enough for its overhead not to matter, few enough for memory."""
+"""Rows per piece: enough to outweigh the overhead, few enough for memory."""
 COLLECTED = 64 << 20
-"""Bytes of a DataFrame, as Spark estimates them, up to which its partitions are fetched together."""
+"""DataFrames up to this many bytes, by Spark's estimate, are collected at once."""
 
 
 def in_pieces(table: str, data: Any) -> Iterator[Any] | None:
-    """The data in pieces, each of which can be taken in by itself; None for what is small enough to be taken at once."""
+    """The data in pieces that can be taken in separately; None if they are small enough to be taken at once."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         return _slices(data) if data.num_rows > PIECE else None
     if isinstance(data, Path):
@@ -41,7 +41,7 @@ def in_pieces(table: str, data: Any) -> Iterator[Any] | None:
 
 
 def count_rows(data: Any) -> int | None:
-    """How many rows there are, where that is known before they are read."""
+    """The number of rows, if it is known without reading them."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         return int(data.num_rows)
     if isinstance(data, Path):
@@ -53,7 +53,7 @@ def count_rows(data: Any) -> int | None:
 
 
 def parquet_batches(table: str, path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file, or of all those in a folder, one after the other."""
+    """The rows of a Parquet file, or of all Parquet files in a folder."""
     import pyarrow.parquet as pq
 
     files = _files(path)
@@ -83,12 +83,12 @@ def _frame_slices(data: Any) -> Iterator[Any]:
 
 
 def _read(batches: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """A stream's pieces; its columns are known even if it has no rows."""
+    """A stream in pieces; an empty first batch makes its columns known even if it has no rows."""
     return _regrouped(chain([pa.RecordBatch.from_pylist([], schema=batches.schema)], batches))
 
 
 def _regrouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches of any size as pieces."""
+    """Batches of any size regrouped into pieces."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -103,7 +103,7 @@ def _regrouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _from_spark(table: str, data: Any) -> Iterator[pa.Table] | None:
-    """The rows of a large DataFrame, partition by partition; None for one that Spark sends sooner as a whole."""
+    """The rows of a large DataFrame, partition by partition; None for a small one, which is faster as a whole."""
     from viewlet.spark.session.arrow_frames import streamed, without_months
     from viewlet.spark.session.handles import estimated_bytes, has_plan
 
@@ -113,7 +113,7 @@ def _from_spark(table: str, data: Any) -> Iterator[pa.Table] | None:
 
 
 def _from_stream(data: Any) -> Iterator[pa.Table] | None:
-    """A table of another library's; None for what is no table, such as a column."""
+    """Another library's table; None for other Arrow data, such as a column."""
     try:
         return _read(pa.RecordBatchReader.from_stream(data))
     except pa.ArrowInvalid:
@@ -121,7 +121,7 @@ def _from_stream(data: Any) -> Iterator[pa.Table] | None:
 
 
 def _parts(rows: Iterator[Any]) -> Iterator[Any]:
-    """Rows one by one, or tables, as pieces."""
+    """Single rows, or tables, as pieces."""
     for first in rows:
         if is_table(first):
             yield from chain.from_iterable(in_pieces("", part) or [part] for part in chain([first], rows))

@@ -1,4 +1,4 @@
-"""How rows are refused: table, row, column, value and reason, in one sentence."""
+"""Errors for refused rows: table, row, column, value and reason, in one sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewlet.plan.types import Field
 
 
 class Wrong(Exception):
-    """A value that does not belong in its column; the text says why, the hint what to do."""
+    """A value that does not fit its column, with the reason and a hint."""
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(reason)
@@ -19,7 +19,7 @@ class Wrong(Exception):
 
 
 class RejectedRow(RejectedEpoch):
-    """A row that is refused; rows count from 1."""
+    """A refused row; rows count from 1."""
 
     def __init__(self, table: str, row: int, reason: str, hint: str | None = None, count: int = 1) -> None:
         super().__init__(f"table {table}, row {row}{reason}", hint=hint)
@@ -29,16 +29,15 @@ class RejectedRow(RejectedEpoch):
 
     @property
     def reason(self) -> str:
-        """What is wrong with the row, wherever among others it is."""
+        """The reason without table and row."""
         return self._reason.removeprefix(",").strip()
 
     def after(self, rows: int) -> RejectedRow:
-        """The same row of a piece that comes after so many."""
+        """The same error for a piece that comes after `rows` others."""
         return RejectedRow(self._table, self._row + rows, self._reason, self.hint, self.count)
 
 
 def refuse_value(table: str, row: int, column: str, value: Any, reason: str, hint: str | None = None) -> RejectedRow:
-    """The error for one value."""
     return RejectedRow(table, row, f", column {column}: {shortened(value)} {reason}", hint)
 
 
@@ -51,7 +50,7 @@ def refuse_row(table: str, row: int, reason: str, hint: str | None = None) -> Re
 
 
 def place_columns(where: str, wanted: Sequence[Field], given: Sequence[Any]) -> list[int]:
-    """Where each wanted column is among the given ones; upper and lower case count only where both occur."""
+    """The position of each wanted column among the given ones; case matters only where both spellings occur."""
     if [field.name for field in wanted] == list(given):
         return list(range(len(wanted)))
     found = [_place(field.name, given) for field in wanted]

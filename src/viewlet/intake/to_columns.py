@@ -1,9 +1,8 @@
-"""Taking in data: what users bring, as Arrow rows of a table's schema.
+"""Taking in users' data as Arrow rows of a table's schema.
 
-The law: every value comes in as it was given, or the whole lot is refused with an error that names table,
-row (from 1), column, value and reason. Columns go by name wherever the data have names, those of plain tuples
-and lists by position. In pandas NaN means a missing value, so it comes in as NULL, as with Spark; a NaN that is
-a number comes in from Arrow or from Python's own rows.
+The law: every value is taken in as given, or all data are refused with an error that names table, row (from 1), column,
+value and reason. Columns are matched by name if the data have names; plain tuples and lists go by position. In pandas,
+NaN means a missing value, so it becomes NULL, as in Spark; NaN as a number can come from Arrow or Python rows.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ROWS = "give a PySpark or pandas DataFrame, a pyarrow Table, or a list of dicts
 
 
 def to_arrow(table: str, fields: tuple[Field, ...], data: Any, *, columns: tuple[str, ...] | None = None) -> pa.Table:
-    """The data as rows of a table, or of just some of its columns."""
+    """The data as rows of a table, or of only some of its columns."""
     return pa.table(to_columns(table, fields, data, columns=columns))
 
 
@@ -42,7 +41,6 @@ def to_columns(
 
 
 def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
-    """The columns of whatever was given."""
     if isinstance(data, list | tuple):
         return _from_rows(table, wanted, data)
     if isinstance(data, pa.RecordBatchReader):
@@ -65,12 +63,12 @@ def _arrays(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Array]:
 
 
 def package_of(data: Any) -> str:
-    """The package that defines a value's class: pandas 3 says `pandas`, earlier ones `pandas.core.frame`."""
+    """The top-level package of a value's class: pandas 3 says `pandas`, earlier versions `pandas.core.frame`."""
     return type(data).__module__.partition(".")[0]
 
 
 def _streamed(data: Any) -> pa.Table | None:
-    """A table of another library's; None for what is no table, such as a column."""
+    """Another library's table; None for other Arrow data, such as a column."""
     try:
         return pa.table(data)
     except pa.ArrowInvalid:
@@ -86,7 +84,7 @@ def rows_of_spark(table: str, data: Any) -> pa.Table:
 
 
 def refuse_streaming(table: str, data: Any) -> None:
-    """A DataFrame of PySpark's must have an end."""
+    """Refuses a streaming DataFrame."""
     if data.isStreaming:
         raise RejectedEpoch(
             f"table {table}: a streaming DataFrame has no end",
@@ -106,7 +104,7 @@ def _from_pandas(table: str, wanted: Sequence[Field], data: Any) -> list[pa.Arra
 
 
 def _from_series(table: str, field: Field, series: Any) -> pa.Array:
-    """A pandas column; what pandas calls missing is NULL."""
+    """A pandas column, with missing values as NULL."""
     if series.dtype == object:
         missing = series.isna().to_numpy()
         values = [None if gone else value for value, gone in zip(series, missing, strict=True)]
@@ -115,7 +113,7 @@ def _from_series(table: str, field: Field, series: Any) -> pa.Array:
 
 
 def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[pa.Array]:
-    """Rows with names, or tuples and lists that go by position; or pieces that are tables themselves."""
+    """Rows with names, tuples and lists by position, or a list of tables."""
     if rows and not isinstance(rows[0], dict | tuple | list) and is_table(rows[0]):
         pieces = [_arrays(table, wanted, piece) for piece in rows]
         return [pa.concat_arrays(parts) for parts in zip(*pieces, strict=True)]
@@ -126,7 +124,7 @@ def _from_rows(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list
 
 
 def is_table(data: Any) -> bool:
-    """Whether something holds rows, rather than being one."""
+    """Whether data hold rows, rather than being one."""
     return isinstance(data, pa.Table | pa.RecordBatch) or package_of(data) in ("pandas", "pyspark")
 
 
@@ -134,7 +132,7 @@ _ALIKE: tuple[set[type], ...] = ({tuple}, {list}, {dict})
 
 
 def _columns_fast(wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence[Any]] | None:
-    """The values column by column if all rows are alike and complete; else None."""
+    """The values by column if all rows have the same shape and are complete; else None."""
     kinds = set(map(type, rows))
     if kinds not in _ALIKE or set(map(len, rows)) != {len(wanted)}:
         return None
@@ -147,7 +145,7 @@ def _columns_fast(wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence
 
 
 def _columns(table: str, wanted: Sequence[Field], rows: Sequence[Any]) -> list[Sequence[Any]]:
-    """The values column by column, each row checked for its shape."""
+    """The values by column, with the shape of each row checked."""
     made = [_row(table, wanted, number, row) for number, row in enumerate(rows, 1)]
     return [list(column) for column in zip(*made, strict=True)] if made else [[] for _ in wanted]
 
@@ -179,13 +177,13 @@ _PLAIN: dict[str, frozenset[type]] = {
     "decimal": frozenset({int, Decimal}),
     "timestamp": frozenset({dt.datetime}),
 }
-"""The types of Python whose values Arrow itself takes in exactly, or refuses."""
+"""Python types whose values Arrow itself takes in exactly or refuses."""
 _NONE = frozenset({type(None)})
 _FAILURES = (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError)
 
 
 def _from_column(table: str, field: Field, values: Sequence[Any]) -> pa.Array:
-    """Python values as an array: at once if they are plain, else one by one."""
+    """Python values as an array: in bulk if they are plain, else one by one."""
     if _is_plain(field.type, values):
         try:
             array = pa.array(values, type=arrow_type(field.type))

@@ -1,7 +1,7 @@
-"""The collations of Spark: by what rules strings are compared and ordered.
+"""Spark's collations: the rules by which strings are compared and ordered.
 
-A name is a base, UTF8_BINARY, UTF8_LCASE, UNICODE or a locale, and how much of it counts: CI, AI, RTRIM. Under all but
-UTF8_BINARY, two strings may be equal and not be the same bytes.
+A name consists of a base (UTF8_BINARY, UTF8_LCASE, UNICODE or a locale) and modifiers (CI, AI, RTRIM). Under all
+collations but UTF8_BINARY, strings with different bytes may be equal.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _LOCALES = """
     sr_Latn_BIH sr_Latn_SRB st sv sw ta te th tk tn to tr ug uk ur uz vi wae wo xh yi yo zh zh_Hans zh_Hans_CHN
     zh_Hans_SGP zh_Hant zh_Hant_HKG zh_Hant_MAC zh_Hant_TWN zu
 """
-"""Those of any version; `blo` and `kk_Arab` are new in Spark 4.2."""
+"""The locales of all versions; `blo` and `kk_Arab` are new in Spark 4.2."""
 BINARY, LCASE = "UTF8_BINARY", "UTF8_LCASE"
 _BASES = {name.upper(): name for name in (BINARY, LCASE, "UNICODE", *_LOCALES.split())}
 _MODIFIERS = ("CS", "CI", "AS", "AI", "RTRIM")
 _KEPT = ("CI", "AI", "RTRIM")
-"""In the order in which Spark names them; CS and AS are what holds without them."""
+"""In the order in which Spark names them; CS and AS are the defaults."""
 
 
 def collation(name: str) -> str | None:
-    """Spark's own spelling of a collation's name; None if there is none of that name."""
+    """Spark's spelling of a collation's name; None if there is no such collation."""
     base, given = name.upper(), list[str]()
     while base not in _BASES:
         base, _, modifier = base.rpartition("_")

@@ -1,8 +1,8 @@
 """Expressions over the columns of one row, and over groups of rows.
 
-Expressions are values: frozen, typed, and equal when they mean the same by construction. Spark's
-meaning is the only meaning; what a function does with NULL, NaN and overflow is what Spark's does under
-ANSI mode. A function whose name carries another mode says so: `try_add`, `wrapping_add`, `try_cast`.
+Expressions are frozen, typed values; equal ones mean the same. Spark's semantics are the only semantics: functions
+handle NULL, NaN and overflow as Spark does in ANSI mode. A function in another mode says so in its name: `try_add`,
+`wrapping_add`, `try_cast`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Column:
 class Literal:
     """A constant, as a Python value: int, float, Decimal, str, bytes, bool, date, datetime, or None.
 
-    Two are equal if they are written alike: −0.0 is not 0.0, and NaN is NaN.
+    Two are equal if they are written alike: −0.0 is not 0.0, and NaN equals NaN.
     """
 
     value: Any
@@ -59,13 +59,13 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What an aggregate of a user says of itself: the fields of its state, and whether states add up and cancel."""
+    """The delta handlers of a user-defined aggregate: the fields of its state, and whether states merge and invert."""
 
     state: tuple[Field, ...]
     merges: bool
     inverts: bool
     code: bytes
-    """The functions themselves, pickled."""
+    """The functions, pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Reduce:
     type: Type
     distinct: bool = False
     where: Expr | None = None
-    """Rows that count, from a FILTER clause."""
+    """The condition of a FILTER clause."""
     handlers: Handlers | None = None
-    """For a function of a user that was declared as an aggregate with delta handlers."""
+    """Set for a user-defined aggregate with delta handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ Expr = Column | Literal | Call | Opaque | Reduce | Over
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An expression and the name of the column it computes."""
+    """An expression with the name of its column."""
 
     name: str
     expr: Expr
@@ -151,7 +151,7 @@ def columns_of(expr: Expr) -> frozenset[str]:
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
-    """Replace, outermost first, every part for which `rule` returns something."""
+    """Replace, outermost first, every part for which `rule` returns an expression."""
     if (found := rule(expr)) is not None:
         return found
     match expr:
@@ -170,7 +170,7 @@ def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    """The terms of a conjunction, in their order; none for no condition."""
+    """The terms of a conjunction, in order; none for no condition."""
     match expr:
         case None:
             return ()
@@ -181,7 +181,7 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
 
 
 def conjunction(terms: tuple[Expr, ...]) -> Expr | None:
-    """The terms joined by AND, or None where there are none."""
+    """The terms joined by AND, or None if there are none."""
     if not terms:
         return None
     result = terms[0]

@@ -1,9 +1,9 @@
-"""The algebra: what a view's definition means, as a tree of frozen nodes.
+"""The algebra: the meaning of a view's definition, as a tree of frozen nodes.
 
-A plan denotes a bag of rows. Every column has a name that is unique in its plan, so that an expression
-needs no qualifier and a join no renaming. A node mirrors one operator of Spark's optimized plan; `origin`
-says which (its position in a preorder walk), so that Spark can run that very operator when nobody else
-can do it exactly. `origin` is no part of a node's meaning and does not count in comparisons.
+A plan denotes a bag of rows. Column names are unique within a plan, so expressions need no qualifiers and joins no
+renaming. A node mirrors one operator of Spark's optimized plan; `origin` is that operator's position in a preorder
+walk, so that Spark can run it where nothing else is exact. `origin` is not part of a node's meaning and is ignored in
+comparisons.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The i-th input of a function over groups: a place to put rows in."""
+    """The i-th input of a function over groups: a placeholder for rows."""
 
     index: int
     columns: tuple[Field, ...]
@@ -73,8 +73,8 @@ class Project:
 class Join:
     """Pairs of rows for which the condition is true; weights multiply.
 
-    `kind`: inner, left, right, full (rows without a partner padded with NULL), semi, anti (left rows
-    with, without a partner), exists (every left row, and whether it has a partner, as a last column).
+    `kind`: inner, left, right, full (rows without a partner padded with NULLs), semi, anti (left rows with or without
+    a partner), exists (every left row, and whether it has a partner as a last column).
     """
 
     left: Plan
@@ -120,9 +120,9 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """For each row, the rows that a generator such as explode makes of it; `outer` keeps rows that make none.
+    """The rows that a generator such as explode makes of each row; `outer` keeps rows for which it makes none.
 
-    The columns are those of the input that are still needed, then the generated ones (`generated` of them).
+    The columns are those of the input that are still needed, followed by the `generated` generated ones.
     """
 
     rows: Plan
@@ -135,9 +135,9 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Every row of the input, with functions of the rows around it in its partition as further columns.
+    """Every row of the input, with functions of the surrounding rows in its partition as further columns.
 
-    `results` name `Over` calls, or expressions with `Over` calls inside.
+    `results` name `Over` calls, or expressions that contain them.
     """
 
     rows: Plan
@@ -150,10 +150,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Every row of the input, its span of time replaced by the session that it belongs to.
+    """Every row of the input, with its time span replaced by its session.
 
-    `span` is a column of structs (start, end). The spans of rows with equal keys that meet, if only at their ends, are
-    one session. Its `origin` is that of its input, whose place it takes.
+    `span` is a column of structs (start, end). Spans of rows with equal keys that overlap or touch form one session.
+    `origin` is that of the input, whose place the node takes.
     """
 
     rows: Plan
@@ -168,7 +168,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The first `limit` rows after `offset` in an order that leaves nothing open; `limit` None is all."""
+    """The first `limit` rows after `offset` in a total order; a `limit` of None means all."""
 
     rows: Plan
     order: tuple[Order, ...]
@@ -182,14 +182,14 @@ class Top:
 
     @property
     def leads(self) -> Order | None:
-        """The first term of its order, if rows can be kept by it: a column."""
+        """The first term of the order, if it is a column by which rows can be kept sorted."""
         first = self.order[0] if self.order else None
         return first if first and isinstance(first.key, Column) and first.key.type.is_sortable else None
 
 
 @dataclass(frozen=True, slots=True)
 class SparkOperator:
-    """An operator that only Spark knows how to run; `text` is Spark's own rendering of it."""
+    """An operator that only Spark can run; `text` is Spark's own rendering of it."""
 
     inputs: tuple[Plan, ...]
     text: str
@@ -230,7 +230,7 @@ def children(plan: Plan) -> tuple[Plan, ...]:
 
 
 def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The same node over changed children; the node itself where none changes."""
+    """The same node over changed children; the node itself if none changes."""
     match plan:
         case Scan() | Input() | Values():
             return plan
@@ -273,7 +273,6 @@ def expressions(plan: Plan) -> tuple[Expr, ...]:
 
 
 def names(plan: Plan) -> tuple[str, ...]:
-    """The names of a plan's columns."""
     return tuple(f.name for f in plan.columns)
 
 
@@ -283,22 +282,22 @@ def column(f: Field) -> Column:
 
 
 def leaves(plan: Plan) -> tuple[Plan, ...]:
-    """The scans of a plan, each as often as it occurs."""
+    """The scans of a plan, one for each occurrence."""
     if isinstance(plan, Scan):
         return (plan,)
     return tuple(leaf for child in children(plan) for leaf in leaves(child))
 
 
 def origin_of(plan: Plan) -> int | None:
-    """The operator of Spark's plan that a node mirrors, if there is one."""
+    """The operator of Spark's plan that a node mirrors, if any."""
     return None if isinstance(plan, Input) else plan.origin
 
 
 def calls_of(plan: Aggregate) -> tuple[Reduce, ...]:
-    """The aggregate calls in the results, each once."""
+    """The distinct aggregate calls in the results."""
     return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
 
 
 def overs_of(plan: Window) -> tuple[Over, ...]:
-    """The window calls in the results, each once."""
+    """The distinct window calls in the results."""
     return tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Over)))

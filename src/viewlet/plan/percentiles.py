@@ -1,4 +1,4 @@
-"""Percentiles, as plans write them: which fractions of a group they ask for."""
+"""The fractions that percentiles in plans ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PERCENTILES = frozenset(("percentile", "percentile[since 4.3]", "percentile_disc
 
 
 def shares_in(expr: Expr) -> tuple[float, ...]:
-    """The share that a percentile is given, or several of them; none if they are not known."""
+    """The fraction or fractions given to a percentile; none if they are not constant."""
     match expr:
         case Literal(float(share)):
             return (share,)
@@ -20,6 +20,6 @@ def shares_in(expr: Expr) -> tuple[float, ...]:
 
 
 def shares_of(call: Reduce) -> tuple[float, ...]:
-    """How far from the least value on, as shares of the group, what a percentile asks for is; none if that is not known."""
+    """The fractions of the group that a percentile asks for, counted from the least value; none if not constant."""
     shares = shares_in(call.args[1]) if call.function in PERCENTILES else ()
     return tuple(1 - share for share in shares) if call.function in _REVERSE else shares

@@ -1,7 +1,7 @@
-"""Plans and expressions as text: for `explain`, logs, errors and golden files.
+"""Plans and expressions as text, for `explain`, logs, errors and golden files.
 
-One line an operator, inputs indented below it. The text is the same on every run; a subtree that occurs twice
-is written once and named.
+Each operator takes one line, with its inputs indented below. The text is deterministic; a subtree that occurs twice is
+named and written once.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ INFIX = {
     "gt": (">", 4), "ge": (">=", 4), "like": ("LIKE", 4), "bit_or": ("|", 5), "bit_xor": ("^", 5), "bit_and": ("&", 5),
     "add": ("+", 6), "subtract": ("-", 6), "multiply": ("*", 7), "divide": ("/", 7), "mod": ("%", 7), "div": ("DIV", 7),
 }  # fmt: skip
-"""Functions written between their arguments, and how tightly they bind."""
+"""Infix functions, with their precedence."""
 
 SUFFIX = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
 NOT, COMPARISON, ATOM = 3, 4, 9
 _MOST_BYTES = 64
-"""A longer constant is data, not something to read."""
+"""Longer byte constants are not shown."""
 
 
 def show(plan: Plan) -> str:
@@ -57,7 +57,7 @@ def show_expr(expr: Expr) -> str:
 
 
 def _shared(plan: Plan) -> set[int]:
-    """The inner nodes that occur more than once in a plan."""
+    """The nodes that occur more than once in a plan."""
     counts: Counter[int] = Counter()
     todo: list[Plan] = [plan]
     while todo:
@@ -151,7 +151,7 @@ def _results(results: tuple[Named, ...]) -> str:
 
 
 def show_named(result: Named) -> str:
-    """A result with its name, which goes without saying for a column that keeps its own."""
+    """A result with its name, which is left out for a column that keeps its own."""
     if isinstance(result.expr, Column) and result.expr.name == result.name:
         return _name(result.name)
     return f"{show_expr(result.expr)} AS {_name(result.name)}"
@@ -162,7 +162,7 @@ def _orders(order: tuple[Order, ...]) -> str:
 
 
 def show_order(order: Order) -> str:
-    """One term of an ORDER BY; the place of NULL only where it is not the usual one."""
+    """One term of an ORDER BY; the position of NULLs is shown only if it is not the default."""
     text = show_expr(order.key) + (" DESC" if order.descending else "")
     if order.nulls_first == order.descending:
         text += " NULLS FIRST" if order.nulls_first else " NULLS LAST"
@@ -175,13 +175,13 @@ def _tight(expr: Expr) -> str:
 
 
 def _within(expr: Expr, binding: int) -> str:
-    """An expression in parentheses where it binds more loosely than its surroundings."""
+    """An expression, in parentheses if it binds more loosely than its surroundings."""
     text, own = _render(expr)
     return text if own >= binding else f"({text})"
 
 
 def _render(expr: Expr) -> tuple[str, int]:
-    """The text of an expression, and how tightly it binds."""
+    """The text of an expression, and its precedence."""
     match expr:
         case Column(name):
             return _name(name), ATOM
@@ -227,7 +227,7 @@ def _call(call: Call) -> tuple[str, int]:
 
 
 def _infix(args: tuple[Expr, ...], sign: str, binding: int, *, chains: bool) -> tuple[str, int]:
-    """Two arguments with a sign between; `chains` where grouping makes no difference."""
+    """Two arguments with an infix sign; `chains`: the sign is associative."""
     left, right = _within(args[0], binding + (binding == COMPARISON)), _within(args[1], binding + (not chains))
     return f"{left} {sign} {right}", binding
 
@@ -264,7 +264,7 @@ def _bound(bound: Expr) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A constant as SQL writes it, as far as that is short."""
+    """A constant as SQL writes it, abbreviated if it is long."""
     match value:
         case None:
             return "NULL"

@@ -1,6 +1,6 @@
-"""Additive aggregates, and the integers that hold them: what a map of sums looks like.
+"""Additive aggregates and the integer columns that hold them: the layout of a map of sums.
 
-How the integers are made and read is `columns/exact/encoded_sums.py`'s; which columns there are is decided here.
+This module decides which columns there are; `columns/exact/encoded_sums.py` encodes and decodes them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from viewlet.plan.types import DOUBLE, Type
 
 Power = tuple[int, int]
-"""(i, j) stands for xⁱ·yʲ, x being the first argument and y the second."""
+"""(i, j) stands for xⁱ·yʲ, where x is the first argument and y the second."""
 
 _SPREAD: tuple[Power, ...] = ((1, 0), (2, 0))
 _JOINT: tuple[Power, ...] = ((1, 0), (0, 1), (1, 1))
@@ -25,20 +25,20 @@ POWERS: dict[str, tuple[Power, ...]] = {
     **dict.fromkeys(("corr", "wrapping_corr", "regr_r2"), (*_JOINT, (2, 0), (0, 2))),
     **dict.fromkeys(("corr[since 4.3]", "wrapping_corr[since 4.3]"), (*_JOINT, (2, 0), (0, 2))),
 }
-"""The moments, functions of doubles, and the powers of which they need the sums."""
+"""The moments, functions of doubles, with the powers whose sums they need."""
 
 
 SLOT = "_slot"
-"""The column of a map of sums that tells the digits of its double sums apart."""
+"""The column of a map of sums that distinguishes the digits of double sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """count, sum, avg or a moment of a column (or two), over the rows where `where` (a column) is true.
+    """count, sum, avg or a moment of a column (or two), over the rows where the column `where` is true.
 
-    A moment is read off sums of `powers`, which several moments of the same columns may share: `held` names them.
-    Products of up to `degree` doubles add up without rounding; `window` names the column that tells where the limbs of
-    doubles begin, which a leaf keeps as integers (columns/exact/double_windows.py).
+    A moment is computed from sums of `powers`, which moments of the same columns may share under the name `held`.
+    Products of up to `degree` doubles add up without rounding. `window` names the column that says where the limbs of
+    doubles start, for a leaf that keeps these as integers (columns/exact/double_windows.py).
     """
 
     name: str
@@ -55,14 +55,14 @@ class Sum:
 
 
 def is_sum(function: str, arguments: Sequence[Type]) -> bool:
-    """Whether an aggregate is one of those that are kept as sums."""
+    """Whether an aggregate can be kept as a sum."""
     if function in POWERS:
         return all(kind == DOUBLE for kind in arguments)
     return function == "count" or (function in ("sum", "avg") and arguments[0].is_numeric)
 
 
 def places(sums: Sequence[Sum]) -> list[int]:
-    """Where the digits of each sum have their place among the slots of a map, from 1 on."""
+    """The first slot of each sum's digits in a map, counted from 1."""
     found: dict[str, int] = {}
     free = 1
     for total in sums:
@@ -72,7 +72,7 @@ def places(sums: Sequence[Sum]) -> list[int]:
 
 
 def special_place(place: int, degree: int) -> int:
-    """The place whose slots count what is not finite: behind the digits of products, which leave none free."""
+    """The place whose slots count non-finite values: beyond the digits of products, which leave no slot free."""
     return place if degree == 1 else place + degree
 
 
@@ -82,7 +82,7 @@ def holder(total: Sum) -> str:
 
 
 def uses_slots(total: Sum) -> bool:
-    """Whether a sum's limbs are rows: doubles, and the average of BIGINT, which Spark takes over doubles."""
+    """Whether a sum's limbs are rows: for doubles, and for the average of BIGINT, which Spark computes in doubles."""
     if total.function == "count" or total.argument is None or total.window is not None:
         return False
     return total.argument.name in ("float", "double") or (total.function == "avg" and total.argument.name == "bigint")
@@ -100,26 +100,26 @@ def limbs(total: Sum) -> int:
 
 
 def limbs_for(digits: int) -> int:
-    """How many limbs hold a sum of whole numbers of so many decimal digits."""
+    """How many limbs hold a sum of integers with this many decimal digits."""
     return 1 if digits <= 9 else 2 if digits <= 18 else 3 if digits <= 28 else 4
 
 
 WINDOW = 2
-"""How many limbs a double may be away from where its window begins."""
+"""How many limbs a double may be away from the start of its window."""
 
 
 def limbs_in_window(degree: int) -> int:
-    """How many limbs hold a product of so many doubles, each of which has three, anywhere in its window."""
+    """How many limbs hold a product of `degree` doubles, three limbs each, anywhere in their windows."""
     return 3 * degree + WINDOW - 1
 
 
 def counts_rows(total: Sum) -> bool:
-    """Whether the weight alone is the answer: count(*)."""
+    """Whether the weight alone is the result: count(*)."""
     return total.function == "count" and total.column is None and total.where is None
 
 
 def sum_columns(total: Sum) -> tuple[str, ...]:
-    """The integer columns of a map that hold a sum: its limbs, and how many values went in."""
+    """The integer columns of a map that hold a sum: its limbs, and the number of values."""
     if counts_rows(total):
         return ()
     return (*(f"{holder(total)}_{i}" for i in range(limbs(total))), f"{holder(total)}_n")
@@ -127,9 +127,9 @@ def sum_columns(total: Sum) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A whole number of each row: `limbs` columns `name_0`, `name_1`, …; without limbs, the int64 column `name` itself.
+    """An integer per row, in `limbs` columns `name_0`, `name_1`, …; without limbs, in the int64 column `name`.
 
-    That of doubles is in units that the columns `windows` tell, one for each factor.
+    A product of doubles is in units given by the columns `windows`, one per factor.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Monomial:
-    """A product of whole numbers of each row, times a constant of any size, and by 2 to the power of an exponent."""
+    """A product of integers of each row, times a constant and a power of two."""
 
     coefficient: int
     factors: tuple[Factor, ...]
@@ -156,7 +156,7 @@ class Monomial:
 
 @dataclass(frozen=True, slots=True)
 class SumColumns:
-    """A polynomial, as `limbs` columns `name_0`, `name_1`, …; without limbs, as the column `name` itself."""
+    """A polynomial, in `limbs` columns `name_0`, `name_1`, …; without limbs, in the column `name`."""
 
     name: str
     limbs: int
@@ -169,7 +169,7 @@ class SumColumns:
 
 @dataclass(frozen=True, slots=True)
 class DoubleSum:
-    """A polynomial of doubles, whose digits are rows in the slots of a place; `counted` is how many rows went in."""
+    """A polynomial of doubles, whose digits are rows in the slots from `place` on; `counted` is the number of rows."""
 
     name: str
     place: int

@@ -1,11 +1,11 @@
 """Spark SQL's data types, as values.
 
-A type is a name and its arguments, so that two types are equal exactly when Spark would call them the
-same. Nullability is not part of a type: it belongs to the field, and inside of a type everything may be NULL.
+A type is a name and its arguments; two types are equal exactly when Spark considers them the same. Nullability belongs
+to the field; inside a type everything may be NULL.
 
-A string that is compared by a collation is no `string` but `collated`: whatever knows how to compare, group or order
-strings knows their bytes, and has to leave those to Spark. CHAR and VARCHAR are types of columns alone; what is computed
-from them are strings (`computed`).
+A string with a collation is not a `string` but `collated`: code that compares, groups or orders strings works on their
+bytes, and must leave collated ones to Spark. CHAR and VARCHAR are types of columns only; expressions over them are
+strings (`computed`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NOT_KEPT = {
     "geometry": "tables and views do not hold GEOMETRY: keep its WKB as BINARY (st_asbinary)",
     "geography": "tables and views do not hold GEOGRAPHY: keep its WKB as BINARY (st_asbinary)",
 }
-"""Types of Spark's that have no column here, and what to do instead."""
+"""Spark types that columns cannot have, and what to use instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Type:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether rows can be kept in the order of such values: numbers, dates and times."""
+        """Whether rows can be kept sorted by such values: numbers, dates and times."""
         return self.is_numeric or self.name in ("date", "timestamp", "timestamp_ntz")
 
     @property
     def is_sortable(self) -> bool:
-        """Whether rows can be kept in an order that puts no greater value before a lesser one, if it ties some."""
+        """Whether rows can be kept sorted by such values, in an order that may tie different ones."""
         match self.name:
             case "struct":
                 return bool(self.args) and self.args[0][1].is_sortable
@@ -77,7 +77,7 @@ class Type:
 
     @property
     def parts(self) -> tuple[Type, ...]:
-        """The types that values of this one consist of."""
+        """The types nested directly in this one."""
         match self.name:
             case "array" | "map":
                 return self.args
@@ -87,12 +87,12 @@ class Type:
                 return ()
 
     def holds(self, *names: str) -> bool:
-        """Whether it is one of some types, or has one anywhere in it."""
+        """Whether the type, or one nested in it, has one of the names."""
         return self.name in names or any(part.holds(*names) for part in self.parts)
 
     @property
     def has_floats(self) -> bool:
-        """Whether it has doubles or floats in it."""
+        """Whether the type, or one nested in it, is a float or double."""
         return self.holds(*FRACTIONAL)
 
     @property
@@ -124,7 +124,7 @@ def decimal(precision: int, scale: int) -> Type:
 
 
 def collated(name: str) -> Type:
-    """Strings that are compared by a collation, which Spark has."""
+    """A string type with one of Spark's collations."""
     found = collation(name)
     if found is None:
         raise ValueError(f"Spark has no collation {name}")
@@ -132,14 +132,14 @@ def collated(name: str) -> Type:
 
 
 def computed(kind: Type) -> Type:
-    """The type as which Spark computes with values of a column: CHAR and VARCHAR are strings to it."""
+    """The type of expressions over a column: for CHAR and VARCHAR it is string."""
     if kind.name in ("char", "varchar"):
         return STRING
     return rebuilt(kind, computed) if kind.holds("char", "varchar") else kind
 
 
 def ddl(kind: Type) -> str:
-    """A type as Spark reads it under any settings: what TIMESTAMP means depends on `spark.sql.timestampType`."""
+    """A type as DDL that means the same under any settings: TIMESTAMP depends on `spark.sql.timestampType`."""
     return str(_zoned(kind))
 
 
@@ -175,7 +175,7 @@ def parse_type(text: str) -> Type:
 
 
 class _TypeTokens:
-    """A recursive-descent reader of type texts."""
+    """A recursive-descent parser of type texts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -233,7 +233,7 @@ class _TypeTokens:
         raise ValueError(f"`{self.text}` is not a data type that Spark knows: {name!r}")
 
     def _accept(self, *words: str) -> bool:
-        """Whether some words come next, whatever their case; then they are read."""
+        """Consume the given words if they come next, in any case; returns whether they did."""
         found = tuple(token.lower() for token in self.tokens[self.at : self.at + len(words)]) == words
         self.at += len(words) if found else 0
         return found

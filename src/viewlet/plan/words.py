@@ -1,7 +1,7 @@
-"""SQL text as words: names, strings, numbers, signs. Comments and space are skipped, positions are kept.
+"""A lexer for SQL text: names, strings, numbers, signs. Comments and spaces are skipped, positions are kept.
 
-The rules are those of Spark's lexer: strings in single or double quotes with backslash escapes, names in
-backticks, `--` comments, and bracketed comments that nest.
+The rules are those of Spark's lexer: strings in single or double quotes with backslash escapes, names in backticks,
+`--` comments, and bracketed comments that nest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from viewlet.errors import SqlError
 
 Kind = Literal["name", "quoted", "string", "number", "sign", "end"]
 
-# Possessive repetitions (`*+`) keep an unterminated string from being searched again and again.
+# Possessive repetitions (`*+`) prevent repeated scans of an unterminated string.
 _WORD = re.compile(
     r"""
     (?P<space>  \s++ | --(?:\\\n|[^\r\n])*+ )
@@ -35,7 +35,7 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a statement and where it stands."""
+    """A word of a statement and its position."""
 
     kind: Kind
     text: str
@@ -57,7 +57,7 @@ class Word:
 
 
 def read_words(text: str) -> list[Word]:
-    """The words of a text, and a last one that stands for its end."""
+    """The words of a text, followed by one of kind `end`."""
     return list(_words(text))
 
 
@@ -84,7 +84,7 @@ def _words(text: str) -> Iterator[Word]:
 
 
 def _comment_end(text: str, start: int, line: int) -> int:
-    """Where a bracketed comment ends; comments inside it must end first."""
+    """The end of a bracketed comment, including nested ones."""
     depth = 0
     for edge in _COMMENT_EDGE.finditer(text, start):
         depth += 1 if edge[0] == "/*" else -1
@@ -94,16 +94,16 @@ def _comment_end(text: str, start: int, line: int) -> int:
 
 
 _LOOP = ("INITIALIZE", "ITERATE", "RETURN")
-"""The words of a loop, in their order: between the last two, `;` ends no statement of the script."""
+"""The keywords of a loop, in order: between the last two, `;` ends no statement of the script."""
 
 
 def split(script: str) -> list[tuple[int, str]]:
-    """The statements of a script, which `;` separates, each with the line it starts on."""
+    """The statements of a script, separated by `;`, each with its first line."""
     return [(first.line, script[first.start : end.start].rstrip()) for first, end in _statements(script)]
 
 
 def split_finished(text: str) -> tuple[list[str], str]:
-    """The statements that `;` ends, and the text after them, in which a string or a comment may still be open."""
+    """The statements that `;` ends, and the rest, in which a string or comment may still be open."""
     try:
         found = [(first, end) for first, end in _statements(text) if end.kind != "end"]
     except SqlError:
@@ -113,7 +113,7 @@ def split_finished(text: str) -> tuple[list[str], str]:
 
 
 def _statements(script: str) -> Iterator[tuple[Word, Word]]:
-    """The first word of each statement, and what ends it: `;` or the end of the script."""
+    """The first word of each statement, and the word that ends it: `;` or the end of the script."""
     first: Word | None = None
     depth, loop = 0, [*_LOOP]
     for word in _words(script):
@@ -129,22 +129,22 @@ def _statements(script: str) -> Iterator[tuple[Word, Word]]:
 
 
 def quoted(name: str) -> str:
-    """A name as Spark reads it whatever letters it has."""
+    """A name in backticks."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def identifier(name: str) -> str:
-    """A name as one would write it: quoted only where Spark needs it."""
+    """A name, quoted only if Spark needs it."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else quoted(name)
 
 
 def quoted_text(text: str) -> str:
-    """A text as SQL writes it."""
+    """A text as an SQL string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def options_text(options: Mapping[str, str]) -> str:
-    """The clause of CREATE TABLE for options; those that are empty say nothing."""
+    """The OPTIONS clause of CREATE TABLE; empty values are left out."""
     given = ", ".join(f"{name} = {quoted_text(value)}" for name, value in options.items() if value)
     return f" OPTIONS ({given})" if given else ""

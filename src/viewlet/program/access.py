@@ -1,14 +1,14 @@
 """Access paths: how a statement reads a map.
 
-A look-up brings rows of its own and meets those of the map:
+A look-up finds for each of its rows those of the map:
 
     Scan      every row                         Get    the rows with equal columns
     Range     … and a column within bounds: row by row, or added up from prefix sums
 
-A function over groups reads, of each group that a change touches:
+A function over groups reads, for each group that a change touches:
 
     Group     all rows                          Extremes    those with the least or greatest values of some columns
-    Leading   so many that come first           Ranked      those around some shares of the way through it
+    Leading   the first rows in an order        Ranked      those around some fractions of the group
     Nearby    those that see a change
 """
 
@@ -24,7 +24,7 @@ class Match:
     column: str
     map_column: str
     null_safe: bool = False
-    """Whether NULL finds NULL."""
+    """Whether NULL equals NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Get:
 class Range:
     """The rows with equal columns whose `order` lies within bounds.
 
-    A bound is a column of the rows that look up and whether it is itself within. With `adds`, a range is met as one row:
-    weights and sums added up over it, from prefix sums, so that it costs no more than one row does; as one for each
-    combination of the `lanes`, where there are such columns.
+    A bound is a column of the rows that look up, and whether it is inclusive. With `adds`, a range is returned as one
+    row with its weights and sums, added up by prefix sums at the cost of a single row; if there are `lanes`, as one row
+    for each combination of these columns.
     """
 
     on: tuple[Match, ...]
@@ -70,15 +70,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """The rows with the least value of each of some columns, or with the greatest."""
+    """The rows with the least or the greatest value of each of some columns."""
 
     columns: tuple[tuple[str, bool], ...]
-    """Each with whether the greatest is meant."""
+    """Each with whether the greatest is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The rows that come first in the order of a column, so many and those that tie with them; and those without a value."""
+    """The first `count` rows in the order of a column, including ties, and those where it is NULL."""
 
     column: str
     descending: bool
@@ -87,7 +87,7 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A few rows that stand for all where percentiles are taken: those around some shares of the way, from 0 to 1."""
+    """A few rows that represent the group for percentiles: those around some fractions of it, from 0 to 1."""
 
     column: str
     shares: tuple[float, ...]
@@ -95,10 +95,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """The rows that see a change, for a window whose frames reach only so far.
+    """The rows that see a change, for a window with bounded frames.
 
-    `order` is the column that its rows are ordered by first, `result` what the result calls it; `back` and `ahead` say
-    how many rows before it and after it a row sees. Without `back` it sees all before it, and resumes from the last.
+    `order` is the first column of its order, `result` that column's name in the result; a row sees `back` rows before
+    it and `ahead` rows after it. Without `back` it sees all rows before it, and resumes from the last of them.
     """
 
     order: str

@@ -1,10 +1,10 @@
-"""Statements for people: one line each, what changes and what it is looked up in.
+"""Statements for people, one line each: what changes and which maps it is looked up in.
 
     on lineitem
       q3.m4 += Δlineitem → orders[l_orderkey = o_orderkey] → customer[o_custkey = c_custkey]
 
-A map that holds just the rows of one table goes by the table's name; the list of maps says what each keeps. The full
-right-hand sides, with every column and weight, are what `show.py` prints.
+A map that holds only rows of one table goes by the table's name; the list of maps says what each keeps. `show.py`
+prints the full right-hand sides, with every column and weight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Labels = Mapping[str, str]
 
 
 def statements(program: Program, table: str | None, *, verbose: bool = False) -> list[str]:
-    """What a change of one table sets off, in order; of none, what a view's first epoch puts in without any data."""
+    """The statements that a change of a table triggers, in order; for None, those that add rows without any data."""
     moved = {table}
     lines = []
     labels = labels_of(program.steps)
@@ -57,7 +57,7 @@ def statements(program: Program, table: str | None, *, verbose: bool = False) ->
 
 
 def labels_of(steps: Iterable[Step]) -> dict[str, str]:
-    """The maps that hold rows of one table alone, and the table."""
+    """The maps that hold rows of a single table, and that table."""
     found: dict[str, str] = {}
     for step in steps:
         match {chain(term)[0] for term in step.terms if not any(isinstance(s, Probe) for s in chain(term))}:
@@ -103,7 +103,7 @@ def _step(term: Term, labels: Labels, known: dict[str, Expr]) -> str:
 
 
 def _start(term: Term, labels: Labels) -> str:
-    """What a statement begins with."""
+    """The start of a statement."""
     match term:
         case Change(bag):
             return f"Δ{labels.get(bag, bag)}"
@@ -135,7 +135,7 @@ def _probed(term: Probe, labels: Labels) -> str:
 
 
 def _sum(total: Sum, known: dict[str, Expr]) -> str:
-    """A sum by what it adds up."""
+    """A sum and what it adds up."""
     names = filter(None, (total.column, total.second))
     args = ", ".join(show_expr(known[n]) if n in known else n for n in names)
     filtered = known.get(total.where or "")

@@ -1,4 +1,4 @@
-"""Terms as chains of steps: what a term starts from, which changes trigger it, and what it reads."""
+"""Terms as chains of steps: their start, the changes that trigger them, and the maps they read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from viewlet.program.terms import (
 
 
 def source(term: Term) -> Term:
-    """Where a term starts."""
+    """The first step of a term."""
     while isinstance(term, Following):
         term = term.rows
     return term
 
 
 def chain(term: Term) -> tuple[Term, ...]:
-    """A term's steps, from where it starts to the last."""
+    """The steps of a term, first to last."""
     steps = [term]
     while isinstance(term, Following):
         term = term.rows
@@ -32,7 +32,7 @@ def chain(term: Term) -> tuple[Term, ...]:
 
 
 def changes_read(term: Term) -> tuple[str, ...]:
-    """The bags whose change makes a term give something."""
+    """The bags whose change triggers a term."""
     match source(term):
         case Change(bag):
             return (bag,)

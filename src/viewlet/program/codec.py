@@ -1,7 +1,7 @@
-"""Programs and plans as JSON, and back: how a compiled view is stored.
+"""Programs and plans as JSON, and back: the stored form of a compiled view.
 
-Every node is a frozen dataclass, so one rule serves them all: an object with its class under `$`, without the fields
-that have their default value. Types and columns are written as Spark's DDL: `"columns": ["total decimal(12,2)"]`.
+Every node is a frozen dataclass, so one rule serves all: an object with its class under `$`, without fields that have
+their default value. Types and columns are written as Spark's DDL: `"columns": ["total decimal(12,2)"]`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from viewlet.plan.types import Field, Type, parse_type
 from viewlet.program import access, program, terms
 
 VERSION = 3
-"""Of the stored form; a program of another version is refused, not misread."""
+"""The version of the stored form; programs of other versions are refused."""
 
 _CLASSES: dict[str, type] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": found
@@ -34,7 +34,7 @@ Read = Callable[[str], Type | Field]
 
 
 def to_json(value: Any) -> Any:
-    """A JSON value for a node, or anything inside one."""
+    """A node, or a value inside one, as JSON."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -56,7 +56,7 @@ def to_json(value: Any) -> Any:
 
 
 def _fields(node: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a node that are not as they are by default."""
+    """The fields of a node that do not have their default value."""
     texts = _TEXTS[type(node)]
     for f in dataclasses.fields(node):
         value = getattr(node, f.name)
@@ -66,7 +66,7 @@ def _fields(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _as_text(value: Any, read: Read) -> str | list[str] | None:
-    """Types or columns as text; None where one would not read back as it is, since Spark alone computes with its type."""
+    """Types or columns as text; None if one does not parse back, because only Spark computes with its type."""
     try:
         if isinstance(value, tuple):
             texts = [str(v) for v in value]
@@ -77,7 +77,7 @@ def _as_text(value: Any, read: Read) -> str | list[str] | None:
 
 
 def from_json(value: Any) -> Any:
-    """The node that `to_json` made a JSON value of; lists are tuples."""
+    """The inverse of `to_json`; lists become tuples."""
     match value:
         case list():
             return tuple(from_json(v) for v in value)
@@ -121,4 +121,4 @@ _TEXTS: dict[type, dict[str, Read]] = {
     found: {f.name: _HINTS[str(f.type)] for f in dataclasses.fields(found) if f.type in _HINTS}
     for found in _CLASSES.values()
 }
-"""The fields of each class that hold types or columns, and what reads these from their text."""
+"""The fields of each class that hold types or columns, with the parsers of their text."""

@@ -1,4 +1,4 @@
-"""Which columns of its starting change a term uses."""
+"""Which columns of its input a term uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Names = frozenset[str]
 
 
 def columns_used(term: Term) -> Names:
-    """Of the columns that a term starts from, those that its steps read or its result has."""
+    """The columns of a term's input that its steps read or its result contains."""
     wanted = _names(term)
     for step in reversed(chain(term)[1:]):
         assert isinstance(step, Following)
@@ -34,7 +34,7 @@ def columns_used(term: Term) -> Names:
 
 
 def _before(step: Following, wanted: Names) -> Names:
-    """The columns that a step needs of the rows before it, for some of its own."""
+    """The columns that a step needs from its input to produce the wanted ones."""
     match step:
         case Filter(condition=condition):
             return wanted | columns_of(condition)

@@ -1,6 +1,6 @@
-"""Distributed programs: where every map and every delta is, and which statements move rows.
+"""Distributed programs: the location of every map and delta, and the statements that move rows.
 
-Statements are those of a program, cut where rows have to move: each computes at one place, or moves rows, or adds
+The statements are those of a program, split where rows have to move: each computes at one place, or moves rows, or adds
 to a map (Nikolic 2016, chapter 5). The single transformer form holds by construction: only a `Move` transports rows,
 and it transports named results. State is never moved.
 
@@ -23,14 +23,14 @@ from viewlet.program.terms import Term
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """At the driver."""
+    """On the driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioned:
-    """On the partition that the hash of some columns says; of no columns, all rows are on one partition.
+    """On the partition given by the hash of some columns; without columns, all rows are on one partition.
 
-    `_key`, which holds the hash of a group, says the partition by itself.
+    `_key` holds the hash of a group, which gives the partition directly.
     """
 
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class Partitioned:
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """On every partition, all of it."""
+    """A full copy on every partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Anywhere:
 Tag = Local | Partitioned | Replicated | Anywhere
 
 Transformer = Literal["repartition", "scatter", "gather", "retain"]
-"""Between partitions; from the driver; to the driver; and, of rows that are everywhere, each partition its share."""
+"""Between partitions; from the driver; to the driver; and, for replicated rows, each partition's share of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The epoch's change of a table or of another program's view, wherever its rows came in."""
+    """The epoch's change of a table or of another program's view, wherever its rows arrive."""
 
     name: str
     tag: Tag
@@ -62,7 +62,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """`name := term`: what a term gives at its place; `given` are results that stand for the deltas of maps."""
+    """`name := term`: the result of a term at its place; `given` are results that stand in for the deltas of maps."""
 
     name: str
     term: Term
@@ -83,7 +83,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`map += sources`, all of them where the map is; the net of it is the map's delta."""
+    """`map += sources`, all of them located with the map; their net is the map's delta."""
 
     map: Map
     sources: tuple[str, ...]
@@ -101,7 +101,7 @@ Mode = Literal["driver", "workers"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements that run together: at the driver, or at once on every partition."""
+    """Statements that run together: on the driver, or simultaneously on every partition."""
 
     mode: Mode
     statements: tuple[Statement, ...]
@@ -109,14 +109,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Distributed:
-    """An epoch of some programs: where their maps are, and blocks in the order in which they run."""
+    """An epoch of some programs: the location of their maps, and blocks in the order in which they run."""
 
     maps: Mapping[str, Tag]
     blocks: tuple[Block, ...]
 
     @property
     def jobs(self) -> tuple[tuple[Block, ...], ...]:
-        """The blocks of each job: one ends where the driver must know its results to start the next."""
+        """The blocks of each job; a job ends where the driver needs its results to start the next."""
         jobs: list[tuple[Block, ...]] = []
         current: tuple[Block, ...] = ()
         for block in self.blocks:
@@ -127,7 +127,7 @@ class Distributed:
 
     @property
     def stages(self) -> int:
-        """How many blocks run on the partitions, one after the other."""
+        """How many blocks run on the partitions."""
         return sum(block.mode == "workers" for block in self.blocks)
 
     @property
@@ -136,7 +136,7 @@ class Distributed:
 
 
 def mode_of(statement: Statement) -> Mode:
-    """Who starts a statement: the driver starts exchanges, and runs what is local."""
+    """Who starts a statement: the driver starts exchanges and runs local statements."""
     if isinstance(statement, Move):
         return "workers" if statement.transformer == "retain" else "driver"
     return "driver" if isinstance(statement.tag, Local) else "workers"
@@ -157,7 +157,7 @@ def deltas_of(statement: Statement) -> frozenset[str]:
 
 
 def reads_of(statement: Statement) -> frozenset[str]:
-    """The results and maps that must be complete before a statement runs; maps as they were always are."""
+    """The results and maps that must be complete before a statement runs; old states of maps always are."""
     if not isinstance(statement, Compute):
         return deltas_of(statement)
     return deltas_of(statement) | {name for name, version in maps_read(statement.term) if version == "new"}

@@ -1,8 +1,8 @@
-"""What a map holds, regardless of what its columns are called.
+"""The contents of a map, regardless of the names of its columns.
 
-Two maps whose terms are alike but for names hold the same rows, and one of them is enough: within a view, and for
-all views of a warehouse. The identity of a map writes every column as an expression over positions of the bags
-that it comes from; `None` where a map is what it is only by its own name.
+Maps whose terms differ only in names hold the same rows, so one of them suffices: within a view, and for all views of a
+warehouse. The identity of a map writes every column as an expression over positions in the bags that it comes from. It
+is None for maps that cannot be shared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Known = dict[str, Expr]
 
 
 def identity(terms: Sequence[Term], sums: Sequence[str]) -> Identity | None:
-    """What the sum of some terms is, by position; None where a term has a meaning only in its own program."""
+    """The identity of a sum of terms; None if a term has a meaning only in its own program."""
     found = []
     for term in terms:
         if (one := _identity(term)) is None:
@@ -106,7 +106,7 @@ def _values(sums: tuple[Sum, ...] | None) -> tuple[Any, ...] | None:
 
 
 def _sum(total: Sum, known: Known) -> tuple[Any, ...]:
-    """What a map holds for a sum; of moments, the sums of powers that they are read off."""
+    """What a map holds for a sum; for moments, the sums of powers."""
     column, second, where = (None if n is None else known[n] for n in (total.column, total.second, total.where))
     what = total.powers or (total.function, total.type)
     return (what, column, second, where, total.argument, total.degree, total.window is None)

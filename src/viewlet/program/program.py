@@ -1,7 +1,7 @@
-"""A program: what a view compiles to. Maps, and for each the statements that keep it.
+"""A program: the result of compiling a view. It consists of maps, and statements that maintain each of them.
 
-The steps are in an order in which every delta and every `new` state is complete before it is read. A
-program is a value: it prints (`show`), it is stored with the view, and both engines run the same one.
+Steps are ordered such that every delta and every `new` state is complete before it is read. A program is a value: it
+prints (`show`), it is stored with the view, and both engines run the same one.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from viewlet.program.terms import Term
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A bag that is kept so that statements can look things up in it, or because it is the view itself."""
+    """A bag that is kept for look-ups by statements, or because it is the view itself."""
 
     name: str
     columns: tuple[Field, ...]
     key: tuple[str, ...]
-    """Columns whose hash orders, indexes and partitions the map; all its columns for a view."""
+    """The columns whose hash sorts, indexes and partitions the map; for a view, all its columns."""
     indexes: tuple[tuple[str, ...], ...] = ()
-    """Further sets of columns that statements look up."""
+    """Further sets of columns for look-ups."""
     sums: tuple[str, ...] = ()
-    """Integer columns that add up, as the weight does."""
+    """Integer columns that add up, as weights do."""
     meaning: str = ""
     """What the map holds, for people."""
     stored: bool = True
-    """Whether it is kept; otherwise only its delta is there, while the epoch runs."""
+    """Whether the map is kept; otherwise only its delta exists, during the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """How one operator of the view's plan is maintained: ring, monoid, keyed or recompute; below ring, why."""
+    """How one operator of the view's plan is maintained: ring, monoid, keyed or recompute; if not ring, why."""
 
     label: str
     tier: str
@@ -54,31 +54,31 @@ class Note:
 
 
 def operators(notes: Iterable[Note], depth: int = 0) -> Iterator[tuple[int, Note]]:
-    """Every operator with its depth in the tree, from the top down."""
+    """All operators with their depth in the tree, parents first."""
     for note in notes:
         yield depth, note
         yield from operators(note.below, depth + 1)
 
 
 def costliest_tier(notes: Iterable[Note]) -> str | None:
-    """The costliest tier among some operators; None where there are none."""
+    """The costliest tier among some operators; None if there are none."""
     tiers = {note.tier for _, note in operators(notes)}
     return next((t for t in ("recompute", "keyed", "monoid", "ring") if t in tiers), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A map by a key that follows the time of a table's rows: groups that the table's watermark has passed can go."""
+    """A map whose key follows the time of a table's rows: groups that the table's watermark has passed are evicted."""
 
     map: str
     column: str
     """The key's column."""
     keys: tuple[Expr, ...]
-    """What it can be for a row, given the row's time."""
+    """The values that the key can have for a row, as functions of the row's time."""
     table: str
     time: Column
     at_end: bool = False
-    """Whether a key is a session, which is passed when its end is."""
+    """Whether the key is a session, which is passed when its end is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +87,19 @@ class Program:
 
     view: str
     columns: tuple[Field, ...]
-    """The view's columns, by the user's names."""
+    """The view's columns under the user's names."""
     stored: tuple[str, ...]
     """The columns of the view's map that hold them."""
     steps: tuple[Step, ...]
     notes: tuple[Note, ...]
     choices: tuple[str, ...] = ()
-    """What the compiler weighed, for people."""
+    """The compiler's decisions, for people."""
     grows: bool = False
-    """Whether the view only grows, because all that it reads does."""
+    """Whether the view only grows, because all its inputs do."""
     evictions: tuple[Eviction, ...] = ()
-    """The maps that evict groups which a watermark has passed."""
+    """The maps that evict groups below a watermark."""
     keeps: str = ""
-    """Why all groups stay, although there is a watermark."""
+    """Why all groups are kept although there is a watermark."""
 
     @property
     def maps(self) -> tuple[Map, ...]:
@@ -107,20 +107,20 @@ class Program:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The tables and views whose change matters to this one."""
+        """The tables and views whose changes affect this view."""
         own = {m.name for m in self.maps}
         bags = [bag for step in self.steps for term in step.terms for bag in changes_read(term)]
         return tuple(dict.fromkeys(bag for bag in bags if bag not in own))
 
 
 def meanings(program: Program) -> dict[str, str]:
-    """What the maps of a program hold beside the view itself, and by which key."""
+    """The contents of a program's maps, other than the view, with their keys."""
     kept = [m for m in program.maps if m.stored and m.name != program.view]
     return {m.name: f"[{', '.join(m.key)}] {m.meaning}" for m in kept}
 
 
 def has_users_code(node: Any) -> bool:
-    """Whether a program, or a part of one, calls functions of a user, whose code it holds."""
+    """Whether a program, or a part of one, holds code of a user-defined function."""
     match node:
         case Handlers():
             return True
@@ -130,7 +130,7 @@ def has_users_code(node: Any) -> bool:
 
 
 def check(program: Program) -> None:
-    """Every delta and every new state is complete before a statement reads it."""
+    """Assert that every delta and every new state is complete before a statement reads it."""
     own = {m.name: at for at, m in enumerate(program.maps)}
     assert len(own) == len(program.steps), f"{program.view}: a map is the target of two steps"
     for at, step in enumerate(program.steps):

@@ -82,7 +82,7 @@ def show_term(term: Term) -> str:
 
 
 def _inside(rows: Term) -> Term:
-    """Without the renaming that only feeds a sum."""
+    """A sum's input without a projection that only renames."""
     plain = isinstance(rows, Project) and all(isinstance(r.expr, Column) for r in rows.results)
     return rows.rows if plain and isinstance(rows, Project) else rows
 
@@ -102,7 +102,7 @@ def _looked_up(term: Probe) -> str:
 
 
 def show_lookup(read: Lookup) -> str:
-    """By what rows are looked up."""
+    """The columns and bounds of a look-up."""
     equal = [(m.column, m.map_column, "<=>" if m.null_safe else "=") for m in read.on]
     matches = [a if a == b else f"{a} {sign} {b}" for a, b, sign in equal]
     return ", ".join([*matches, *([_range(read)] if isinstance(read, Range) else [])]) or "×"
@@ -124,7 +124,7 @@ def _constant(term: Monomial) -> list[str]:
 
 
 def operator_word(plan: Plan) -> str:
-    """What kind of operator regroups; one that only Spark understands is just an operator."""
+    """The word for a regrouped operator; one that only Spark understands is just an "operator"."""
     return "operator" if isinstance(plan, SparkOperator) else type(plan).__name__.lower()
 
 
@@ -143,6 +143,6 @@ def _regroup(term: Regroup) -> str:
 
 
 def show_map(kept: Map) -> str:
-    """A map's key, columns and meaning, in a line."""
+    """A map's key, columns and meaning, in one line."""
     more = "".join(f", also by [{', '.join(i)}]" for i in kept.indexes)
     return f"{kept.name} [{', '.join(kept.key)}]{more} := {kept.meaning}"

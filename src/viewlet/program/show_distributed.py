@@ -1,4 +1,4 @@
-"""Distributed programs for people: where maps are, and the jobs and stages of an epoch."""
+"""Distributed programs for people: the location of maps, and the jobs and stages of an epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _WIDTH = 68
 
 
 def show_tag(tag: Tag) -> str:
-    """A location tag."""
     match tag:
         case Local():
             return "at the driver"
@@ -44,17 +43,17 @@ def show_tag(tag: Tag) -> str:
 
 
 def show_places(places: Mapping[str, Tag]) -> list[str]:
-    """Where maps are, one in a line."""
+    """The location of each map, one per line."""
     return [_padded(f"  {name}", show_tag(tag)) for name, tag in places.items()]
 
 
 def show_counts(program: Distributed) -> str:
-    """How much an epoch asks of a cluster."""
+    """How many jobs and stages an epoch needs."""
     return f"{plural(len(program.jobs), 'job')}, {plural(program.stages, 'stage')}"
 
 
 def show_blocks(program: Distributed) -> str:
-    """How many pieces a program is in."""
+    """How many blocks a program has."""
     driver = len(program.blocks) - program.stages
     return f"{plural(program.stages, 'block')} on the partitions, {driver} at the driver"
 
@@ -100,7 +99,7 @@ def _sum(names: tuple[str, ...]) -> str:
 
 
 def _named_results(text: str) -> str:
-    """Results are deltas already, and are called by their names."""
+    """The text without the Δ before named results, which are deltas already."""
     return text.replace("Δ#", "#")
 
 

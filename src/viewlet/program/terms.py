@@ -1,14 +1,15 @@
 """Terms: the right-hand sides of a program's statements.
 
-A term denotes a delta: what a change of the epoch means for the statement's map. Each starts from one
-changed bag and goes through row-wise steps and look-ups in maps, so that its cost follows the change:
+A term denotes a delta: what the epoch's changes mean for the statement's map. It starts from one changed bag and goes
+through row-wise steps and look-ups in maps, so its cost follows the size of the change:
 
     Change → (Filter | Project | Expand | Unnest | SparkRowwise | Probe | Negate)* → GroupSums | Combine | Leaders
 
-`FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys that a map's delta touches into the delta of
-a result that is not a sum. `TopK` does so for an order in place of keys, `Sessionize` for spans of time that meet.
-A look-up says which state it reads: `old`, as the epoch found it, or `new`, with the epoch's own changes. That is all
-the product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
+`FinalizeSums`, `Fold` and `Regroup` start over from a map: they turn the keys touched by a map's delta into the delta
+of a result that is not a sum. `TopK` does so for an order instead of keys, `Sessionize` for overlapping time spans.
+
+A look-up says which state it reads: `old`, before the epoch, or `new`, with the epoch's own changes. That is all the
+product rule needs: Δ(a·b) = Δa·b_old + a_new·Δb.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from viewlet.program.access import Group, GroupAccess, Lookup
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the epoch changes in a table, view or map; its columns under new names, by position.
+    """The epoch's change of a table, view or map, with columns renamed by position.
 
-    `weight` names a last column that holds the weights, for a `Combine` further on.
+    `weight` names a last column that holds the weights, for a later `Combine`.
     """
 
     bag: str
@@ -37,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Rows that are there from a view's first epoch on, and never change."""
+    """Rows that exist from a view's first epoch on, and never change."""
 
     rows: tuple[tuple[Any, ...], ...]
     columns: tuple[Field, ...]
@@ -75,7 +76,7 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Unnest:
-    """The rows that a generator makes of each row, as its last columns; `outer`: one of NULLs where it makes none."""
+    """The rows that a generator makes of each row, as last columns; `outer`: one row of NULLs if it makes none."""
 
     rows: Term
     generator: Call
@@ -86,7 +87,7 @@ class Unnest:
 
 @dataclass(frozen=True, slots=True)
 class SparkRowwise:
-    """A row-wise operator that Spark itself runs; `origin` names the operator of its plan."""
+    """A row-wise operator that Spark itself runs; `origin` identifies it in Spark's plan."""
 
     rows: Term
     origin: int
@@ -96,7 +97,7 @@ class SparkRowwise:
 
 @dataclass(frozen=True, slots=True)
 class Negate:
-    """The rows taken away instead of put in."""
+    """The rows with negated weights."""
 
     rows: Term
 
@@ -107,11 +108,11 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Each row with the rows of a map that a look-up finds for it; weights multiply.
+    """Each row joined with the rows of a map that a look-up finds for it; weights multiply.
 
-    `take` lists the map's columns that are wanted, and their names in the result. `weight` names a last column for
-    the map's own weight. With `sums`, the map is one of sums and what is met are the rows that it stands for: its
-    keys and the values of the sums.
+    `take` lists the wanted columns of the map, with their names in the result. `weight` names a last column for the
+    map's own weight. With `sums`, the map is a map of sums, and the rows found are those that it stands for: its keys
+    and the values of the sums.
     """
 
     rows: Term
@@ -126,7 +127,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """Sums of a product out of the sums that its factors carry: polynomials of whole numbers, row by row.
+    """Sums of a product, computed from the sums of its factors: polynomials of integers, row by row.
 
     Polynomials of doubles add up by key, as digits in slots.
     """
@@ -140,7 +141,7 @@ class Combine:
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Sum[keys]: the rows added up for each key, as integers that can be added and taken away again."""
+    """Sum[keys]: the rows added up by key, as integers that can be added and subtracted."""
 
     rows: Term
     keys: tuple[str, ...]
@@ -150,7 +151,7 @@ class GroupSums:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeSums:
-    """For each key that a map of sums touches: the row it stood for is taken away, the new one put in."""
+    """For each key that a map of sums touches: deletes the row that it stood for, and inserts the new one."""
 
     map: str
     keys: tuple[str, ...]
@@ -160,7 +161,7 @@ class FinalizeSums:
 
 @dataclass(frozen=True, slots=True)
 class FoldedAggregate:
-    """An aggregate of a fold: the call over columns of the map, and the columns of its state and of its value.
+    """An aggregate of a fold: the call over columns of the map, and the columns of its state and value.
 
     Without a state of its own, the value is the state: f(f(A) ∪ B) = f(A ∪ B), as for min and max.
     """
@@ -172,9 +173,9 @@ class FoldedAggregate:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """For each key that a map's delta touches, the target's state with the delta merged into it; no rows are read.
+    """For each key that a map's delta touches, the target's state with the delta merged in; no rows are read.
 
-    The target has one row for each key: the key, how many rows there are, states, values.
+    The target has one row per key: the key, the number of rows, states, values.
     """
 
     map: str
@@ -186,9 +187,9 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """An input of a regrouped operator: a map, and the columns that make a group of it.
+    """An input of a regrouped operator: a map, and the columns that identify a group.
 
-    With `sums` it is a map of sums, all of it, and the rows are those that it stands for: its keys, then the sums.
+    With `sums` it is a whole map of sums, and the rows are those that it stands for: its keys, then the sums.
     """
 
     map: str
@@ -200,10 +201,10 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Regroup:
-    """f(new groups) − what is stored for them, for the groups that a delta touches.
+    """f(new groups) − the stored result, for the groups that a delta touches.
 
-    `function` is a plan over `Input`s; where it cannot be evaluated here, Spark runs its own operators from
-    `top` down to `cuts`. Without a key there is one group, everything: that is recomputation.
+    `function` is a plan over `Input`s; if it cannot be evaluated here, Spark runs its own operators: `native` gives the
+    top one, and those at which to cut. Without a key there is one group, everything: that is recomputation.
     """
 
     inputs: tuple[Grouped, ...]
@@ -219,10 +220,10 @@ class Regroup:
 
 @dataclass(frozen=True, slots=True)
 class Sessionize:
-    """The rows of a map gathered into sessions, as the target: those with equal keys whose spans meet are in one.
+    """The rows of a map with their sessions, as the target: rows with equal keys whose spans overlap share a session.
 
-    `span` are the columns where a row's span starts and ends. The target has the map's columns, then two for where the
-    row's session starts and ends. Of it, only the sessions that a change meets are read, and nothing else is.
+    `span` are the columns with a row's start and end. The target has the map's columns, then the start and end of the
+    row's session. Only the sessions in the target that a change overlaps are read.
     """
 
     map: str
@@ -236,9 +237,9 @@ class Sessionize:
 class TopK:
     """The first rows of a map in the order of a LIMIT, as the target: those that the LIMIT needs and some in reserve.
 
-    The target is always all that does not sort after its own last row, so that what changes behind that row does not
-    concern it. The map is read only where fewer rows than needed are left, in order where that can be: the target then
-    begins anew, with the first `kept` ones. A last column marks the rows that the LIMIT, a `Top` over an `Input`, lets through.
+    The target always consists of all rows that do not sort after its own last row, so changes behind that row do not
+    concern it. The map is read only if fewer rows than needed are left, in order if possible: the target then restarts
+    with the first `kept` rows. A last column marks the rows that the LIMIT, a `Top` over an `Input`, lets through.
     """
 
     map: str
@@ -253,7 +254,7 @@ class TopK:
 
     @property
     def read_by(self) -> tuple[int, bool] | None:
-        """The column, by position, in whose order the map's first rows are read, and whether that descends; None: all are."""
+        """The position and direction of the column in whose order the map's first rows are read; None: read all."""
         leads = self.limit.leads
         if leads is None or not isinstance(leads.key, Column):
             return None
@@ -262,7 +263,7 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """What a `TopK` needs to see of a netted change: all deletions, and the first insertions, as many as it keeps."""
+    """What a `TopK` needs of a netted change: all deletions, and the first `kept` insertions."""
 
     rows: Term
     order: tuple[Order, ...]

@@ -1,4 +1,4 @@
-"""The front end is Spark's: its parser, analyser and optimizer read a definition, and Viewlet reads their result.
+"""The front end is Spark's: its parser, analyser and optimizer process a definition, and Viewlet reads the result.
 
-Nothing is imported here, so that a warehouse opens without a JVM; `analyse` and `fragments` are the doors.
+Nothing is imported here, so that a warehouse opens without a JVM; `analyse` and `fragments` are the entry points.
 """

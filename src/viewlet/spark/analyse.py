@@ -1,8 +1,8 @@
-"""A definition, SQL text or DataFrame, to the algebra: the front end, whose stages are one tuple.
+"""The front end: a definition, SQL text or DataFrame, becomes a plan of the algebra in a tuple of stages.
 
     analysed by Spark → refused or accepted → STAGES → decoded
 
-A stage takes one of Spark's plans and gives one with the same columns, which is checked after each.
+A stage turns one of Spark's plans into another with the same columns, which is checked after each.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE"
 
 _RULES_LEFT_OUT = (
     "catalyst.optimizer.MergeScalarSubqueries",
-    "catalyst.optimizer.MergeSubplans",  # its name in Spark 4.2
+    "catalyst.optimizer.MergeSubplans",  # its name since Spark 4.2
     "catalyst.optimizer.InferWindowGroupLimit",
     "catalyst.optimizer.InjectRuntimeFilter",
     *FAULTY_RULES,
@@ -59,19 +59,19 @@ _RULES_LEFT_OUT = (
 
 @dataclass
 class Analysis:
-    """What a definition means: its plan, its columns under the user's names, and Spark's own plan of it."""
+    """The meaning of a definition: its plan, its columns under the user's names, and Spark's own plan."""
 
     plan: Plan
     columns: tuple[Field, ...]
     text: str | None
     is_stabilized: bool
-    """Whether Spark left the answer open, and the plan decides it."""
+    """Whether Spark left the result open, and the plan decides it."""
     is_session_bound: bool
-    """Whether functions of users are called, or views of the session read: a text says no more of them than the name."""
+    """Whether it uses users' functions or views of the session, of which a text has only the names."""
     settings: Mapping[str, str]
-    """The settings of the session that the definition depends on."""
+    """The session settings that the definition depends on."""
     changing: tuple[str, ...]
-    """The functions in it that mean something else in some version of Spark."""
+    """The functions in it whose meaning differs between versions of Spark."""
     jvm: Jvm = field(repr=False)
     operators: list[Node] = field(repr=False)
     """Spark's operators, by `origin`."""
@@ -93,7 +93,7 @@ def analyse(
 ) -> Analysis:
     """The meaning of a definition over the warehouse's tables and views, given by name.
 
-    The session is one of ours, and active: names of tables are registered in it, and its optimizer is curtailed.
+    The session must be one of ours, and active: table names are registered in it, and optimizer rules are disabled.
     """
     jvm, tables, settings = Jvm(spark), Tables(fields, warehouse), meaning_of(spark)
     if isinstance(definition, str):
@@ -118,7 +118,7 @@ def analyse(
 
 
 def _analysed_text(jvm: Jvm, text: str) -> Node:
-    """What Spark makes of a query's text; nothing is executed, whatever the text says."""
+    """Spark's analysed plan of a query's text; nothing is executed, whatever the text says."""
     try:
         with quietly():
             parsed = jvm.parsed(text)
@@ -129,10 +129,10 @@ def _analysed_text(jvm: Jvm, text: str) -> Node:
 
 
 def optimize(jvm: Jvm, plan: Node) -> Node:
-    """Spark's optimizer, without the rules that only serve one execution."""
+    """Spark's optimizer, without the rules that only serve a single execution."""
     leave_out(jvm.spark, _RULES_LEFT_OUT)
     try:
-        with quietly(), active(jvm.spark):  # whose settings the optimizer goes by
+        with quietly(), active(jvm.spark):  # whose settings the optimizer uses
             return jvm.optimized(plan)
     except (PySparkException, Py4JJavaError) as error:
         raise _as_user_error(error) from None
@@ -141,18 +141,18 @@ def optimize(jvm: Jvm, plan: Node) -> Node:
 Stage = Callable[[Jvm, Node], Node]
 
 SETTLE: tuple[Stage, ...] = (
-    # On the analysed plan, whose operators are still the user's: afterwards a definition has one answer.
+    # On the analysed plan, which has the user's operators: afterwards a definition has one result.
     group_by_keys,
     stabilize,
 )
 STAGES: tuple[Stage, ...] = (
     *SETTLE,
-    # Before the optimizer, which would take these apart, or fail on them.
+    # Before the optimizer, which would expand these, or fail on them.
     count_instead,
     spread_pivots,
     separate_users,
     optimize,
-    # On the optimized plan. Subqueries are lifted out of operators in their final form, and what that makes is normalized.
+    # On the optimized plan. Subqueries are lifted out of operators in their final form, and the result is normalized.
     join_by_keys,
     ask_harmless_first,
     normalize,
@@ -162,7 +162,7 @@ STAGES: tuple[Stage, ...] = (
 
 
 def _through(jvm: Jvm, plan: Node, stages: tuple[Stage, ...]) -> Node:
-    """What stages make of a plan."""
+    """Run a plan through stages."""
     for stage in stages:
         before, plan = _types(plan), stage(jvm, plan)
         assert before is None or _types(plan) in (None, before), f"{stage.__name__} changed the columns of a definition"
@@ -170,9 +170,9 @@ def _through(jvm: Jvm, plan: Node, stages: tuple[Stage, ...]) -> Node:
 
 
 def _types(plan: Node) -> list[str] | None:
-    """The types of a plan's columns, whatever their names are, and whether or not they are ever NULL.
+    """The types of a plan's columns, ignoring names and nullability.
 
-    None where Spark fails to tell: it will say so itself when it optimizes the plan.
+    None if Spark fails to determine them: it will report that itself when it optimizes the plan.
     """
     try:
         fields = json.loads(plan.schema().json())["fields"]
@@ -182,7 +182,7 @@ def _types(plan: Node) -> list[str] | None:
 
 
 def _as_user_error(error: PySparkException | Py4JJavaError) -> SqlError | UnknownName:
-    """Spark's complaint about a definition, in one line."""
+    """Spark's error about a definition, in one line."""
     text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error).strip()
     line = " ".join(text.split("\n")[0].split())
     line = re.sub(r" SQLSTATE: \w+", "", line).rstrip(";")
@@ -207,7 +207,7 @@ def _refuse_duplicates(columns: tuple[Field, ...]) -> None:
 
 
 def _refuse_types(columns: tuple[Field, ...]) -> None:
-    """What neither Arrow nor Spark's exchange with it can hold."""
+    """Refuse types that Arrow, or Spark's exchange with it, cannot hold."""
     for column in columns:
         for name in ("geometry", "geography"):
             if column.type.holds(name):
@@ -228,7 +228,7 @@ def _refuse_types(columns: tuple[Field, ...]) -> None:
 
 
 def _field_twice(kind: Type) -> str | None:
-    """A name that two fields of one struct have, anywhere in a type: Arrow has no such structs."""
+    """A field name that occurs twice in one struct, anywhere in a type: Arrow has no such structs."""
     if kind.name == "struct":
         counts = Counter(name for name, _ in kind.args)
         twice = next((name for name, n in counts.items() if n > 1), None)

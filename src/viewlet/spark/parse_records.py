@@ -1,4 +1,4 @@
-"""Records of text files, parsed by Spark's own readers of CSV, JSON and XML."""
+"""Parsing the records of text files with Spark's own readers of CSV, JSON and XML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def parse_records(
     spark: SparkSession, format: str, texts: pa.Array, fields: Sequence[Field], options: Mapping[str, str]
 ) -> tuple[pa.Table, pa.Array]:
-    """The columns of each text, and whether Spark could read it: where not, what it could not read is NULL."""
+    """The columns of each text, NULL where Spark could not read them, and the text if Spark could not read it."""
     from pyspark.sql import functions as sf
 
     corrupt, place = (free_name(name, [f.name for f in fields]) for name in ("_corrupt", "_place"))

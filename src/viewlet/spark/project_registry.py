@@ -1,4 +1,4 @@
-"""What the decorators of `pyspark.pipelines` register, on a classic session, without Spark Connect."""
+"""Registering the decorators of `pyspark.pipelines` on a classic session, without Spark Connect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class Registration(Protocol):
-    """Who wants to know."""
+    """Receives what is registered."""
 
     def output(self, kind: Any, name: str, where: str, schema: Any, format: str, options: Any) -> None: ...
     def flow(self, name: str, target: str, function: Any, where: str, settings: Any) -> None: ...
@@ -32,7 +32,7 @@ class Registration(Protocol):
 
 
 class _Registry(GraphElementRegistry):
-    """Functions are noted, not called."""
+    """Records functions without calling them."""
 
     def __init__(self, registration: Registration) -> None:
         self._registration = registration
@@ -46,7 +46,7 @@ class _Registry(GraphElementRegistry):
         self._registration.flow(flow.name, flow.target, flow.func, _where(flow), dict(flow.spark_conf))
 
     def register_auto_cdc_flow(self, flow: Any) -> None:
-        """From Spark 4.2 on."""
+        """Called since Spark 4.2."""
         raise ProjectError(
             f"{_where(flow)}: create_auto_cdc_flow was imported before the project was loaded",
             hint="from pyspark import pipelines as dp; dp.create_auto_cdc_flow(…)",
@@ -63,7 +63,7 @@ def _where(element: Any) -> str:
 
 @contextmanager
 def registering(registration: Registration) -> Iterator[None]:
-    """In the block, decorators tell `registration`; `create_auto_cdc_flow` does, too, whatever version of Spark it is."""
+    """In the block, decorators, and `create_auto_cdc_flow` in any version of Spark, register with `registration`."""
     before = pipelines.__dict__.get(_AUTO_CDC)
     setattr(pipelines, _AUTO_CDC, _auto_cdc(registration))
     try:
@@ -77,7 +77,7 @@ _AUTO_CDC = "create_auto_cdc_flow"
 
 
 def _auto_cdc(registration: Registration) -> Callable[..., None]:
-    """The function of Spark 4.3, which needs Spark Connect there, and which Spark 4.1 does not have."""
+    """The function of Spark 4.3, which needs Spark Connect there and does not exist in Spark 4.1."""
 
     def create_auto_cdc_flow(
         target: str,
@@ -117,13 +117,13 @@ def _scd_type(given: int | str, where: str) -> int:
 def _selected(
     what: str, included: Sequence[Any] | None, excluded: Sequence[Any] | None, where: str
 ) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """The names that are listed, and whether all others are meant."""
+    """The listed names, and whether they are excluded instead of included."""
     if included and excluded:
         raise ProjectError(f"{where}: either some columns are listed, or those that are left out")
     return {what: (_names(included or excluded or ()), not included)} if included or excluded else {}
 
 
 def _names(columns: Sequence[Any]) -> tuple[str, ...]:
-    """The names of columns, which may be given as such."""
+    """The names of columns, given as names or as Columns."""
     texts = [column if isinstance(column, str) else str(column._jc.toString()) for column in columns]
     return tuple(text.strip("`").replace("``", "`") for text in texts)

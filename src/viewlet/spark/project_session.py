@@ -1,7 +1,7 @@
-"""A project's own code, run on a classic session, whose reads go through Viewlet.
+"""Running a project's own code on a classic session, with its reads directed through Viewlet.
 
 Functions of Spark Declarative Pipelines call `spark.table`, `spark.read`, `spark.readStream` and `spark.sql` on
-whichever session they hold. While their code runs, these lead to `Reads`; while ours does, to Spark.
+whichever session they hold. While users' code runs, these lead to `Reads`; while ours does, to Spark.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Reads(Protocol):
 
 
 class FileReader:
-    """`spark.read` and `spark.readStream`, as far as they read files and tables."""
+    """`spark.read` and `spark.readStream`, for files and tables only."""
 
     def __init__(self, session: ProjectSession, files: Files) -> None:
         self._session, self._files = session, files
@@ -88,7 +88,7 @@ class FileReader:
     def parquet(self, *paths: str, **options: Any) -> DataFrame:
         return self.load(list(paths), "parquet", **options)
 
-    def table(self, tableName: str) -> DataFrame:  # the name that PySpark gives it
+    def table(self, tableName: str) -> DataFrame:  # PySpark's own name for it
         is_stream = self._files.is_stream
         return self._session.ours(lambda reads: reads.stream(tableName) if is_stream else reads.table(tableName))
 
@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 class ProjectSession:
-    """Lets users' code read through `Reads`, and nothing else."""
+    """Directs the reads of users' code to `Reads`."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -129,7 +129,7 @@ class ProjectSession:
             _put(saved)
 
     def ours(self, action: Callable[[Reads], DataFrame]) -> DataFrame:
-        """Do something of ours in the middle of users' code."""
+        """Run code of ours in the middle of users' code."""
         theirs = _current()
         _put(self._spark)
         try:
@@ -151,18 +151,18 @@ def _put(attributes: Attributes) -> None:
 
 
 def read_yaml(spark: SparkSession, text: str) -> Any:
-    """What a YAML text says, read by the parser among Spark's own jars."""
+    """The content of a YAML text, read by the parser among Spark's own jars."""
     mapper = java_of(spark).com.fasterxml.jackson.dataformat.yaml.YAMLMapper()
     return json.loads(mapper.readTree(text).toString())
 
 
 def runs_python(frame: DataFrame) -> bool:
-    """Whether functions of users are part of a DataFrame."""
+    """Whether a DataFrame contains users' functions."""
     return bool(_PYTHON.search(str(plan_of(frame).toJSON())))
 
 
 def fingerprint(frame: DataFrame) -> str:
-    """What a DataFrame means, as text that is the same in every session."""
+    """The meaning of a DataFrame as text that is the same in every session."""
     numbers: dict[str, str] = {}
     return _VOLATILE.sub(
         lambda found: f"#{numbers.setdefault(found[1], str(len(numbers)))}" if found[1] else "",
@@ -195,11 +195,11 @@ _STREAM_SIDE = {
     "RightOuter": (False, True),
     "LeftSemi": (True, False),
 }
-"""On which sides of each join a stream may stand, beside a table."""
+"""For each kind of join with a table, the sides on which a stream may be."""
 
 
 def stateful_over(frame: DataFrame, marks: frozenset[str]) -> list[tuple[str, Node]]:
-    """The operators that would have to remember a stream's rows; none if each row can be handled alone."""
+    """The operators that would have to remember a stream's rows; none if each row can be processed alone."""
     found: list[tuple[str, Node]] = []
     _streams(plan_of(frame), marks, found)
     return found
@@ -210,7 +210,7 @@ def reads_stream(frame: DataFrame, marks: frozenset[str]) -> bool:
 
 
 def _streams(plan: Node, marks: frozenset[str], found: list[tuple[str, Node]]) -> bool:
-    """Whether a plan reads a stream; operators over one that need state are noted."""
+    """Whether a plan reads a stream; stateful operators over one are added to `found`."""
     name = class_of(plan)
     if name == "SubqueryAlias" and str(plan.alias()).lower() in marks:
         return True

@@ -1,4 +1,4 @@
-"""Text files as a DataFrame of a table's columns, by Spark's own readers of CSV and JSON."""
+"""Text files as a DataFrame of a table's columns, through Spark's own readers of CSV and JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def text_frame(
     spark: SparkSession, format: str, path: Path, fields: Sequence[Field], options: Mapping[str, Any]
 ) -> DataFrame:
-    """The rows of a file, or of all in a folder; a record that is malformed fails whoever reads them."""
+    """The rows of a file, or of all files in a folder; reading a malformed record fails."""
     with active(spark):
         reader = spark.read.schema(spark_schema(fields)).options(**{"mode": "FAILFAST", **options})
         return reader.format(format).load(str(path.absolute()))
@@ -27,7 +27,7 @@ def text_frame(
 
 @contextmanager
 def refusing_malformed(table: str, path: Path) -> Iterator[None]:
-    """What Spark cannot read in the block refuses the epoch."""
+    """Raises Spark's read errors in the block as a refusal of the epoch."""
     from pyspark.errors import PySparkException
 
     try:

@@ -1,10 +1,10 @@
 """The Spark sessions of a warehouse.
 
-    caller ──▶ spark       a child that knows what the caller's session knows, and the names of the warehouse
+    caller ──▶ spark       a child with the settings and names of the caller's session, and the names of the warehouse
        │         └──▶ a clone of it for each definition and each statement
        └──▶ by settings    one for each set of recorded settings, in which views are maintained and checked
 
-The caller's session is only looked at. Nothing is put into it, and it stays the active one.
+The caller's session is only read: nothing is registered in it, and it stays the active one.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Settings = Mapping[str, str]
 
 
 class Sessions:
-    """The caller's session, or one that is started when it is first needed, and its children."""
+    """The caller's session, or one that is started when first needed, and its children."""
 
     def __init__(self, given: SparkSession | None, names: Callable[[], Collection[str]]) -> None:
         self.warehouse = uuid.uuid4().hex
-        """What marks the names of this warehouse, wherever a plan reads them."""
+        """Marks the names of this warehouse, wherever a plan reads them."""
         self._given, self._names = given, names
         self._caller = given
         self._child: Follower | None = None
@@ -44,7 +44,7 @@ class Sessions:
 
     @property
     def caller(self) -> SparkSession:
-        """The session that was given, or that runs already, or a new one."""
+        """The given session, or one already running, or a new one."""
         from viewlet.spark.session.handles import is_alive
         from viewlet.spark.session.session import start_spark
 
@@ -70,7 +70,7 @@ class Sessions:
 
     @property
     def context(self) -> SparkContext | None:
-        """What runs jobs, if Spark runs."""
+        """The Spark context, if Spark runs."""
         from viewlet.spark.session.handles import is_alive
 
         is_running = self._caller is not None and is_alive(self._caller)
@@ -78,7 +78,7 @@ class Sessions:
 
     @property
     def child(self) -> SparkSession:
-        """The child that users see, with everything that the caller's session has learnt since."""
+        """The child that users see, up to date with the caller's session."""
         from viewlet.spark.session.follow import Follower
         from viewlet.spark.session.handles import state_of
 
@@ -93,7 +93,7 @@ class Sessions:
         return self._child.spark
 
     def under(self, settings: Settings) -> SparkSession:
-        """A session of some settings, without anybody's views and functions."""
+        """A session with some settings, without anybody's views and functions."""
         from viewlet.spark.session.children import bare
 
         caller, key = self.caller, tuple(sorted(settings.items()))
@@ -104,7 +104,7 @@ class Sessions:
 
     @property
     def are_plain(self) -> bool:
-        """Whether a text means here what it means in a session that Viewlet starts; Spark is not started to know."""
+        """Whether a text means the same here as in a session that Viewlet starts; does not start Spark."""
         if self._caller is None and not _is_running():
             return True
         known = [self.caller, *([self._child.spark] if self._child else [])]
@@ -128,10 +128,10 @@ class Sessions:
         settings: Settings | None = None,
         queries: Mapping[str, DataFrame] | None = None,
     ) -> Iterator[Analysis]:
-        """What a definition means, in a session of its own that is active in the block.
+        """The analysis of a definition, in a session of its own that is active in the block.
 
-        It has the settings of the caller's session, of the DataFrame's, or those that were recorded. A text may read
-        `queries` by their names.
+        The session has the settings of the caller's session, of the DataFrame's, or the given ones. A text may read
+        `queries` by name.
         """
         from viewlet.spark.analyse import analyse
         from viewlet.spark.session.children import active, clone
@@ -147,17 +147,17 @@ class Sessions:
 
     @property
     def plain(self) -> SparkSession:
-        """A session in UTC with Spark's defaults: where rows go into Spark and come out of it."""
+        """A session in UTC with Spark's defaults, through which rows enter and leave Spark."""
         return self.under(PLAIN)
 
 
 def _is_running() -> bool:
-    """Whether Spark runs in this process; one that has not even been imported does not."""
+    """Whether Spark runs in this process, without importing it."""
     return "pyspark" in sys.modules and sys.modules["pyspark"].SparkContext._active_spark_context is not None
 
 
 def _session_of(frame: Any) -> SparkSession:
-    """The session that a DataFrame was made in."""
+    """The session that a DataFrame was created in."""
     from viewlet.spark.session.handles import has_plan
 
     if not has_plan(frame):

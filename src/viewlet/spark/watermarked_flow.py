@@ -1,8 +1,8 @@
 """A flow that aggregates under a watermark, cut in two at its aggregate.
 
-Below the cut each new row is handled by itself; above it, the rows of groups that have closed. Spark's own rules hold:
-a watermark is metadata of the column that says when a row happened, and of windows of it; a group can close if such a
-column is among its keys, and closes once the watermark has reached its end.
+Below the cut each new row is processed by itself; above it, the rows of closed groups. Spark's own rules apply: a
+watermark is metadata of the event-time column, and of windows of it; a group can close if such a column is among its
+keys, and closes once the watermark has reached its end.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, children, class_of, items, rebuild
 
 DELAY, SESSION = "spark.watermarkDelayMs", "spark.sessionWindow"
-"""How Spark marks columns."""
+"""Spark's marks on columns."""
 _TIMES = ("timestamp", "timestamp_ntz")
 
 
 def with_watermark(frame: DataFrame, column: str, delay: str) -> DataFrame:
-    """The same rows, of which one column says when they happened, and how late they may come.
+    """The same rows with a watermark on an event-time column.
 
-    Spark's own `withWatermark` does nothing where rows are not a stream of Spark's.
+    Spark's own `withWatermark` has no effect on rows that are not a Spark stream.
     """
     time = frame.select(sf.col(column)).schema.fields[0]
     if time.dataType.simpleString() not in _TIMES:
@@ -54,13 +54,13 @@ class WatermarkedFlow:
     plan: Node
     aggregate: Node
     closing: Node
-    """The key that says when a group closes: a time, or a window, whose end it is."""
+    """The key that determines when a group closes: a time, or a window, by its end."""
     marked: Node
-    """Where rows get their watermark."""
+    """The operator that gives rows their watermark."""
 
     @property
     def delay(self) -> int:
-        """How many milliseconds late rows may come."""
+        """How many milliseconds late rows may be."""
         return int(self.closing.metadata().getLong(DELAY))
 
     @property
@@ -69,13 +69,13 @@ class WatermarkedFlow:
 
     @cached_property
     def columns(self) -> list[Node]:
-        """What the aggregate reads of its rows; the key by which groups close comes first."""
+        """The columns that the aggregate reads; the key by which groups close comes first."""
         used = self.aggregate.references()
         rest = [c for c in items(self.aggregate.child().output()) if used.contains(c)]
         return [self.closing, *(c for c in rest if not c.exprId().equals(self.closing.exprId()))]
 
     def arriving(self) -> DataFrame:
-        """The rows that reach the aggregate, as its `columns`; of sessions, with the other keys behind them."""
+        """The rows that reach the aggregate, as its `columns`; for sessions, followed by the other keys."""
         keys = items(self.aggregate.groupingExpressions()) if self.is_session else []
         others = [k for k in keys if not k.semanticEquals(self.closing)]
         wanted = [*self.columns, *(self.jvm.alias(key, "key") for key in others)]
@@ -83,12 +83,12 @@ class WatermarkedFlow:
         return frame.toDF(*(f"c{at}" for at in range(len(wanted))))
 
     def times(self) -> DataFrame:
-        """When the new rows happened, one column."""
+        """The event times of the new rows, as one column."""
         (time,) = [c for c in items(self.marked.output()) if c.metadata().contains(DELAY)]
         return self.jvm.frame(self.jvm.project([time], self.marked)).toDF("time")
 
     def results(self, rows: DataFrame) -> DataFrame:
-        """What follows from the rows of whole groups, given as `arriving` gives them."""
+        """The results for the rows of whole groups, given in the form of `arriving`."""
         plan = plan_of(rows)
         given = zip(items(plan.output()), self.columns, strict=False)
         named = [self.jvm.alias(g, c.name(), c.exprId()) for g, c in given]
@@ -110,7 +110,7 @@ def _is_marked(column: Node) -> bool:
 
 
 def _marking(plan: Node) -> Iterator[Node]:
-    """The operators that give a column its watermark: what they read has none."""
+    """The operators that give a column its watermark; their inputs have none."""
     below = children(plan)
     if not any(map(_is_marked, items(plan.output()))):
         return
@@ -122,7 +122,7 @@ def _marking(plan: Node) -> Iterator[Node]:
 
 
 def _replaced(jvm: Jvm, plan: Node, old: Node, new: Node) -> Node:
-    """A plan with another operator in the place of one."""
+    """A plan with one operator replaced."""
     if plan.fastEquals(old):
         return new
     parts = children(plan)

@@ -1,9 +1,9 @@
-"""Backups: the state after an epoch, with all files that it names, in a folder or an object store.
+"""Backups: the state after an epoch with all files that it names, in a folder or an object store.
 
-    backups/‹epoch›.backup = the head of a segment | one frame: the whole state, and the runs that the log held
-    data/…                 = files as the warehouse has them, each once for all backups
+    backups/‹epoch›.backup = the header of a segment | one frame: the whole state, and the inline runs of the log
+    data/…                 = files as the warehouse has them, each stored once for all backups
 
-Files never change, so a further backup copies just those that are new. A backup is there once its frame is whole.
+Files never change, so a further backup copies only new ones. A backup exists once its frame is complete.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The state after an epoch somewhere else: its files, their bytes, and how many of them were copied for it."""
+    """A copy of the state after an epoch: its files, their total size, and how many files had to be copied."""
 
     epoch: int
     address: str
@@ -45,7 +45,7 @@ class Backup:
 
 
 def back_up(state: State, handles: Handles, target: Address) -> Backup:
-    """Copy a state of a warehouse, and what it names, to where its backups are."""
+    """Copy a state and the files that it names to the place of its backups."""
     storage = open_storage(target)
     if strangers := sorted(storage.names() - {_BACKUPS, DATA}):
         raise StoreError(
@@ -55,13 +55,13 @@ def back_up(state: State, handles: Handles, target: Address) -> Backup:
     storage.prepare(_BACKUPS, DATA)
     held = [handles.get(ref, bag.layout, bag.types) for bag in state.bags.values() for ref in bag.refs()]
     made = _copy_files(handles.storage, storage, state)
-    del held  # as long as somebody holds them, nobody removes the files
+    del held  # while these handles were held, no file could be removed
     _write(storage, state, handles.storage)
     return made
 
 
 def _write(storage: Storage, state: State, source: Storage) -> None:
-    """Write the state as a backup; one of the same epoch that is whole stays as it is."""
+    """Write the state as a backup; a complete one of the same epoch is kept."""
     name = _name(state.epoch)
     if name in storage.list(_BACKUPS):
         if _is_whole(storage, name):
@@ -80,7 +80,7 @@ def backups(address: Address) -> list[int]:
 
 
 def restore(source: Address, target: Address, epoch: int | None = None) -> Backup:
-    """Make a warehouse of a backup, where nothing is: the last one, or that of an epoch."""
+    """Create a warehouse in an empty place from the backup of an epoch, or from the latest."""
     there = backups(source)
     if not there or (epoch is not None and epoch not in there):
         some = ", ".join(map(str, there[-5:])) or "none"
@@ -108,7 +108,7 @@ def _restore(source: Storage, state: State, header: dict[str, object], blob: byt
 
 
 def _copy_files(source: Storage, target: Storage, state: State) -> Backup:
-    """Copy the files of a state, as far as they are not there; each is read whole and checked."""
+    """Copy the missing files of a state; each is read in full and its checksum verified."""
     refs = {ref.file: ref for ref in state.refs() if ref.file.startswith(f"{DATA}/")}
     there = target.list(DATA)
     missing = [ref for ref in refs.values() if ref.file not in there or there[ref.file].size != ref.size]
@@ -133,7 +133,7 @@ def _is_whole(storage: Storage, name: str) -> bool:
 
 
 def _read(storage: Storage, name: str) -> tuple[bytes, Frame]:
-    """A backup's bytes as they are now, and the frame in them."""
+    """A backup's bytes, read anew, and the frame in them."""
     storage.forget(name)
     data = storage.path(name).read_bytes()
     wrong = head_damage(memoryview(data), name)

@@ -1,7 +1,7 @@
-"""What is in a bag: the sum of its runs.
+"""The contents of a bag: the sum of its runs.
 
-A partition is a range of the 64-bit hash (of a map's key, of a table's whole row), so that any number of
-partitions can be made of runs that know nothing of them. A map's slice of a partition is contiguous.
+A partition is a range of the 64-bit hash (of a map's key, or of a table's whole row), so the same runs can be cut into
+any number of partitions. A partition of a map's run is contiguous.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from viewlet.store.runs.narrow import StoredColumns, taken
 from viewlet.store.runs.runs import Run, RunRef, Types
 
 _Pairs = Sequence[tuple[StoredColumns | pa.RecordBatch, tuple[Positions, Positions] | None]]
-"""Rows of each run, and which probes match which of them; None if none does."""
+"""For each run its rows, and the pairs of matching probes and rows, or None."""
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
 _NO_HASHES: Hashes = np.zeros(0, dtype=np.uint64)
-_KEPT = 1024  # probes up to which a lookup is remembered
-_MANY = 64  # probes beyond this are sorted first, so that the search walks memory in order
+_KEPT = 1024  # look-ups of up to this many probes are cached
+_MANY = 64  # more probes than this are sorted first, so that the search walks memory in order
 
 
 class Contents:
-    """The contents of a map: rows found by hash, or all of them."""
+    """The contents of a map, looked up by hash or scanned."""
 
     def __init__(self, layout: Layout, runs: Sequence[Run], types: Types, part: tuple[int, int] | None = None) -> None:
         self.layout, self.runs, self.types, self.part = layout, tuple(runs), types, part
@@ -49,7 +49,7 @@ class Contents:
 
     @cached_property
     def rows(self) -> int:
-        """How many rows there are at most: rows of different runs may add up to fewer."""
+        """An upper bound of the number of rows: rows of different runs may cancel out."""
         if self.part is None:
             return sum(run.ref.rows for run in self.runs)
         return sum(stop - start for start, stop in self._spans)
@@ -59,14 +59,14 @@ class Contents:
         return sum(run.ref.size for run in self.runs)
 
     def total(self) -> int:
-        """The sum of all weights: how many rows the bag has, each as often as it occurs."""
+        """The sum of all weights, which is the number of rows with multiplicity."""
         return int(sum(run.map.weights(span).sum() for run, span in zip(self.runs, self._spans, strict=True)))
 
     is_sorted = True
     """Whether rows can be looked up."""
 
     def refs(self) -> tuple[RunRef, ...]:
-        """Where the runs are, for `open_contents` in another process."""
+        """The references of the runs, for `open_contents` in another process."""
         return tuple(run.ref for run in self.runs)
 
     def partition(self, i: int, n: int) -> Contents:
@@ -76,27 +76,27 @@ class Contents:
 
     @cached_property
     def _spans(self) -> list[Span]:
-        """Which rows of each run belong to the partition."""
+        """The rows of each run that belong to the partition."""
         return [run.map.span(self.part) for run in self.runs]
 
     @cached_property
     def by_size(self) -> tuple[list[MapBody], list[MapBody]]:
-        """The runs that are searched one by one, and those that are searched together, if there are several."""
+        """The runs searched one by one, and the small ones searched together, if there are several."""
         bodies = [run.map for run in self.runs]
         small = [body for body in bodies if is_small(body)] if self.layout.fingerprints else []
         return (bodies, []) if len(small) < 2 else ([body for body in bodies if not is_small(body)], small)
 
     def lookup(self, columns: Names, hashes: Hashes, *, loosely: bool = False) -> tuple[Positions, Rows]:
-        """Every row whose hash over some columns is among the given ones, and which of those it is.
+        """All rows whose hash over some columns is among the given ones, and which of those it is.
 
-        `loosely`: some more rows may come, to whoever compares these columns.
+        `loosely`: rows with other hashes may be included; the caller compares the columns.
         """
         order = order_of(hashes) if len(hashes) > _MANY else None
         at, rows = self._take(self._pairs(columns, hashes if order is None else hashes[order], loosely=loosely))
         return at if order is None else order[at], rows
 
     def count(self, columns: Names, hashes: Hashes) -> int:
-        """How many rows `lookup` would give, without reading them."""
+        """How many rows `lookup` would return, without reading them."""
         return sum(len(pair[1]) for _, pair in self._pairs(columns, hashes) if pair is not None)
 
     def counts(self, columns: Names, hashes: Hashes) -> Positions:
@@ -109,7 +109,7 @@ class Contents:
         return result
 
     def _pairs(self, columns: Names, probes: Hashes, *, loosely: bool = False) -> _Pairs:
-        """For each run, which probes match which rows. What was looked for last is known: the next view asks the same."""
+        """The matching probes and rows of each run. The last look-up is cached: the next view often repeats it."""
         assert columns in self.layout.lookups, f"{columns} is neither key nor index: {self.layout.lookups}"
         if self._looked_up is not None:
             known, others, found = self._looked_up
@@ -127,9 +127,9 @@ class Contents:
     def within(
         self, columns: Names, order: str, hashes: Hashes, low: Bound | None, high: Bound | None
     ) -> tuple[Positions, Rows]:
-        """Every row whose hash over some columns is a probe's and whose `order` lies within that probe's bounds.
+        """All rows whose hash over some columns equals a probe's and whose `order` is within the probe's bounds.
 
-        With it comes which probe it is. Of no columns, every row has the same hash, that of nothing.
+        Each comes with its probe's number. With no columns, every row has the same hash, that of nothing.
         """
         probes = make_probes(hashes, low, high, self.types[order])
         indexes = self._ranges(columns, order, hashes)
@@ -144,10 +144,10 @@ class Contents:
         high: Bound | None,
         length: int,
     ) -> Rows:
-        """For each of `length` probes the weights and sums of the rows with its keys within its bounds, added up.
+        """One row for each of `length` probes: weights and sums of the rows with its keys within its bounds, added up.
 
-        A row for each probe, with the layout's sums as its columns, also where nothing was found. NULL is a key
-        like any other: who wants it to equal nothing leaves such probes out.
+        The columns are the layout's sums; probes that find nothing get zeros. NULL is a key like any other: callers for
+        whom NULL equals nothing leave such probes out.
         """
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
         return add_ranges(self._ranges(columns, order, probes.hashes), probes, keys, self.layout)
@@ -162,7 +162,7 @@ class Contents:
         length: int,
         lanes: Names,
     ) -> tuple[Positions, Rows]:
-        """The same for each combination of some columns, `lanes`, where it is not nothing, and which probe it is for."""
+        """The same for each combination of the `lanes` columns with a nonzero total, with the probe's number."""
         probes = make_probes(hash_rows(keys, length), low, high, self.types[order])
         indexes = self._ranges(columns, order, probes.hashes)
         return add_ranges_by_lane(indexes, probes, keys, self.layout, lanes)
@@ -170,10 +170,10 @@ class Contents:
     def first(
         self, columns: Names, hashes: Hashes, order: str, *, descending: bool, count: int = 1
     ) -> tuple[Positions, Rows]:
-        """Of the rows whose hash over some columns is among the given ones, the `count` of each with the least values.
+        """For each given hash over some columns, its `count` rows with the least values, including ties with the last.
 
-        Or with the greatest ones; with those that tie with the last. Groups whose values are all NULL, or that share
-        a hash, come as a whole.
+        `descending`: those with the greatest. Groups whose values are all NULL, and groups that share a hash, come
+        whole.
         """
         places = Places(hashes, None, before=descending)
         found = nearest(self._ranges(columns, order, hashes), columns, places, count)
@@ -182,7 +182,7 @@ class Contents:
     def leading(
         self, columns: Names, hashes: Hashes, order: str, *, descending: bool, count: int
     ) -> tuple[Positions, Rows]:
-        """The `first` rows of some groups, by hash, and those that have no value to be ordered by."""
+        """The `first` rows of some groups, given by hash, and their rows whose `order` is NULL."""
         at, rows = self.first(columns, hashes, order, descending=descending, count=count)
         which, nulls = self.without_value(columns, order, hashes)
         missing = ~np.isin(which, at[~valid_mask(rows[order])])
@@ -191,9 +191,9 @@ class Contents:
     def around_shares(
         self, columns: Names, hashes: Hashes, order: str, shares: Sequence[float]
     ) -> tuple[Positions, Rows]:
-        """A few rows that stand for each group, by hash, where only what is at some shares of the way is asked for.
+        """A few weighted rows that stand for each group, given by hash, if only percentiles at `shares` are asked for.
 
-        Groups whose values are all NULL, or that share a hash, come as a whole.
+        Groups whose values are all NULL, and groups that share a hash, come whole.
         """
         indexes = self._ranges(columns, order, hashes)
         return self._and_whole(columns, hashes, around_shares(indexes, columns, order, hashes, shares, self.layout))
@@ -201,7 +201,7 @@ class Contents:
     def _and_whole(
         self, columns: Names, hashes: Hashes, found: tuple[Positions, Rows] | None
     ) -> tuple[Positions, Rows]:
-        """What was found of some groups, and all rows of those of which nothing was."""
+        """The rows found for some groups, and all rows of the groups for which none were found."""
         everything = np.arange(len(hashes))
         others = everything if found is None else np.setdiff1d(everything, found[0])
         at, rows = self._of_groups(columns, hashes[others])
@@ -210,14 +210,14 @@ class Contents:
         return np.concatenate([found[0], others[at]]), Rows.concat([found[1], rows])
 
     def _of_groups(self, columns: Names, hashes: Hashes) -> tuple[Positions, Rows]:
-        """All rows of some groups; of no columns there is one, everything, whether or not it is looked up by that."""
+        """All rows of some groups; without columns everything is one group, whether or not that is a look-up."""
         if columns or not len(hashes):
             return self.lookup(columns, hashes) if len(hashes) else (_NOWHERE, self.nothing())
         rows = self.scan()
         return np.zeros(len(rows), dtype=np.int64), rows
 
     def without_value(self, columns: Names, order: str, hashes: Hashes) -> tuple[Positions, Rows]:
-        """The rows of some groups, by hash, whose `order` is NULL, and which group each is of."""
+        """The rows of some groups, given by hash, whose `order` is NULL, and the group of each."""
         found = [index.without_value(hashes) for index in self._ranges(columns, order, hashes)]
         parts = [part for part in found if part is not None]
         if not parts:
@@ -227,9 +227,9 @@ class Contents:
     def affected_ranges(
         self, columns: Names, order: str, changes: Rows, before: int | None, after: int | None
     ) -> AffectedRanges | None:
-        """How far changes reach in the order of a column: a number of rows before each and after it, or all (None).
+        """How far changes reach in the order of a column: a number of rows before and after each, or all rows (None).
 
-        None if groups share a hash, so that it cannot be computed.
+        The result is None if groups share a hash, which makes it unknown.
         """
         indexes = self._ranges(columns, order, changes.hashes(columns))
         return around(indexes, columns, order, changes, before, after)
@@ -237,22 +237,22 @@ class Contents:
     def sessions_met(
         self, columns: Names, ends: tuple[str, str], spans: Rows, own: tuple[str, str]
     ) -> AffectedRanges | None:
-        """How far spans reach in groups of sessions: each with all sessions that it meets.
+        """How far spans reach in groups of sessions: each together with all sessions that it overlaps.
 
-        The rows are in the order of the first of `own`. None if groups share a hash, so that it cannot be computed.
+        The rows are in the order of the first of `own`. None if groups share a hash.
         """
         indexes = self._ranges(columns, own[0], spans.hashes(columns))
         return sessions_met(indexes, columns, ends, spans, own)
 
     def inside(self, columns: Names, order: str, affected: AffectedRanges) -> tuple[Positions, Rows]:
-        """The rows of some ranges, and which range each is in."""
+        """The rows in some ranges, and the range of each."""
         indexes = self._ranges(columns, order, affected.hashes)
         return self._take([(index.batch, index.pairs(index.find(affected.probes))) for index in indexes])
 
     def beside(
         self, columns: Names, order: str, affected: AffectedRanges, count: int, *, before: bool
     ) -> tuple[Positions, Rows]:
-        """The `count` rows next to some ranges, before or after them, with those that tie with the last."""
+        """The `count` rows just before or after each range, including ties with the last."""
         indexes = self._ranges(columns, order, affected.hashes)
         found = nearest(indexes, columns, affected.outside(before=before), count) if count else None
         return (_NOWHERE, self.nothing()) if found is None else (found.which, found.rows)
@@ -260,7 +260,7 @@ class Contents:
     def count_outside(
         self, columns: Names, order: str, affected: AffectedRanges, keys: Sequence[pa.Array], *, before: bool
     ) -> Weights:
-        """How many rows of its group are before each range, or after it."""
+        """How many rows of its group come before or after each range."""
         indexes = self._ranges(columns, order, affected.hashes)
         probes = affected.outside(before=before).probes(np.arange(len(affected)))
         return add_ranges(indexes, probes, keys, self.layout).weights
@@ -275,14 +275,14 @@ class Contents:
         *,
         before: bool,
     ) -> ExactSums:
-        """What the rows of its group before each range, or after it, add up to; no two groups share a hash."""
+        """Sums over the rows of its group before or after each range; no two groups may share a hash."""
         indexes = self._ranges(columns, order, affected.hashes)
         probes = affected.outside(before=before).probes(np.arange(len(affected)))
         found = [(index, hits) for index in indexes if (hits := index.find(probes)) is not None]
         return ExactSums.merge([(hits.which, index.sums(name, running, hits)) for index, hits in found], len(affected))
 
     def _ranges(self, columns: Names, order: str, hashes: Hashes) -> list[RangeIndex]:
-        """The index of each run's rows by some columns and the order of another, for some hashes."""
+        """For each run an index by some columns and the order of another, usable for the given hashes."""
         strangers = {*columns, order}.difference(self.layout.plain)
         assert not strangers, f"{sorted(strangers)} do not tell rows apart: {self.layout}"
         return [
@@ -291,7 +291,7 @@ class Contents:
         ]
 
     def _take(self, found: _Pairs) -> tuple[Positions, Rows]:
-        """The rows found in each batch, put together, and which probe each was found for."""
+        """The rows found in each batch, concatenated, and the probe of each."""
         pairs = [(rows, pair) for rows, pair in found if pair is not None]
         if not pairs:
             return _NOWHERE, self.nothing()
@@ -302,17 +302,17 @@ class Contents:
         return np.concatenate(which), to_rows(concat_batches(batches), self.layout)
 
     def scan(self) -> Rows:
-        """All rows of all runs; one row may come several times, with weights that add up."""
+        """All rows of all runs; a row may occur several times, with weights that add up."""
         parts = [run.map.piece(span, self.layout) for run, span in zip(self.runs, self._spans, strict=True)]
         return Rows.concat(parts) if parts else self.nothing()
 
     def hashes(self) -> Hashes:
-        """The hash of each row of `scan`, over the key."""
+        """The hash of the key of each row of `scan`."""
         parts = [run.map.hashes(span) for run, span in zip(self.runs, self._spans, strict=True)]
         return parts[0] if len(parts) == 1 else np.concatenate([_NO_HASHES, *parts])
 
     def consolidated(self) -> Rows:
-        """All rows, each once, with weights and sums added up and none that comes to nothing."""
+        """All rows netted: each once, with weights and sums added up, and without those that cancel out."""
         if len(self.runs) == 1 and self.layout.form == "map" and self.part is None:
             return self.runs[0].map.as_rows(self.layout)
         rows = self.scan()
@@ -321,15 +321,14 @@ class Contents:
         return add_together(rows, self.hashes(), self.layout)[0] if len(rows) else rows
 
     def projected(self, columns: Names) -> Rows:
-        """Some columns of all rows, each combination once, with how many rows have it; no other column is read."""
+        """Some columns of all rows, netted; no other column is read."""
         parts = [self._part_of_run(run, columns, *span) for run, span in zip(self.runs, self._spans, strict=True)]
         return Rows.concat([self.nothing().select(columns), *parts]).consolidate()
 
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
-        """All rows in pieces of about some size, with some of their columns; one row may come in several pieces.
+        """Some columns of all rows, in pieces of about `size` rows; a row may occur in several pieces.
 
-        A row that is not there comes in none: where anything was taken away, rows are netted first, one range of hashes
-        at a time.
+        Deleted rows occur in none: if any weight is not positive, rows are netted first, one range of hashes at a time.
         """
         runs = list(zip(self.runs, self._spans, strict=True))
         if len(runs) == 1 or all((run.map.weights(span) > 0).all() for run, span in runs):
@@ -348,7 +347,7 @@ class Contents:
         return Rows(dict(zip(columns, found, strict=True)), values_of(weights, "i8"))
 
     def nothing(self) -> Rows:
-        """No rows, with the columns that rows would have."""
+        """No rows, with the columns of this bag."""
         return Rows.empty(self.types)
 
 

@@ -1,4 +1,4 @@
-"""Bytes on disk: written and synced before anything names them, checked before anything reads them."""
+"""Bytes on disk: written and synced before a record names them, checked before they are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GoneFile(CorruptFile):
 
 
 def checksum(*pieces: Any, start: int = 0) -> int:
-    """The checksum of bytes, which may come in pieces; `start` is that of what came before."""
+    """The checksum of bytes, which may come in pieces; `start` is the checksum of what came before."""
     crc = start
     for piece in pieces:
         crc = zlib.crc32(piece, crc)
@@ -33,7 +33,7 @@ def checksum(*pieces: Any, start: int = 0) -> int:
 
 
 def write_file(path: Path, pieces: Iterable[Any]) -> None:
-    """A new file with these bytes; not yet durable."""
+    """Write a new file with these bytes; it is not durable yet."""
     try:
         with open(path, "xb") as file:
             file.writelines(pieces)
@@ -43,7 +43,7 @@ def write_file(path: Path, pieces: Iterable[Any]) -> None:
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Make some files, and the names of them, durable."""
+    """Make files and their names durable."""
     directories = set()
     for path in paths:
         sync(path)
@@ -53,13 +53,13 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file's bytes, or a directory's names, durable."""
+    """Make a file's bytes, or a directory's entries, durable."""
     with opened(path) as descriptor:
         os.fsync(descriptor)
 
 
 def remove(path: Path) -> bool:
-    """Delete a file if it is there; say whether it was."""
+    """Delete a file if it exists; returns whether it did."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -68,9 +68,9 @@ def remove(path: Path) -> bool:
 
 
 def read_checked(path: Path, offset: int, size: int, crc: int, name: str = "") -> pa.Buffer:
-    """The bytes of a file, or of a piece of a log segment, mapped if they are a whole file; never bad ones.
+    """The bytes of a file (mapped) or of a piece of a log segment (read), with their checksum verified.
 
-    Errors name the path, or what it is a copy of.
+    Errors name the path, or `name`, of which it is a copy.
     """
     data = map_file(path, size, name) if path.parent.name != LOG else _read_piece(path, offset, size)
     if data.size != size:
@@ -81,7 +81,7 @@ def read_checked(path: Path, offset: int, size: int, crc: int, name: str = "") -
 
 
 def map_file(path: Path, size: int, name: str = "") -> pa.Buffer:
-    """The bytes of a whole file, mapped; errors name the path, or what it is a copy of."""
+    """The bytes of a whole file, mapped; errors name the path, or `name`, of which it is a copy."""
     actual = look_at(path)[0]
     if actual != size:
         raise CorruptFile(f"{name or path} has {actual:,} bytes where {size:,} were written", hint=RESTORE)
@@ -93,7 +93,7 @@ def map_file(path: Path, size: int, name: str = "") -> pa.Buffer:
 
 
 def look_at(path: Path) -> Look:
-    """What changes when a file does: its size, the time of its last change, and which file it is."""
+    """What changes when a file does: its size, modification time and inode."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def _read_piece(path: Path, offset: int, size: int) -> pa.Buffer:
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A descriptor to read a file that should be there."""
+    """A read-only descriptor of a file that should exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

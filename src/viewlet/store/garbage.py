@@ -1,7 +1,7 @@
-"""Files that nothing needs any more: which they are, and removing them.
+"""Garbage collection: which files are no longer needed, and removing them.
 
-A file is needed if the state names it, if a handle in this process holds it, or if the log is read from it. Readers in
-other processes are given time: a file must have been idle for a while before it goes.
+A file is needed if the state names it, a handle in this process holds it, or the log is read from it. For the sake of
+readers in other processes, a file must have been unneeded for a while before it is removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from viewlet.store.storage.storage import Entry, Storage
 
 
 def idle_files(state: State, handles: Handles, first: int) -> Mapping[str, Entry]:
-    """The files of a warehouse that nobody needs, where its log is read from segment `first` on."""
+    """The unneeded files of a warehouse whose log is read from segment `first` on."""
     storage = handles.storage
     present = {**storage.list(LOG), **storage.list(DATA)}
     needed = state.files() | handles.files()
@@ -32,7 +32,7 @@ def _is_read(file: str, first: int) -> bool:
 
 
 class Sweeper:
-    """Removes files that have been idle long enough."""
+    """Removes files that have been unneeded for long enough."""
 
     def __init__(self, handles: Handles) -> None:
         self._handles = handles
@@ -40,7 +40,7 @@ class Sweeper:
         self.last = time.monotonic()
 
     def sweep(self, state: State, first: int, grace: float, spared: float) -> list[str]:
-        """Remove what was idle for `grace` seconds and not written at `spared` or later; the files removed."""
+        """Remove and return files unneeded for `grace` seconds, except those written at `spared` or later."""
         self.last = now = time.monotonic()
         found = idle_files(state, self._handles, first)
         idle = [file for file, entry in found.items() if entry.modified < spared]
@@ -50,7 +50,7 @@ class Sweeper:
 
 
 def bad_files(storage: Storage, state: State) -> list[str]:
-    """The files of runs that are missing, cut short or altered, by checking every byte of each."""
+    """The files of runs that are missing, cut short or altered; every byte is checked."""
     bad: dict[str, None] = {}
     for ref in sorted(set(state.refs()), key=lambda ref: ref.place):
         storage.forget(ref.file)

@@ -1,4 +1,4 @@
-"""Rows on their way into a bag, written to files as they come: no more than some pieces are ever in memory.
+"""Bulk loads: rows written to files as they arrive, with only a few pieces in memory at any time.
 
 No record names the files before the commit; a transaction that ends without one removes them. While some pieces are
 encoded and written, each to a file of its own, the next is prepared.
@@ -30,17 +30,17 @@ from viewlet.store.runs.write_runs import SUFFIX, make_map_run, name_after
 if TYPE_CHECKING:
     from viewlet.store.log.writer import Writer
 
-_WAITING = 1  # pieces that are prepared while some are written
-_MOMENT, _SOON = 1.0, 0.05  # seconds after which it is asked whether writing has failed, or has ended
-_COMPARED = 1 << 20  # hashes that are sorted at once to find those that repeat
+_WAITING = 1  # prepared pieces that may wait for a writer
+_MOMENT, _SOON = 1.0, 0.05  # seconds between checks whether writing has failed or ended
+_COMPARED = 1 << 20  # hashes sorted at once to find duplicates
 
 
 _Part = tuple[Hashes, Hashes | None, dict[str, pa.Array]]
-"""The hashes of some rows' key, their fingerprints if these are kept, and the rows' columns."""
+"""The key hashes of some rows, their fingerprints if the layout keeps them, and their columns."""
 
 
 class Load(ABC):
-    """Rows that are put into one bag; `finish` gives the runs that hold them."""
+    """Rows loaded into one bag; `finish` returns the runs that hold them."""
 
     def __init__(self, writer: Writer, layout: Layout) -> None:
         self.layout, self._writer = layout, writer
@@ -51,16 +51,16 @@ class Load(ABC):
         self.rows = 0
 
     def add(self, rows: Rows) -> None:
-        """Take some rows, all put in."""
+        """Take some rows, each inserted once."""
         self.rows += len(rows)
         self._take(rows.select(self.layout.columns))
 
     @abstractmethod
     def _take(self, rows: Rows) -> None:
-        """Write some rows, soon."""
+        """Write some rows, now or later."""
 
     def finish(self) -> list[Run]:
-        """Write what is left and make all of it durable; the runs."""
+        """Write what is left, make everything durable and return the runs."""
         if not self._finished:
             self._write_rest()
             self._wait()
@@ -70,16 +70,16 @@ class Load(ABC):
 
     @abstractmethod
     def _write_rest(self) -> None:
-        """Write what waits for more rows."""
+        """Write rows that were held back to be written with more."""
 
     def abandon(self) -> None:
-        """Remove what was written."""
+        """Remove the files written so far."""
         for writing in self._writing:
             writing.exception()
         self._storage.remove(run.ref.file for run in self.runs)
 
     def _behind(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Do some work while other goes on."""
+        """Run some work in the background."""
         self._writing.append(self._writer.ahead.submit(work, *arguments))
 
     def _wait(self) -> None:
@@ -89,7 +89,7 @@ class Load(ABC):
 
 
 class TableLoad(Load):
-    """Rows of a table: Parquet files of a limited size, a row group for each piece, on some cores at once."""
+    """Rows of a table: Parquet files of limited size with a row group per piece, written on several cores."""
 
     def __init__(self, writer: Writer, layout: Layout) -> None:
         super().__init__(writer, layout)
@@ -101,7 +101,7 @@ class TableLoad(Load):
         self._put(rows)
 
     def _put(self, rows: Rows | None) -> None:
-        """Hand rows, or the end of them, to whoever writes next."""
+        """Pass rows, or None for their end, to the next writer that is free."""
         while True:
             try:
                 self._given.put(rows, timeout=_MOMENT)
@@ -138,7 +138,7 @@ class TableLoad(Load):
 
 
 class _ParquetFile:
-    """The bytes of a file of rows, which begins with some and takes more as they come; `rest` comes after it."""
+    """The bytes of a file that begins with given rows and takes more as they arrive; `rest` begins the next file."""
 
     def __init__(self, given: Queue[Rows | None], rows: Rows, layout: Layout, largest: int) -> None:
         self._given, self._layout, self._largest = given, layout, largest
@@ -156,7 +156,7 @@ class _ParquetFile:
 
 
 class MapLoad(Load):
-    """Rows of a map: runs as large as runs get, so that they need not be merged."""
+    """Rows of a map: runs of the maximal size, so that they need no merging."""
 
     def __init__(self, writer: Writer, layout: Layout) -> None:
         super().__init__(writer, layout)
@@ -170,7 +170,7 @@ class MapLoad(Load):
         if self._bytes > self._largest:
             self._write_rest()
         elif self._bytes > self._largest // 4:
-            self._wait()  # so that not more than one run and a quarter are in memory
+            self._wait()  # so that at most one run and a quarter are in memory
 
     def _write_rest(self) -> None:
         parts, self._parts, self._bytes = self._parts, [], 0
@@ -178,7 +178,7 @@ class MapLoad(Load):
         self._behind(self._write, parts)
 
     def _write(self, parts: list[_Part]) -> None:
-        """Sort rows into a run of their own; each column is let go of when it is sorted."""
+        """Sort rows into a run of their own; each unsorted column is released once it is sorted."""
         hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *(own for own, _, _ in parts)])
         if not len(hashes):
             return
@@ -192,14 +192,14 @@ class MapLoad(Load):
             self.runs.append(self._writer.save(run))
 
     def repeated(self) -> Hashes:
-        """The hashes that several rows share, once all are written."""
+        """The hashes that occur more than once, once all rows are written."""
         bodies = [run.map for run in self.runs]
         pieces = max(1, self.rows // _COMPARED)
         return np.concatenate([_repeated(bodies, (i, pieces)) for i in range(pieces)])
 
 
 def _repeated(bodies: list[MapBody], part: tuple[int, int]) -> Hashes:
-    """The hashes within a part of their range that occur more than once: only those can that begin alike."""
+    """The duplicate hashes in a part of the hash range: only hashes with equal first halves are compared."""
     spans = [body.span(part) for body in bodies]
     halves = [body.first_halves(span) for body, span in zip(bodies, spans, strict=True)]
     alike = _twice(np.concatenate([np.zeros(0, dtype=np.uint32), *halves]))
@@ -210,11 +210,11 @@ def _repeated(bodies: list[MapBody], part: tuple[int, int]) -> Hashes:
 
 
 def _added_up(body: MapBody, span: Span) -> Positions:
-    """The rows of a span that were given more than once, and became one."""
+    """The rows of a span that were added more than once and became one."""
     return np.flatnonzero(body.weights(span) != 1) + span[0]
 
 
 def _twice(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Those of some numbers that occur more than once."""
+    """The numbers that occur more than once."""
     ordered = np.sort(numbers)
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])

@@ -1,4 +1,4 @@
-"""Where a warehouse is: a URL, or a local folder, which is made only where nothing else is."""
+"""Where a warehouse is: a URL or a local folder. One is created only in a folder without other files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from urllib.parse import unquote, urlsplit
 from viewlet.errors import StoreError, WrongArgument, shortened
 from viewlet.store.files import DATA, LOG, MARK, VERIFIED
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash is enough: a Path keeps only one of two
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash is enough: a Path collapses two
 _OWN = {LOG, DATA, MARK, VERIFIED, "lock"}
 _NOTHING = {"lost+found"}  # in the root of every new volume
 
 
 def split_url(path: str | os.PathLike[str]) -> tuple[str, str] | None:
-    """The scheme of a URL, and what follows it; None for local folders, `file:` among them."""
+    """The scheme of a URL and what follows it; None for local folders, including `file:` URLs."""
     scheme = _SCHEME.match(_text(path))
     if scheme is None or scheme[1].lower() == "file":
         return None
@@ -33,7 +33,7 @@ def _text(path: str | os.PathLike[str]) -> str:
 
 
 def locate(path: str | os.PathLike[str]) -> Path:
-    """The folder that a path means; `~` and `file:` are understood, other schemes are not."""
+    """The folder that a path names; `~` and `file:` are understood, other schemes are refused."""
     text = _text(path)
     if (scheme := _SCHEME.match(text)) is None:
         return Path(text).expanduser().absolute()
@@ -48,12 +48,12 @@ def locate(path: str | os.PathLike[str]) -> Path:
 
 
 def is_warehouse(root: Path) -> bool:
-    """Whether a warehouse was made there."""
+    """Whether a folder holds a warehouse."""
     return (root / MARK).exists() or any((root / LOG).glob("*.log"))
 
 
 def check_there(root: Path) -> None:
-    """Refuse to read where there is no warehouse."""
+    """Refuse to read a folder without a warehouse."""
     _refuse_file(root)
     if not is_warehouse(root):
         raise StoreError(
@@ -62,7 +62,7 @@ def check_there(root: Path) -> None:
 
 
 def check_free(root: Path) -> None:
-    """Refuse to make a warehouse of a folder that holds other things; one whose making was cut short is fine."""
+    """Refuse to create a warehouse in a folder with other files; an unfinished warehouse is fine."""
     _refuse_file(root)
     if not root.exists() or is_warehouse(root):
         return

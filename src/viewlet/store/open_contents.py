@@ -1,4 +1,4 @@
-"""Contents of runs: of those that a store has at hand, or of files in another process."""
+"""Contents of runs, from a store's handles or, in another process, from files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewlet.store.table_contents import TableContents
 
 
 def make_contents(layout: Layout, runs: Sequence[Run], types: Types) -> Contents:
-    """Contents of runs, whose files are still those that were checked."""
+    """Contents of runs; rechecks from time to time that their files are unchanged."""
     for run in runs:
         run.check_now_and_then()
     return (Contents if layout.form == "map" else TableContents)(layout, runs, types)
@@ -25,13 +25,13 @@ _opened: OrderedDict[tuple[str, str, int], Run] = OrderedDict()
 
 
 def open_contents(warehouse: Address, refs: Sequence[RunRef], layout: Layout, types: Types) -> Contents:
-    """Contents in a process without a store, by the address of the warehouse."""
+    """Contents in a process without a store, given the address of the warehouse."""
     storage = storage_at(warehouse)
     return make_contents(layout, [_open_kept(storage, ref, layout, types) for ref in refs], types)
 
 
 def _open_kept(storage: Storage, ref: RunRef, layout: Layout, types: Types) -> Run:
-    """A handle of a run, kept for the next task of this process, which then need not check the file again."""
+    """A cached handle of a run, so that later tasks in this process need not check the file again."""
     if ref.data is not None:
         return Run(ref, layout, types)
     key = (storage.address, ref.file, ref.offset)

@@ -1,8 +1,8 @@
-"""The store: durable bags and documents, changed in whole epochs only.
+"""The store: durable bags and documents, changed only in whole epochs.
 
     A commit is one record, written and synced last. What no record names is garbage. Recovery reads the log.
 
-One process writes; any number read, each a committed epoch, whole. Merging changes no contents.
+One process writes; any number read, each a complete committed epoch. Merging changes no contents.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RETRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The warehouse after an epoch. Its files stay as long as it is held, in this process."""
+    """The warehouse after an epoch. While this process holds it, its files are kept."""
 
     state: State
 
@@ -70,12 +70,10 @@ class Snapshot:
 
 
 _LONGEST = 3_600_000
-"""Milliseconds for which epochs are grouped at most."""
+"""The longest interval for grouping commits, in milliseconds."""
 
 
 class Store:
-    """An open warehouse."""
-
     def __init__(self, storage: Storage, limits: Limits) -> None:
         """Use `Store.open`."""
         self.storage, self.limits = storage, limits
@@ -85,7 +83,7 @@ class Store:
         self._writer: Writer | None = None
         self._closed = False
         self.recovery: Recovery | None = None
-        """What was given up to open it."""
+        """What was given up to open the warehouse, if anything."""
 
     @staticmethod
     def open(
@@ -97,10 +95,10 @@ class Store:
         limits: Limits | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> Store:
-        """Open a warehouse, to write (it is made if need be; one process at a time) or only to read.
+        """Open a warehouse for writing (created if needed; one process at a time) or only for reading.
 
-        `recover`: where the log lacks what was committed, continue from its last complete epoch. `settings` are
-        for the object store, beside what the environment says.
+        `recover`: if the log lacks committed epochs, continue from its last complete one. `settings` are for the object
+        store, in addition to the environment.
         """
         milliseconds = isinstance(durability, int) and not isinstance(durability, bool) and 0 < durability <= _LONGEST
         if not milliseconds and not (isinstance(durability, str) and durability == "epoch"):
@@ -134,7 +132,7 @@ class Store:
         except BaseException:
             lock.release()
             raise
-        self._read = State()  # the writer has it: holding on to it here would keep superseded files
+        self._read = State()  # the writer has it: a reference here would keep superseded files alive
         self._writer.tidy()
 
     def __enter__(self) -> Self:
@@ -144,7 +142,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Finish what is under way. Snapshots stay readable as long as nobody removes their files."""
+        """Finish what is under way. Snapshots stay readable until their files are removed."""
         if not self._closed and self._writer is not None:
             self._writer.close()
             self.storage.close()
@@ -164,36 +162,36 @@ class Store:
 
     @property
     def address(self) -> str:
-        """What tasks open runs by."""
+        """The address by which tasks open runs."""
         return self.storage.address
 
     @property
     def root(self) -> Path:
-        """The local folder of the warehouse, or of what is cached of it."""
+        """The local folder of the warehouse, or of its cache."""
         return self.storage.root
 
     def begin(self) -> Transaction:
-        """Begin an epoch; one at a time."""
+        """Begin an epoch; only one can be open."""
         return self._writing().begin()
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self.state)
 
     def refresh(self) -> int:
-        """Move a reader on to the last committed epoch; its number."""
+        """Move a reader to the last committed epoch, and return it."""
         if self._writer is None:
             for attempt in range(_RETRIES):
                 try:
                     self._catch_up()
                     break
-                except CorruptFile:  # the writer may have begun a new segment, or taken back what failed, meanwhile
+                except CorruptFile:  # the writer may have begun a new segment, or removed a failed one, meanwhile
                     if attempt == _RETRIES - 1 or (self._tail is None and attempt):
                         raise
                     self._tail = None
         return self.epoch
 
     def read(self, action: Callable[[Snapshot], T]) -> T:
-        """What `action` makes of the current snapshot; on a newer one if its files were removed meanwhile."""
+        """The result of `action` on the current snapshot, repeated on a newer one if files were removed meanwhile."""
         for _ in range(_RETRIES):
             snapshot = self.snapshot()
             try:
@@ -221,7 +219,7 @@ class Store:
         return [(epoch, time, contents.consolidated()) for epoch, time, contents in self.feed_contents(bag, since)]
 
     def feed_contents(self, bag: str, since: int) -> list[tuple[int, float, Contents]]:
-        """The same with the runs of each delta, of which nothing is read."""
+        """The same as unread contents."""
         if bag not in self.state.bags:
             raise StoreError(f"there is no bag `{bag}`")
         there = self.state.bags[bag]
@@ -245,12 +243,12 @@ class Store:
         return result
 
     def changed_since(self, bag: str, since: int) -> bool:
-        """Whether an epoch after `since` changed a bag that keeps its changes."""
+        """Whether an epoch after `since` changed a bag with a feed."""
         entries = self.state.bags[bag].feed.entries
         return bool(entries) and entries[-1].epoch > since
 
     def last_change(self, bag: str) -> tuple[int, float] | None:
-        """The last epoch that changed a bag that keeps its changes, and when; None if there was none."""
+        """The last epoch that changed a bag with a feed, and its time; None if there is none."""
         entries = self.state.bags[bag].feed.entries
         return (entries[-1].epoch, entries[-1].time) if entries else None
 
@@ -259,32 +257,32 @@ class Store:
         return self.state.bags[bag].feed.floor
 
     def merge_by(self, elsewhere: Elsewhere) -> None:
-        """Let somebody else do the merges of the background, as far as he wants to."""
+        """Let another component do background merges, those that it accepts."""
         self._writing().merge_elsewhere = elsewhere
 
     def settle(self) -> None:
-        """Wait for merges in the background; raises what went wrong in them."""
+        """Wait for background merges; raises the failure of one, if any."""
         self._writing().settle()
 
     def clean(self) -> list[str]:
-        """Remove every file that nobody in this process needs; the files removed."""
+        """Remove and return every file that neither a record nor this process needs."""
         return self._writing().clean()
 
     def orphans(self) -> list[str]:
-        """The files that neither a record nor anybody in this process needs."""
+        """The files that neither a record nor this process needs."""
         if self._writer is not None:
             return self._writer.orphans()
         assert self._tail is not None
         return list(idle_files(self.state, self._handles, self._tail.first))
 
     def verify(self) -> list[str]:
-        """The files that are missing, cut short or altered, after checking every byte."""
+        """The missing, truncated or altered files; every byte is checked."""
         segments = {file for file in self.state.files() if file.startswith(f"{LOG}/")}
         bad = [self.storage.full_name(file) for file in self._log.damaged(segments)]
         return list(dict.fromkeys([*bad, *bad_files(self.storage, self.state)]))
 
     def back_up(self, target: Address) -> Backup:
-        """Copy the current epoch, and all that it names, to where the warehouse's backups are."""
+        """Copy the current epoch and the files that it names to the place of the warehouse's backups."""
         return self.read(lambda snapshot: back_up(snapshot.state, self._handles, target))
 
     def _writing(self) -> Writer:

@@ -18,7 +18,7 @@ from viewlet.store.runs.runs import Run
 
 
 class TableContents(Contents):
-    """The contents of a table: files that Spark reads natively, and recent rows."""
+    """Parquet files, which Spark reads directly, and recent rows."""
 
     is_sorted = False
 
@@ -35,15 +35,15 @@ class TableContents(Contents):
         return filed + int(self.recent().weights.sum())
 
     def positive_files(self) -> list[str]:
-        """Parquet files of rows put in, checked."""
+        """Verified Parquet files of inserted rows."""
         return self._files(1)
 
     def negative_files(self) -> list[str]:
-        """Parquet files of rows taken away again, checked."""
+        """Verified Parquet files of deleted rows."""
         return self._files(-1)
 
     def check_files(self) -> None:
-        """Raise if a Parquet file is not what was written."""
+        """Raise if a Parquet file is missing or altered."""
         for run in self.runs:
             if run.ref.kind == "parquet":
                 run.check()
@@ -53,14 +53,14 @@ class TableContents(Contents):
         return [str(run.path) for run in self.runs if run.ref.kind == "parquet" and run.ref.sign == sign]
 
     def recent(self) -> Rows:
-        """The rows that are in no Parquet file yet, with weights of +1 and −1."""
+        """The rows that are not in Parquet yet, with weights +1 and −1."""
         return self._read([run for run in self.runs if run.ref.is_recent])
 
     def scan(self) -> Rows:
         return self._read(self.runs)
 
     def batches(self, columns: Names, size: int) -> Iterator[Rows]:
-        """Some columns of the rows, in pieces; those that were taken away again are in none of them."""
+        """Some columns of the rows, in pieces, without deleted rows."""
         recent, gone = self.recent(), [run for run in self._parquet() if run.ref.sign < 0]
         taken = np.concatenate([*map(tablerun.read_hashes, gone), recent.filter(recent.weights < 0).hashes()])
         filed = [run for run in self._parquet() if run.ref.sign > 0]
@@ -78,9 +78,9 @@ class TableContents(Contents):
             yield netted
 
     def _untouched(self, run: Run, columns: Names, size: int, taken: Hashes, touched: list[Rows]) -> Iterator[Rows]:
-        """The rows of a file whose hash no row has that was taken away; the others are added to `touched`.
+        """The rows of a file whose hash no deleted row has; the others are added to `touched`.
 
-        These few columns are enough to net them: all rows that were taken away are there, and so are all that they undo.
+        These few columns suffice to net them, since `touched` has all deleted rows and all rows that they may cancel.
         """
         for batch in tablerun.read_batches(run, (*columns, self.layout.row_hash), size):
             found = is_among(values_of(batch[self.layout.row_hash], "u8"), taken)

@@ -1,6 +1,6 @@
-"""A transaction: what one epoch will add, drop and write down. Nothing of it is there until `commit`.
+"""A transaction: what one epoch adds, drops and records. Nothing of it is visible before `commit`.
 
-Files that it writes or adopts are named by no record before that, so a crash leaves only garbage.
+No record names the files that it writes or adopts before that, so a crash leaves only garbage.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Edit:
-    """What a transaction does to one bag: drop it, make it, add runs to it, in this order."""
+    """What a transaction does to one bag, in this order: drop it, create it, add runs to it."""
 
     drop: bool = False
     create: tuple[Layout, Types] | None = None
     runs: list[Run] = field(default_factory=list)
     rows: list[tuple[Rows, Layout]] = field(default_factory=list)
-    """Rows of a table that are in no run yet: an index that is given the same ones may share its own."""
+    """Rows of a table not yet in a run; an index that receives the same rows may share its run."""
     ahead: Future[Mapping[str, list[Run]]] | None = None
-    """Runs, by their bags, that are being written, and made durable, while other work continues."""
+    """Runs, by bag, that are being written and made durable in the background."""
     loads: list[Load] = field(default_factory=list)
-    """Rows that are written to files as they come."""
+    """Rows that are written to files as they arrive."""
     passed_on: list[Run] | None = None
-    """What the feed shows, where that is not all that is added."""
+    """What the feed shows, if not exactly the added runs."""
 
 
 class Transaction:
-    """One at a time; ends with `commit` or `abort`."""
+    """There is one at a time; it ends with `commit` or `abort`."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer, self._state = writer, writer.state
@@ -58,10 +58,10 @@ class Transaction:
         self.began = time.time()
         self.edits: dict[str, Edit] = {}
         self._tables: dict[str, Edit] = {}
-        """Those of them that may hold rows of a table that are in no run yet."""
+        """The edits that may hold rows of a table not yet in a run."""
         self._before: dict[str, Contents] = {}
         self._now: dict[str, Contents] = {}
-        """Contents as they were handed out: all views of an epoch read the same, until more is added."""
+        """Cached contents: all views of an epoch share them until more is added."""
         self.documents: dict[str, Any] = {}
         self.removed: set[str] = set()
         self.durable: set[str] = set()
@@ -76,11 +76,11 @@ class Transaction:
 
     @property
     def address(self) -> str:
-        """What tasks open runs by."""
+        """The address by which tasks open runs."""
         return self._writer.storage.address
 
     def create(self, bag: str, layout: Layout, types: Mapping[str, pa.DataType]) -> None:
-        """Make an empty bag, unless it is there with a layout that serves, and the same types."""
+        """Create an empty bag, unless it exists with a layout that serves and the same types."""
         assert self._open, "the transaction has ended"
         assert tuple(types) == layout.columns, f"types for {tuple(types)}, columns {layout.columns}"
         there = self._shape(bag)
@@ -91,7 +91,7 @@ class Transaction:
         assert there[1] == dict(types), f"`{bag}` has columns of other types: {there[1]}, not {dict(types)}"
 
     def append(self, bag: str, rows: Rows, layout: Layout) -> Rows:
-        """Add rows to a bag, which is made if it is not there; even no rows make it. What they come to, in a map."""
+        """Add rows to a bag, creating it if needed, even for no rows. Returns the netted rows if it is a map."""
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
         layout = self.layout(bag) or layout
         if layout.form == "table":
@@ -105,7 +105,7 @@ class Transaction:
         return Rows.empty({name: rows[name].type for name in layout.columns}) if body is None else body.as_rows(layout)
 
     def append_index(self, bag: str, rows: Rows, layout: Layout) -> None:
-        """Add a table's change to its index: many rows are put in order, and written, while other work continues."""
+        """Add a table's change to its index; many rows are sorted and written in the background."""
         if len(rows) < self._writer.limits.ahead_rows:
             self.append(bag, rows, layout)
             return
@@ -122,7 +122,7 @@ class Transaction:
             self.edits[table[0]].ahead = edit.ahead
 
     def _waiting_for(self, rows: Rows, layout: Layout) -> tuple[str, Layout] | None:
-        """The table that was given the very same rows as its index, if they wait for a run; they wait no longer."""
+        """The table that received the same rows as its index, if they still wait for a run; removes them there."""
         for name, edit in self._tables.items():
             for waiting in edit.rows:
                 shared = waiting[0] is rows and waiting[1].columns == layout.columns and not layout.indexes
@@ -132,7 +132,7 @@ class Transaction:
         return None
 
     def fill(self, bag: str, rows: Rows, layout: Layout) -> None:
-        """Add many rows to a map, which nobody asks for what they come to."""
+        """Add many rows to a map without returning the netted rows."""
         self.create(bag, layout, {name: rows[name].type for name in layout.columns})
         self._add_to_map(bag, rows, self.layout(bag) or layout)
 
@@ -149,18 +149,18 @@ class Transaction:
         return body
 
     def _encoded(self, body: MapBody, *, now: bool) -> RunRef | Future[RunRef]:
-        """The bytes of a map's run: those of a middling one are made while other work continues, if allowed."""
+        """The bytes of a map's run; those of a middle-sized one are made in the background, unless needed `now`."""
         limits = self._writer.limits
         if not now and limits.inline_bytes < body.batch.nbytes <= limits.inline_most:
             return self._writer.ahead.submit(encode, "map", body.batch)
         return encode("map", body.batch)
 
     def _placed(self, bag: str, made: list[Run]) -> list[Run]:
-        """Runs that were just made; large ones are written to files."""
+        """New runs, large ones written to files."""
         return [run if self._is_small(bag, run) else self._writer.save(run) for run in made]
 
     def _is_small(self, bag: str, run: Run) -> bool:
-        """Whether a run may go into the record: all small ones, and larger ones that are but a part of their bag."""
+        """Whether a run may go into the record: small runs, and larger ones if their bag is larger still."""
         limits, size = self._writer.limits, run.ref.size
         if run.ref.data is None:
             return True  # it is in a file already
@@ -170,7 +170,7 @@ class Transaction:
         return size <= limits.inline_bytes or any(held >= size for held in accumulate(run.ref.size for run in there))
 
     def _share(self, rows: Rows, layout: Layout, runs: list[Run]) -> None:
-        """Let a table that was given the very same rows have the run of its index."""
+        """Let a table that received the same rows share the run of its index."""
         if len(runs) != 1 or layout.indexes:
             return
         for edit in self._tables.values():
@@ -183,7 +183,7 @@ class Transaction:
                     return
 
     def write_ahead(self) -> None:
-        """Begin to write the rows of tables, where they are many: to files, which no record names before the commit."""
+        """Start writing the rows of tables with many rows to files, which no record names before the commit."""
         for bag, edit in self._tables.items():
             if _is_larger([rows for rows, _ in edit.rows], self._writer.limits.ahead_bytes):
                 self._begin_to_write(bag, edit)
@@ -217,7 +217,7 @@ class Transaction:
             self.durable |= {run.ref.file for run in written}
 
     def load(self, bag: str, layout: Layout, types: Types) -> TableLoad | MapLoad:
-        """Take in many rows for a bag, piece by piece; it is made if it is not there."""
+        """Start loading many rows into a bag, piece by piece; the bag is created if needed."""
         self.create(bag, layout, types)
         kind = TableLoad if layout.form == "table" else MapLoad
         made = kind(self._writer, self.layout(bag) or layout)
@@ -225,7 +225,7 @@ class Transaction:
         return made
 
     def withdraw(self, bag: str) -> None:
-        """Forget what this transaction added to a bag, with the files that hold it."""
+        """Undo this transaction's additions to a bag, and remove the files that hold them."""
         self._discard(bag, self.edits.pop(bag, Edit()))
         self._now.pop(bag, None)
         self._tables.pop(bag, None)
@@ -238,7 +238,7 @@ class Transaction:
             self._edit(bag).runs += self.opened(refs, layout, types)
 
     def opened(self, refs: Sequence[RunRef], layout: Layout, types: Types) -> list[Run]:
-        """Runs that tasks wrote to files, or sent, to be read."""
+        """Handles of runs that tasks wrote to files, or sent."""
         handles = self._writer.handles
         return [handles.get(ref, layout, types) if ref.file else Run(ref, layout, types) for ref in refs]
 
@@ -248,14 +248,14 @@ class Transaction:
         return self._writer.save(run) if run.ref.size > self._writer.limits.inline_bytes else run
 
     def drop(self, bag: str) -> None:
-        """Take a bag away, with what this transaction added to it; nothing happens if it is not there."""
+        """Drop a bag, including this transaction's additions; a missing bag is ignored."""
         assert self._open, "the transaction has ended"
         self.withdraw(bag)
         if bag in self._state.bags:
             self.edits[bag] = Edit(drop=True)
 
     def resume_feed(self, bag: str, difference: Rows) -> None:
-        """Let the feed of a bag that was dropped and made again go on, with how it differs from the one before."""
+        """Let the feed of a bag that was dropped and created again continue, with the difference of its contents."""
         layout, _ = self._shape(bag) or (None, None)
         assert layout is not None and self.edits[bag].drop, f"`{bag}` was not put in the place of another"
         if layout.form == "table":
@@ -277,7 +277,7 @@ class Transaction:
         self.removed.add(key)
 
     def contents(self, bag: str) -> Contents:
-        """What the bag holds with this transaction's additions."""
+        """The contents of a bag including this transaction's additions."""
         shape = self._shape(bag)
         if shape is None:
             raise StoreError(f"there is no bag `{bag}`")
@@ -290,7 +290,7 @@ class Transaction:
         return known
 
     def before(self, bag: str) -> Contents:
-        """What the bag held when the transaction began: nothing, if it is made in it."""
+        """The contents of a bag when the transaction began; nothing if the transaction created it."""
         shape = self._shape(bag)
         if bag not in self._state.bags and shape is not None:
             return make_contents(shape[0], (), shape[1])
@@ -299,20 +299,20 @@ class Transaction:
         return self._before[bag]
 
     def has(self, bag: str) -> bool:
-        """Whether there is such a bag, seen from within this transaction."""
+        """Whether the bag exists within this transaction."""
         return self._shape(bag) is not None
 
     def layout(self, bag: str) -> Layout | None:
-        """The layout of a bag, seen from within this transaction; None if there is no such bag."""
+        """The layout of a bag within this transaction; None if it does not exist."""
         shape = self._shape(bag)
         return None if shape is None else shape[0]
 
     def commit(self, record: Mapping[str, Any] | None = None) -> int:
-        """Make it so, all of it or nothing; the number of the epoch. The record is kept as the epoch's history."""
+        """Commit everything or nothing, and return the epoch. `record` goes into the history."""
         return self._commit(json.dumps(record or {}, separators=(",", ":")))
 
     def commit_unseen(self) -> None:
-        """Make it so without a new epoch: nothing that users see is changed."""
+        """Commit without a new epoch: nothing visible to users changes."""
         self._commit(None)
 
     def _commit(self, record: str | None) -> int:
@@ -328,7 +328,7 @@ class Transaction:
             raise
 
     def abort(self) -> None:
-        """Forget it, with the files that it wrote."""
+        """Undo the transaction and remove the files that it wrote."""
         assert self._open, "the transaction has ended"
         if not self._writer.doubtful:
             while self.edits:
@@ -336,13 +336,13 @@ class Transaction:
         self.end()
 
     def end(self) -> None:
-        """Hold nothing any more: files that only this transaction saw may go."""
+        """Release everything: files that only this transaction saw may be removed."""
         self._open = False
         self._state, self.edits, self._tables, self._before, self._now = State(), {}, {}, {}, {}
         self._writer.ended()
 
     def _shape(self, bag: str) -> tuple[Layout, Types] | None:
-        """The layout and types of a bag, seen from within this transaction."""
+        """The layout and types of a bag within this transaction."""
         edit = self.edits.get(bag)
         if edit is not None and edit.create is not None:
             return edit.create
@@ -355,7 +355,7 @@ class Transaction:
         return self.edits.setdefault(bag, Edit())
 
     def _discard(self, bag: str, edit: Edit) -> None:
-        """Remove the files of an edit that no other one shares."""
+        """Remove the files of an edit that no other edit shares."""
         for load in edit.loads:
             load.abandon()
         ahead = edit.ahead
@@ -369,7 +369,7 @@ class Transaction:
 
 
 def _is_larger(parts: Sequence[Rows], most: int) -> bool:
-    """Whether rows take more bytes: only where the whole buffers do, which is quick to say, are the rows looked at."""
+    """Whether rows exceed `most` bytes; the exact size is computed only if the whole buffers do."""
     arrays = [array for rows in parts for array in rows.columns.values()]
     return sum(array.get_total_buffer_size() for array in arrays) > most and _size(arrays) > most
 

@@ -1,9 +1,9 @@
-"""Doubles as digits: sums of doubles, and of products of doubles, that never round.
+"""Doubles as digits: sums of doubles, and of products of doubles, without rounding.
 
-A double is three digits to the base 2³², somewhere on a fixed grid; a product of doubles is the product of their
-digits. Digits of the same limb add up in 64 bits. A map holds them as rows of their own, distinguished by a *slot*: a
-sum of degree d has d places of 128 slots each, and limb b of the sum is the slot 64·d + b from where they begin.
-For a double −36 ≤ b ≤ 32, so the slots beyond are free to count NaN and infinities.
+A double is three digits to the base 2³² somewhere on a fixed grid; a product of doubles is the product of their digits.
+Digits of the same limb add up in 64 bits. A map holds them as rows of their own, distinguished by a *slot*: a sum of
+degree d has d places of 128 slots each, and limb b of the sum is slot 64·d + b from its first one. For a double
+−36 ≤ b ≤ 32, so the remaining slots are free to count NaN and infinities.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
 Found = tuple[Positions, Ints, Ints]
-"""Rows, the slots that they add to, and what they add."""
+"""Rows, the slots that they add to, and the values that they add."""
 
 BITS, MASK = 32, 0xFFFFFFFF
 PLACE, MIDDLE = 128, 64
@@ -31,7 +31,7 @@ NAN, PLUS, MINUS = 120, 121, 122
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Numbers sign · Σ digit_i · 2^(32·(limb + i)), each digit from 0 to 2³² − 1."""
+    """Numbers sign · Σ digit_i · 2^(32·(limb + i)), with digits from 0 to 2³² − 1."""
 
     sign: Ints
     limb: Ints
@@ -62,7 +62,7 @@ def digits_of(numbers: Doubles) -> Digits:
 
 
 def held_digits(powers: Sequence[Power], values: Sequence[Doubles], place: int, degree: int = 1) -> list[Found]:
-    """What each row adds to which slots: of a sum of doubles, of products up to a degree, or of sums of their powers."""
+    """What each row adds to which slots, for a sum of doubles or products, or for sums of their powers."""
     finite = [finite_part(numbers) for numbers in values]
     if not powers:
         held = specials(values[0], special_place(place, degree))
@@ -78,13 +78,13 @@ def held_digits(powers: Sequence[Power], values: Sequence[Doubles], place: int, 
 
 
 def power_places(powers: Sequence[Power], place: int) -> dict[Power, int]:
-    """Where each power of a sum has its first place."""
+    """The first place of each power of a sum."""
     starts = np.cumsum([place, *map(sum, powers)]).tolist()
     return dict(zip(powers, starts, strict=False))
 
 
 def _power(made: dict[Power, Digits], power: Power) -> Digits:
-    """The digits of a power, from those of smaller ones."""
+    """The digits of a power, computed from smaller powers."""
     if power not in made:
         i, j = power
         half = (i // 2, j // 2) if i + j > 2 else (min(i, 1), 0 if i else 1)
@@ -100,13 +100,13 @@ def doubles_of(column: pa.Array) -> Doubles:
 
 
 def finite_part(numbers: Doubles) -> Doubles:
-    """The numbers, 0 for those that are not finite."""
+    """The numbers, with 0 for those that are not finite."""
     finite = np.isfinite(numbers)
     return numbers if finite.all() else np.where(finite, numbers, 0.0)
 
 
 def specials(numbers: Doubles, place: int) -> list[Found]:
-    """What rows add that are not finite: one to the slot of their kind."""
+    """What non-finite numbers add: one to the slot of their kind."""
     if np.isfinite(numbers).all():
         return []
     found, base = [], place * PLACE
@@ -122,7 +122,7 @@ def first_slot(place: int, degree: int) -> int:
 
 
 def _in_slots(numbers: Digits, place: int, degree: int) -> list[Found]:
-    """The digits of each row that are not zero."""
+    """The nonzero digits of each row."""
     base = first_slot(place, degree)
     found = []
     for i, words in enumerate(numbers.digits.view(np.int64)):

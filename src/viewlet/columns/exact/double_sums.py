@@ -1,11 +1,11 @@
-"""Exact sums of doubles, and of products of doubles, one for each of many groups.
+"""Exact sums of doubles, and of products of doubles, for many groups at once.
 
-    sum = Σ limb_i · 2^(32·(lowest + i))          beside it, how many NaN, ∞ and −∞ went in
+    sum = Σ limb_i · 2^(32·(lowest + i)),          with counts of NaN, ∞ and −∞ beside it
 
-Limbs are 64-bit integers that add up 32-bit digits, so a sum is exact for up to 2³¹ rows, forgets what left it, and a
-difference of two running sums is the sum of what is between them. It is rounded when it is read, once: to the nearest
-double, of two equally near ones to the even one, as `math.fsum` does, and to ±∞ beyond the largest one. All of it is
-integer arithmetic, the same on every platform.
+Limbs are 64-bit integers that add up 32-bit digits, so a sum is exact for up to 2³¹ rows, keeps no trace of deleted
+values, and the difference of two running sums is the sum of the values in between. It is rounded once, when read: to
+the nearest double, ties to even, as `math.fsum` does, and to ±∞ beyond the largest double. All of it is integer
+arithmetic, the same on every platform.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from viewlet.columns.rows import add_up
 from viewlet.plan.sums import Power, special_place
 
 _KEPT = 53
-"""How many bits a double has."""
+"""The number of mantissa bits of a double."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSums:
-    """A column for each group: of `limbs`, from `lowest` up, and of `specials`, the numbers of NaN, ∞ and −∞."""
+    """One column per group: of `limbs`, from `lowest` up, and of `specials`, the counts of NaN, ∞ and −∞."""
 
     limbs: Ints
     lowest: int
@@ -46,7 +46,7 @@ class ExactSums:
 
     @staticmethod
     def gather(slots: Ints, digits: Ints, groups: Positions, count: int, place: int, degree: int = 1) -> ExactSums:
-        """What the slots of one sum hold, group by group."""
+        """One sum of each group, read from its slots."""
         own = np.flatnonzero((slots >= place * PLACE) & (slots < (place + degree) * PLACE))
         slot, values, owner = slots[own].astype(np.int64) - place * PLACE, digits[own], groups[own]
         special = (slot >= NAN) & (degree == 1)
@@ -58,7 +58,7 @@ class ExactSums:
 
     @staticmethod
     def of_degree(slots: Ints, digits: Ints, groups: Positions, count: int, place: int, degree: int) -> ExactSums:
-        """What the slots of a sum of products hold; what is not finite is counted behind the digits."""
+        """A sum of products of each group, read from its slots; counts of non-finite values come after the digits."""
         found = ExactSums.gather(slots, digits, groups, count, place, degree)
         if degree == 1:
             return found
@@ -71,7 +71,7 @@ class ExactSums:
 
     @staticmethod
     def merge(parts: Sequence[tuple[Positions, ExactSums]], count: int) -> ExactSums:
-        """The sums of all parts; each says of which group its columns are, a group at most once."""
+        """The sums of all parts; each part names the groups of its columns, a group at most once."""
         spans = [(part.lowest, part.lowest + len(part.limbs)) for _, part in parts if len(part.limbs)]
         lowest, highest = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0, 0)
         limbs, specials = (np.zeros((height, count), dtype=np.int64) for height in (highest - lowest, 3))
@@ -85,21 +85,21 @@ class ExactSums:
         return ExactSums(self.limbs[:, groups], self.lowest, self.specials[:, groups])
 
     def plus(self, other: ExactSums) -> ExactSums:
-        """The sums of two, group by group."""
+        """The sums of both, group by group."""
         everywhere = np.arange(self.count)
         return ExactSums.merge([(everywhere, self), (everywhere, other)], self.count)
 
     def running(self) -> ExactSums:
-        """The sums of no group, the first one, the first two …"""
+        """The running sums over groups, beginning with that of none."""
         return ExactSums(_running(self.limbs), self.lowest, _running(self.specials))
 
     def between(self, low: Positions, high: Positions) -> ExactSums:
-        """Of running sums, what is from one place to another."""
+        """For running sums, the sums from `low` to `high`."""
         limbs, specials = (table[:, high] - table[:, low] for table in (self.limbs, self.specials))
         return ExactSums(limbs, self.lowest, specials)
 
     def integers(self, lowest: int) -> list[int]:
-        """The finite part of each sum, in units of 2^(32·lowest), which is no more than that of the lowest limb."""
+        """The finite part of each sum, in units of 2^(32·lowest); `lowest` may not exceed that of the limbs."""
         if not len(self.limbs):
             return [0] * self.count
         table = _carried(self.limbs)
@@ -108,7 +108,7 @@ class ExactSums:
         return [int.from_bytes(raw[i : i + width], "little", signed=True) << shift for i in range(0, len(raw), width)]
 
     def doubles(self) -> Doubles:
-        """Each sum, rounded once. NaN, or ∞ and −∞, make NaN of it; else an infinity is what it is."""
+        """Each sum, rounded once. NaN, or ∞ together with −∞, gives NaN; a single kind of infinity gives itself."""
         nan, plus, minus = self.specials != 0
         sums = _nearest(self.limbs, self.lowest)
         if self.specials.any():
@@ -117,18 +117,18 @@ class ExactSums:
         return sums
 
     def strange(self) -> Mask:
-        """Which groups have values that are not finite."""
+        """Which groups have non-finite values."""
         return (self.specials != 0).any(axis=0)
 
 
 def add_doubles(values: Doubles, weights: Ints, groups: Positions, count: int) -> ExactSums:
-    """The sum of each group, each value as often as its weight says."""
+    """The weighted sum of each group."""
     rows, slots, digits = _joined(held_digits((), (values,), 0))
     return ExactSums.gather(slots, digits * weights[rows], groups[rows], count, 0)
 
 
 def running_doubles(values: Doubles, weights: Ints) -> ExactSums:
-    """The sums of no value, the first one, the first two …"""
+    """The running sums of values, beginning with that of none."""
     return add_doubles(values, weights, np.arange(len(values)), len(values)).running()
 
 
@@ -158,7 +158,7 @@ def _running(table: Ints) -> Ints:
 
 
 def _carried(limbs: Ints) -> Ints:
-    """The same sums in digits from 0 to 2³² − 1, and at the top 0 or −1 for the sign."""
+    """The same sums in digits from 0 to 2³² − 1, with 0 or −1 at the top for the sign."""
     table = np.vstack([limbs, np.zeros((2, limbs.shape[1]), dtype=np.int64)])
     _carry_up(table)
     return table
@@ -171,9 +171,9 @@ def _carry_up(table: Ints) -> None:
 
 
 def _nearest(limbs: Ints, lowest: int) -> Doubles:
-    """The doubles nearest to sums: 53 bits from the highest one, and what the bits below say about the last.
+    """The doubles nearest to sums: the highest 53 bits, rounded by the bits below.
 
-    A sum of doubles is a multiple of the least double, so one that has fewer than 53 bits above that has them all.
+    A sum of doubles is a multiple of the smallest double, so one with fewer than 53 bits above that is exact.
     """
     table = _carried(limbs)
     negative = table[-1] < 0
@@ -191,7 +191,7 @@ def _nearest(limbs: Ints, lowest: int) -> Doubles:
 
 
 def _head(table: Ints, top: Positions) -> tuple[Words, Mask, Ints]:
-    """The highest 64 bits of numbers, whether three digits have bits below these, and how many the top one has."""
+    """The highest 64 bits of numbers, whether the three top digits have lower bits, and the length of the top digit."""
     at = np.arange(table.shape[1])
     high, middle, low = (table[top - i, at].view(np.uint64) for i in range(3))
     bits = np.frexp(high.astype(np.float64))[1].astype(np.uint64)
@@ -200,7 +200,7 @@ def _head(table: Ints, top: Positions) -> tuple[Words, Mask, Ints]:
 
 
 def _half_even(head: Words, rest: Mask) -> Doubles:
-    """Numbers of 64 bits, and a rest below these, as whole numbers of the 53 highest bits."""
+    """64-bit numbers with a sticky rest, rounded to their highest 53 bits."""
     kept, tail = head >> np.uint64(64 - _KEPT), head & np.uint64((1 << 64 - _KEPT) - 1)
     half = np.uint64(1 << 63 - _KEPT)
     up = (tail > half) | ((tail == half) & (rest | (kept & np.uint64(1) != 0)))

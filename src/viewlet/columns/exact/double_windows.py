@@ -1,12 +1,12 @@
-"""Doubles in windows: whole numbers that add up, and multiply, without rounding.
+"""Doubles in windows: integers that add up, and multiply, without rounding.
 
-A double is a whole number of limbs somewhere on a grid that is far too wide for columns. Its *window* says where: it
-begins at a multiple of `WINDOW` limbs at or below the number's own, and the few limbs behind that hold any double that
-begins in it. Rows of one window add up limb by limb, as decimals do. A product of numbers is in the window that begins
-where those of its factors do, added up. Everyday numbers, from 0.0005 to 4.5e15, have the same window.
+The limbs of a double are somewhere on a grid that is far too wide for columns. Its *window* says where: it starts at a
+multiple of `WINDOW` limbs at or below the number's own first limb, and a few limbs from there hold any double that
+starts in it. Rows of one window add up limb by limb, as decimals do. A product of numbers is in the window that starts
+at the sum of its factors' starts. Everyday numbers, from 0.0005 to 4.5e15, share one window.
 
-A window has the sign of its numbers, and zero, NaN and the infinities have windows of their own: so a product of windows
-says what IEEE makes of ∞ · 0, and how many rows came to that.
+A window includes the sign of its numbers, and zero, NaN and the infinities have windows of their own, so a product of
+windows yields the IEEE result of ∞ · 0, and how many rows have it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BIAS = 64
 def in_windows(
     rows: Rows, keys: Sequence[str], sums: Sequence[Sum]
 ) -> tuple[Rows, tuple[str, ...], dict[str, list[Ints]]]:
-    """Rows with the windows of the doubles that are summed in windows, which are keys too; and the limbs in these."""
+    """Rows with the windows of doubles summed in windows, the keys including these, and the limbs in the windows."""
     whole: dict[str, list[Ints]] = {}
     windows: dict[str, pa.Array] = {}
     for total in sums:
@@ -63,7 +63,7 @@ def place(factors: Sequence[Doubles]) -> tuple[Ints, list[Ints]]:
 
 
 def _kinds(factors: Sequence[Doubles]) -> Doubles:
-    """What IEEE makes of products, were every finite number −1, 0 or 1: nothing overflows."""
+    """The IEEE product of factors in which every finite number is replaced by its sign: nothing overflows."""
     with np.errstate(invalid="ignore"):
         return reduce(mul, (np.where(np.isfinite(n), np.sign(n), n) for n in factors))
 
@@ -85,7 +85,7 @@ def _limbs(digits: Digits, offset: Ints) -> list[Ints]:
 
 
 def product_digits(rows: Rows, total: DoubleSum) -> list[Found]:
-    """What each row adds to the slots of a sum: the digits of its products, or one to what they are if not finite."""
+    """What each row adds to the slots of a sum: the digits of its products, or a count if they are not finite."""
     found: list[Found] = []
     counted = combine(rows, (total.counted,), 0)[0]
     for term in total.terms:
@@ -99,7 +99,7 @@ def product_digits(rows: Rows, total: DoubleSum) -> list[Found]:
 
 
 def _kind(codes: Ints) -> Doubles:
-    """−1, 0, 1, or what is not finite, for each window."""
+    """−1, 0, 1 or the non-finite value of each window."""
     signs = np.where(codes % 2 == 0, 1.0, -1.0)
     return np.where(codes >= _FINITE, signs, np.array([0.0, np.nan, np.inf, -np.inf])[np.minimum(codes, _MINUS)])
 

@@ -1,14 +1,13 @@
-"""Sums as integers: the additive state behind count, sum, avg and the moments.
+"""Sums as integers: the additive state of count, sum, avg and the moments.
 
-A sum that can be added to and taken from forever, in any order, on any machine, must not round. So every
-number is split into *limbs* of 32 bits, and limbs are summed in 64: integers and decimals have a fixed few
-(columns of the map), doubles as many as their exponents touch (digits.py). The limbs of a double are rows of their
-own, distinguished by `_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are
-counted in slots too, so that one which leaves a group leaves it finite again (double_sums.py). Moments are sums of powers
-(moments.py).
+A sum that is added to and subtracted from forever, in any order, on any machine, must not round. Every number is
+therefore split into *limbs* of 32 bits, which are summed in 64: integers and decimals have a fixed few (columns of the
+map), doubles as many as their exponents touch (digits.py). The limbs of a double are rows of their own, told apart by
+`_slot`, whose *weight* is the limb's sum: a weighted bag of digits. Infinities and NaN are counted in slots, too, so a
+group is finite again once they are deleted (double_sums.py). Moments are sums of powers (moments.py).
 
-The law: decode(encode(rows)) depends on the bag of rows alone, not on how it came about.
-Exact for up to 2³¹ rows a group.
+The law: decode(encode(rows)) depends only on the bag of rows, not on its history.
+Exact for up to 2³¹ rows per group.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
 
 
 def encode_products(rows: Rows, keys: Sequence[str], counts: dict[str, Ints], digits: list[Found]) -> Rows:
-    """Add up the counts, and the digits of doubles, of each key."""
+    """Add up the counts and the doubles' digits of each key."""
     first, groups = group([rows[k] for k in keys], len(rows), rows.hashes(keys))
     columns = dict(rows.select(keys).take(first).columns) if keys else {}
     added = {n: from_numpy(add_up(values, groups, len(first)), pa.int64()) for n, values in counts.items()}
@@ -64,7 +63,7 @@ def encode_products(rows: Rows, keys: Sequence[str], counts: dict[str, Ints], di
 def _encode_one(
     rows: Rows, total: Sum, place: int, groups: Positions, digits: list[Found], whole: list[Ints] | None
 ) -> dict[str, Ints]:
-    """The weighted limbs and count of one sum, row by row; the digits of a double go to `digits`."""
+    """The weighted limbs and count of one sum, row by row; a double's digits are added to `digits`."""
     if counts_rows(total):
         return {}
     counted = rows.weights
@@ -86,7 +85,7 @@ def _encode_one(
 
 
 def _limbs_of(column: pa.Array, count: int) -> list[Ints]:
-    """The 32-bit limbs of integers or unscaled decimals, the last one signed; NULL as anything."""
+    """The 32-bit limbs of integers or unscaled decimals, the last one signed; arbitrary where NULL."""
     if count == 0:
         return []
     if pa.types.is_decimal(column.type):
@@ -102,7 +101,7 @@ def _limbs_of(column: pa.Array, count: int) -> list[Ints]:
 
 
 def _with_slots(groups: Rows, added: dict[str, pa.Array], digits: list[Found]) -> Rows:
-    """The rows of the groups themselves (slot 0), and below them the rows of the doubles' digits."""
+    """The rows of the groups (slot 0), followed by the rows of the doubles' digits."""
     owner = np.concatenate([d[0] for d in digits])
     slots = np.concatenate([d[1] for d in digits])
     values = np.concatenate([d[2] for d in digits])
@@ -118,7 +117,7 @@ def _with_slots(groups: Rows, added: dict[str, pa.Array], digits: list[Found]) -
 
 
 def _drop_nothing(rows: Rows, added: tuple[str, ...]) -> Rows:
-    """Without the rows that say nothing: weight and sums all zero."""
+    """The rows without those whose weight and sums are all zero."""
     keep = rows.weights != 0
     if keep.all():
         return rows
@@ -128,7 +127,7 @@ def _drop_nothing(rows: Rows, added: tuple[str, ...]) -> Rows:
 
 
 def decode(sums: Sequence[Sum], state: Rows, groups: Positions, count: int) -> tuple[Weights, list[pa.Array]]:
-    """For each of `count` groups: how many rows it has, and the value of each sum.
+    """The number of rows and the value of each sum, for `count` groups.
 
     `groups` numbers the group of each row of the state.
     """
@@ -168,7 +167,7 @@ def _decode_one(
 
 
 def _read_powers(total: Sum, place: int, state: Rows, slots: Ints, groups: Positions, counts: Ints) -> Powers:
-    """The sums of powers that a state holds; `counts` says how many rows went in."""
+    """The sums of powers in a state; `counts` are the numbers of values."""
     return Powers.of(
         {
             power: ExactSums.gather(slots, state.weights, groups, len(counts), at, sum(power))
@@ -198,7 +197,7 @@ def _integer_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
 
 
 def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -> pa.Array:
-    """Spark's decimal sum or average, from the limbs."""
+    """Spark's decimal sum or average, computed from limbs."""
     assert total.argument is not None
     words, top = _carry(parts)
     precision, scale = total.type.args
@@ -219,7 +218,7 @@ def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
 
 
 def _short_result(total: Sum, numbers: Ints, counts: Ints, shift: int) -> Ints | None:
-    """The same for sums that fit into 64 bits with room to spare, all at once; None where one may not."""
+    """The result if all sums fit into 64 bits with room to spare, vectorized; else None."""
     assert total.argument is not None
     digits = min(total.type.args[0], total.argument.args[0] + 10 + shift, 18)
     unit = 10**shift if total.function == "avg" else 1
@@ -241,7 +240,7 @@ def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
 
 
 def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
-    """Limbs to the low 64 bits and the signed rest."""
+    """Limbs as the low 64 bits and the signed rest."""
     padded = list(parts) + [np.zeros_like(parts[0])] * (4 - len(parts))
     carried = []
     carry = np.zeros_like(parts[0])
@@ -264,7 +263,7 @@ def _decimal_array(low: np.ndarray[Any, Any], high: Ints, precision: int, scale:
 
 
 def _half_up(number: int, divisor: int) -> int:
-    """A quotient rounded to the nearest whole, halves away from zero."""
+    """A quotient rounded to the nearest integer, halves away from zero."""
     quotient, rest = divmod(abs(number), divisor)
     quotient += 2 * rest >= divisor
     return quotient if number >= 0 else -quotient

@@ -1,4 +1,4 @@
-"""Which group an error belongs to: a position where the error is raised, the key further out."""
+"""The group of an error: its position is recorded where the error is raised, its key is added by a caller."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from viewlet.errors import EvaluationError
 
 @dataclass(frozen=True, slots=True)
 class GroupAt:
-    """The place of a group among those that were evaluated together."""
+    """The position of a group among those evaluated together."""
 
     place: int
 
 
 def failure_of(failing: Mask, reason: str, hint: str | None = None) -> EvaluationError:
-    """The error for the first of the groups that fail."""
+    """The error for the first failing group."""
     error = EvaluationError(reason, hint=hint)
     error.site = GroupAt(int(np.flatnonzero(failing)[0]))
     return error
@@ -29,7 +29,7 @@ def failure_of(failing: Mask, reason: str, hint: str | None = None) -> Evaluatio
 
 @contextmanager
 def naming_group(keys: Mapping[str, pa.Array]) -> Iterator[None]:
-    """Let an error of a group inside of the block say its keys, given those of all groups."""
+    """Add the keys of the failing group to errors in the block; `keys` are those of all groups."""
     try:
         yield
     except EvaluationError as error:

@@ -1,15 +1,15 @@
-"""Products of sums, exactly: polynomials in the whole numbers that joined rows carry.
+"""Exact products of sums: polynomials in the integers that joined rows carry.
 
-A number is Σ limb_i · 2^(32·i), its limbs int64 columns that sums have made as large as they like. Two ways lead to
-the limbs of a polynomial, and both give the value that Python's integers give:
+A number is Σ limb_i · 2^(32·i), where limbs are int64 columns that sums have made arbitrarily large. Two methods give
+the limbs of a polynomial, both equal to what Python's integers would give:
 
-- *linear*: where each monomial is one number of limbs times int64 columns, every limb is multiplied as it is. What
-  comes out is linear in the limbs, so what is taken away later leaves zeros behind.
+- *linear*: if each monomial is one number of limbs times int64 columns, every limb is multiplied as it is. The result
+  is linear in the limbs, so later deletions leave zeros.
 - *exact*: numbers become balanced digits, −2³¹ ≤ d < 2³¹, whose products fit in an int64; these are split into low
   and high halves, added, and carried at the end.
 
-Inside, a number of each row is a table of *columns*, least first, far from overflowing; the last column is left zero
-until a carry reaches it.
+Internally, a number of each row is a table of *columns*, least significant first, far from overflow; the last column
+stays zero until a carry reaches it.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ Numbers = Mapping[Factor, Limbs]
 
 _BITS, _MASK, _HALF = 32, 0xFFFFFFFF, 1 << 31
 _LINEAR = 1 << 62
-"""Limbs that stay below this need no carry."""
+"""Limbs below this need no carry."""
 _BLOCK = 4096
-"""Rows that are worked on together: few enough for the cache, and for memory that is not fetched anew each time."""
+"""Rows processed together: few enough for the cache, and to reuse memory."""
 
 
 def combine(rows: Rows, terms: Sequence[Monomial], limbs: int) -> list[Ints]:
-    """Σ coefficient · Π factors for each row, as `limbs` 32-bit limbs (the last one signed); limbs == 0: one int64 array.
+    """Σ coefficient · Π factors for each row, as `limbs` 32-bit limbs, the last one signed; 0 limbs: one int64 array.
 
-    The last limb may use all 64 bits of its column, as a sum's does. What needs more is an EvaluationError.
+    The last limb may use all 64 bits of its column, as a sum's does. Anything larger is an EvaluationError.
     """
     numbers = {factor: _read(rows, factor) for term in terms for factor in term.factors}
     found = _linear(numbers, terms, limbs)
@@ -50,7 +50,7 @@ def combine(rows: Rows, terms: Sequence[Monomial], limbs: int) -> list[Ints]:
 
 
 def balanced_product(rows: Rows, term: Monomial) -> Limbs:
-    """One monomial for each row, of any size, as digits from −2³¹ to 2³¹ − 1, the least first."""
+    """One monomial per row, of any size, as digits from −2³¹ to 2³¹ − 1, least significant first."""
     numbers = {factor: _read(rows, factor) for factor in term.factors}
     whole = [f.limbs for f in term.factors if f.limbs > 1]
     simple = _linear(numbers, (term,), whole[0]) if len(whole) == 1 else None
@@ -66,7 +66,7 @@ def _read(rows: Rows, factor: Factor) -> Limbs:
 
 
 def _linear(numbers: Numbers, terms: Sequence[Monomial], limbs: int) -> Limbs | None:
-    """Limb by limb, without a carry; None where a monomial has another shape, or a limb might grow too large."""
+    """The polynomial limb by limb, without carries; None if a monomial has another form or a limb may overflow."""
     shape = [limbs] if limbs > 1 else []
     total: Limbs = []
     room = _LINEAR
@@ -86,7 +86,7 @@ def _linear(numbers: Numbers, terms: Sequence[Monomial], limbs: int) -> Limbs | 
 
 
 def _peak(limbs: Limbs) -> int:
-    """No limb is larger than this, which is at least one."""
+    """An upper bound of the limbs' size, at least one."""
     return max(max(int(limb.max(initial=1)), -int(limb.min(initial=-1))) for limb in limbs)
 
 
@@ -107,7 +107,7 @@ def _added(products: list[Ints], limbs: int, length: int) -> Limbs:
     for columns in products:
         total[: len(columns)] += columns
     _carry(total, unsigned=last + 1)
-    if total[last + 2 :].any():  # the two columns before these are one signed number of 64 bits
+    if total[last + 2 :].any():  # the two columns before these form one signed 64-bit number
         raise EvaluationError(f"ARITHMETIC_OVERFLOW: a product of sums does not fit in {64 + last * _BITS} bits")
     return [*total[:last], total[last] + (total[last + 1] << _BITS)]
 
@@ -128,7 +128,7 @@ def _constant(number: int, length: int) -> Limbs:
 
 
 def _columns(limbs: Limbs) -> Ints:
-    """Limbs of any size as columns below 2³³: the high half of each goes to the next."""
+    """Limbs of any size as columns below 2³³: the high half of each is added to the next."""
     columns = np.zeros((len(limbs) + 2, len(limbs[0])), dtype=np.int64)
     for i, limb in enumerate(limbs):
         columns[i] += limb & _MASK
@@ -137,7 +137,7 @@ def _columns(limbs: Limbs) -> Ints:
 
 
 def _digits(columns: Ints) -> Ints:
-    """The same numbers as balanced digits, without those at the top that are zero in every row; uses up its argument."""
+    """The same numbers as balanced digits, without leading columns of zeros; overwrites its argument."""
     _carry(columns, unsigned=0)
     width = len(columns)
     while width > 1 and not columns[width - 1].any():
@@ -146,7 +146,7 @@ def _digits(columns: Ints) -> Ints:
 
 
 def _carry(columns: Ints, unsigned: int) -> None:
-    """Make digits of columns, in place: the first `unsigned` 0 ≤ d < 2³², the others −2³¹ ≤ d < 2³¹."""
+    """Make digits of columns, in place: 0 ≤ d < 2³² for the first `unsigned`, −2³¹ ≤ d < 2³¹ for the others."""
     for i in range(len(columns) - 1):
         carry = (columns[i] if i < unsigned else columns[i] + _HALF) >> _BITS
         columns[i + 1] += carry
@@ -154,7 +154,7 @@ def _carry(columns: Ints, unsigned: int) -> None:
 
 
 def _times(a: Ints, b: Ints) -> Ints:
-    """The product of balanced digits, as columns: no product of two exceeds 2⁶²."""
+    """The product of balanced digits, as columns; the product of two digits is at most 2⁶²."""
     columns = np.zeros((len(a) + len(b) + 1, a.shape[1]), dtype=np.int64)
     for i, digit in enumerate(a):
         products = digit * b

@@ -1,11 +1,11 @@
-"""Variance, covariance, correlation, regression, skewness and kurtosis, read off exact sums of powers.
+"""Variance, covariance, correlation, regression, skewness and kurtosis, computed from exact sums of powers.
 
     Σ(x − x̄)(y − ȳ) = (n·Σxy − Σx·Σy) / n          and likewise for Σ(x − x̄)³ and Σ(x − x̄)⁴
 
-The sums are whole numbers of any size, so nothing cancels: a central moment is rounded once, and Spark's own formula
-for the function is applied to it. A group with a NaN or an infinity has NaN for its moments, as in Spark, and so has
-one whose mean is so large (about 1e154) that Spark's own way to merge two parts of a group overflows to NaN. Over the
-frame of a window Spark merges nothing.
+The sums are integers of any size, so nothing cancels: a central moment is rounded once, and Spark's own formula for the
+function is applied to it. The moments of a group with a NaN or an infinity are NaN, as in Spark, and so are those of a
+group whose mean is so large (about 1e154) that Spark's merging of partial groups overflows to NaN. Over window frames
+Spark merges nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Powers:
 
     @staticmethod
     def of(totals: Mapping[Power, ExactSums], counts: Ints, *, is_merged: bool = True) -> Powers:
-        """From exact sums, and how many rows went in; `is_merged`: as where Spark merges parts of a group."""
+        """From exact sums and numbers of rows; `is_merged`: Spark would merge parts of each group."""
         lowest = [total.lowest // sum(power) for power, total in totals.items() if len(total.limbs)]
         unit = min(lowest, default=0)
         sums = {power: total.integers(unit * sum(power)) for power, total in totals.items()}
@@ -49,7 +49,7 @@ class Powers:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many rows each group has, and 1 for none: something to divide by."""
+        """The number of rows in each group, at least 1, to divide by."""
         return [max(n, 1) for n in self.counts.tolist()]
 
     def mean(self, of: Power) -> Doubles:
@@ -58,7 +58,7 @@ class Powers:
         return self._known[of,]
 
     def joint(self, a: Power, b: Power) -> Doubles:
-        """Σ(x − x̄)(y − ȳ) of two arguments, or of one and itself."""
+        """Σ(x − x̄)(y − ȳ) of two arguments, or of one with itself."""
         if (a, b) not in self._known:
             self._known[a, b] = self._joint(a, b)
         return self._known[a, b]
@@ -70,14 +70,14 @@ class Powers:
         return np.where(self.strange[a] | self.strange[b] | self._overflows(a, b, 1), np.nan, found)
 
     def _overflows(self, a: Power, b: Power, degree: int) -> Mask:
-        """Where merging a part with nothing multiplies 0 by ∞: x̄·(ȳ / n)ᵈ, for a moment of degree d + 1."""
+        """Where merging a part with an empty one multiplies 0 by ∞: x̄·(ȳ / n)ᵈ, for a moment of degree d + 1."""
         if not self.is_merged:
             return np.zeros(len(self.counts), dtype=np.bool_)
         with np.errstate(over="ignore", invalid="ignore"):
             return ~np.isfinite(self.mean(a) * (self.mean(b) / self.sizes) ** degree)
 
     def crossing(self) -> Doubles:
-        """ȳ − slope·x̄ as one fraction, for y the first argument and x the second; 0 where x does not vary."""
+        """ȳ − slope·x̄ as one fraction, where y is the first argument and x the second; 0 if x does not vary."""
         parts = zip(self.sizes, *(self.sums[p] for p in (FIRST, SECOND, (1, 1), (0, 2))), strict=True)
         lines = ((y * xx - x * xy, n * xx - x * x) for n, y, x, xy, xx in parts)
         return self._rounded(1, ((a, b) if b else (0, 1) for a, b in lines))
@@ -97,7 +97,7 @@ class Powers:
         return np.where(self.strange[FIRST] | self._overflows(FIRST, FIRST, degree - 1), np.nan, found)
 
     def _rounded(self, degree: int, fractions: Iterable[tuple[int, int]]) -> Doubles:
-        """The doubles nearest to fractions of whole numbers, in units of a degree."""
+        """The doubles nearest to fractions of integers, in units of a degree."""
         shift = BITS * self.unit * degree
         return np.array([_quotient(a, b, shift) for a, b in fractions], dtype=np.float64)
 
@@ -115,7 +115,7 @@ def _quotient(a: int, b: int, shift: int) -> float:
 
 
 Values = tuple[Doubles, Mask]
-"""The value of each group, and whether it has one."""
+"""The value of each group, and whether it is not NULL."""
 
 
 def _variance(powers: Powers, sample: bool) -> Values:
@@ -134,7 +134,7 @@ def _covariance(powers: Powers, sample: bool) -> Values:
 
 
 def _shape(powers: Powers, degree: int, fails: bool) -> Values:
-    """√n·m₃ / √(m₂³) or n·m₄ / m₂² − 3; NULL where nothing varies."""
+    """√n·m₃ / √(m₂³) or n·m₄ / m₂² − 3; NULL if nothing varies."""
     n, m2 = powers.counts, powers.joint(FIRST, FIRST)
     valid = (n > 0) & (m2 != 0)
     if degree == 3:
@@ -144,7 +144,7 @@ def _shape(powers: Powers, degree: int, fails: bool) -> Values:
 
 
 def _correlation(powers: Powers, fails: bool, *, of_constants: bool = False) -> Values:
-    """Where a side does not vary, what a division by zero gives, or NULL if correlations of constants are known."""
+    """The correlation; if a side does not vary, a division by zero or, with `of_constants`, NULL."""
     spreads = powers.joint(FIRST, FIRST), powers.joint(SECOND, SECOND)
     varies = (spreads[0] != 0) & (spreads[1] != 0) if of_constants else True
     return _divided(
@@ -153,11 +153,11 @@ def _correlation(powers: Powers, fails: bool, *, of_constants: bool = False) -> 
 
 
 _CORRELATION = "try_divide(covar_pop(x, y), stddev_pop(x) * stddev_pop(y)) gives NULL there"
-"""What to write instead of a correlation that fails, in Spark as here."""
+"""A substitute for a correlation that fails, in Spark as here."""
 
 
 def _divided(a: Doubles, b: Doubles, valid: Mask, fails: bool, name: str) -> Values:
-    """a / b; where b is 0 an error, or NULL if Spark is set to that."""
+    """a / b; if b is 0 an error, or NULL if Spark is set to that."""
     zero = valid & (b == 0)
     if fails and zero.any():
         raise failure_of(
@@ -170,20 +170,20 @@ def _divided(a: Doubles, b: Doubles, valid: Mask, fails: bool, name: str) -> Val
 
 
 def _slope(powers: Powers) -> Values:
-    """Of the first argument over the second; NULL where the second does not vary."""
+    """The slope of the first argument over the second; NULL if the second does not vary."""
     spread = powers.joint(SECOND, SECOND)
     valid = (powers.counts > 0) & (spread != 0)
     return powers.joint(FIRST, SECOND) / np.where(valid, spread, 1.0), valid
 
 
 def _intercept(powers: Powers) -> Values:
-    """Where the line meets zero, rounded once; NaN and NULL as the slope."""
+    """Where the line meets zero, rounded once; NaN and NULL as for the slope."""
     slope, valid = _slope(powers)
     return np.where(np.isfinite(slope), powers.crossing(), slope), valid
 
 
 def _r2(powers: Powers) -> Values:
-    """The share of the first argument's spread that the second explains: all, where there is none."""
+    """The share of the first argument's variance that the second explains; 1 if there is none."""
     spread, across = powers.joint(FIRST, FIRST), powers.joint(SECOND, SECOND)
     both, valid = powers.joint(FIRST, SECOND), (powers.counts > 0) & (across != 0)
     explained = both * both / np.where(valid, across, 1.0) / np.where(spread == 0, 1.0, spread)

@@ -1,8 +1,8 @@
-"""The checked table: every function that is evaluated here exactly as Spark evaluates it.
+"""The checked table of all functions that are evaluated here exactly as Spark evaluates them.
 
-A function's rule decides from the types of a call; what it declines, and every function not listed, is
-evaluated by Spark. `tests/test_kernels_spark.py` compares each entry with Spark itself, type by type, on the
-values at the edges, and fails for an entry it does not know.
+A function's rule decides by the types of a call; calls that it declines, and functions that are not listed, are
+evaluated by Spark. `tests/test_kernels_spark.py` compares each entry with Spark itself, type by type, on edge cases,
+and fails for an entry that it does not know.
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ TABLE: dict[str, Rule] = {
 }
 
 OWN: dict[str, Rule] = difference_bounds.RULES
-"""Functions that no query calls and Spark does not have: the compiler writes them."""
+"""Functions that only the compiler generates: Spark does not have them."""

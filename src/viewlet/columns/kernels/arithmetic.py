@@ -1,7 +1,7 @@
 """Arithmetic of integers and floating-point numbers.
 
-Integers of each width overflow at their own width: an error under ANSI, NULL for `try_…`, wrapped around
-for `wrapping_…`. Floating-point numbers follow IEEE 754, save that division by zero is an error.
+Integers overflow at the width of their type: an error under ANSI, NULL for `try_…`, wrapped around for `wrapping_…`.
+Floating-point numbers follow IEEE 754, except that division by zero is an error.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from viewlet.plan.expr import Call, Literal
 from viewlet.plan.types import FRACTIONAL, INTEGRAL, Type
 
 _LARGE = 9.2e18
-"""Below this a product of two int64 surely fits, however its floating-point estimate was rounded."""
+"""Below this a product of two int64 fits, however its floating-point estimate was rounded."""
 _NEGATED = 34
-"""Spark negates a longer decimal with a loss: it rounds it to 34 digits."""
+"""Spark negates longer decimals lossily: it rounds them to 34 digits."""
 DIVIDE_BY_ZERO = "[DIVIDE_BY_ZERO] Division by zero."
 REMAINDER_BY_ZERO = "[REMAINDER_BY_ZERO] Remainder by zero."
 
 
 def _overflow(kind: Type, *, unary: bool = False) -> str:
-    """Spark names the overflow of its narrow integers differently."""
+    """Spark's name for an overflow, which differs for narrow integers."""
     narrow = kind.name in ("tinyint", "smallint") and not unary
     return f"[{'BINARY_' if narrow else ''}ARITHMETIC_OVERFLOW] {kind} overflow."
 
@@ -65,7 +65,7 @@ def _failures(where: Mask | None, error: str) -> tuple[Failure, ...]:
 
 
 def _too_large(a: Values, b: Values) -> Mask | None:
-    """Where a product leaves int64: estimated, then decided exactly where the estimate is close."""
+    """Where a product overflows int64: estimated, and decided exactly where the estimate is close."""
     suspect = np.abs(a.astype(np.float64) * b) > _LARGE
     if not anywhere(suspect):
         return None
@@ -86,7 +86,7 @@ def _same_numbers(call: Call, kinds: tuple[str, ...]) -> bool:
 
 
 def _mode(operation: Operation, mode: str, *, right_first: bool = False) -> Kernel:
-    """An operation under ANSI mode, or as `try_…` or `wrapping_…` says."""
+    """An operation under ANSI mode, or in the mode of its prefix `try_` or `wrapping_`."""
     if mode == "wrapping":
         return wrapping(operation)
     return (nulling if mode == "try" else raising)(operation, right_first=right_first)
@@ -134,7 +134,7 @@ def _float_divide(a: Values, b: Values) -> Result:
 
 
 def _div(mode: str) -> Rule:
-    """Integer division, towards zero."""
+    """Integer division, truncating towards zero."""
 
     def rule(call: Call) -> Kernel | None:
         if not _same_numbers(call, ("bigint",)):
@@ -184,7 +184,7 @@ def _positive(a: Values, b: Values) -> Result:
 
 
 def _unary(function: Callable[[Values], Values], mode: str) -> Rule:
-    """Negation and absolute value: only the smallest integer has none."""
+    """Negation and absolute value, which only the smallest integer lacks."""
 
     def rule(call: Call) -> Kernel | None:
         if not _same_numbers(call, (*INTEGRAL, *FRACTIONAL, "decimal")):
@@ -209,7 +209,7 @@ def _bits(function: Any) -> Rule:
 
 
 def _shift(function: Any) -> Rule:
-    """A shift by the low bits of a number, as many as say a place of the first one."""
+    """A shift by the low bits of the second argument, modulo the width of the first."""
 
     def rule(call: Call) -> Kernel | None:
         value, by = (arg.type.name for arg in call.args)
@@ -222,7 +222,7 @@ def _shift(function: Any) -> Rule:
 
 
 def _whole(name: str, *, fails: bool = False) -> Rule:
-    """Ceiling and floor, as a bigint or a decimal without fraction; of what no bigint is near, the nearest, or an error."""
+    """Ceiling and floor, as a bigint or a decimal without fraction; beyond bigint, the nearest value or an error."""
     function, overflow = np.ceil if name == "ceil" else np.floor, f"[ARITHMETIC_OVERFLOW] Overflow in {name}."
 
     def rule(call: Call) -> Kernel | None:
@@ -247,7 +247,7 @@ def _beyond_bigint(values: Values) -> Mask:
 
 
 def saturated(values: Values) -> Values:
-    """Floating-point numbers to bigint as Java does it: the nearest there is, and 0 for NaN."""
+    """Floating-point numbers as bigint, saturated as in Java; 0 for NaN."""
     result = np.where(np.abs(values) < 2.0**63, values, 0).astype(np.int64)
     limits = np.iinfo(np.int64)
     result = np.where(values >= 2.0**63, limits.max, result)
@@ -255,7 +255,7 @@ def saturated(values: Values) -> Values:
 
 
 def _round(call: Call) -> Kernel | None:
-    """Rounding half away from zero; of doubles, Spark rounds the decimal text, which is its own business."""
+    """Rounding half away from zero, except of doubles, for which Spark rounds the decimal text."""
     if len(call.args) != 2 or not isinstance(call.args[1], Literal) or call.args[1].value is None:
         return None
     digits = call.args[1].value
@@ -267,7 +267,7 @@ def _round(call: Call) -> Kernel | None:
 
 
 def _normalize(call: Call) -> Kernel | None:
-    """One NaN and one zero, so that what is equal has equal bits."""
+    """Canonical zeros and NaNs, so that equal values have equal bits."""
     kind = call.args[0].type
     if kind.name not in FRACTIONAL:
         return None

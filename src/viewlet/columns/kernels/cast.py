@@ -1,9 +1,9 @@
-"""Casts, by the types they go from and to.
+"""Casts, by source and target type.
 
-Numbers are truncated towards zero into integers and rounded half away from zero into decimals; what does not
-fit is an error under ANSI, NULL for `try_cast`, wrapped around for `legacy_cast` between integers. A double becomes a
-decimal as it is printed; where the 16th digit and those after it would count, that is left to Spark, and so are the
-other casts that depend on how Java prints or reads a floating-point number.
+Numbers are truncated towards zero into integers and rounded half away from zero into decimals; a value that does not
+fit is an error under ANSI, NULL for `try_cast`, and wraps around for `legacy_cast` between integers. A double becomes a
+decimal as it is printed; casts in which its 16th and later digits matter are left to Spark, and so are other casts that
+depend on how Java prints or reads floating-point numbers.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Total = Callable[[Values], Values]
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _INSTANTS = ("timestamp", "timestamp_ntz")
 _PRINTED = 15
-"""Digits of a double that are the same however it is printed."""
+"""The number of digits of a double that do not depend on how it is printed."""
 _EXACT = 1 << 53
-"""Integers up to this are floating-point numbers, and so is 10^22: their quotient is rounded once."""
+"""Integers up to this are exact as doubles, as is 10^22: their quotient is rounded once."""
 
 
 def _cast(mode: str) -> Rule:
@@ -65,7 +65,7 @@ def _cast(mode: str) -> Rule:
 
 
 def _has_room(source: Type, target: Type) -> bool:
-    """Whether every value of a type is one of a decimal type."""
+    """Whether a decimal type can hold every value of a type."""
     digits, scale = source.args if source.name == "decimal" else (_DIGITS.get(source.name, 1), 0)
     return always_fits(digits, scale, target.args)
 
@@ -132,7 +132,7 @@ def _checked(source: Type, target: Type) -> Operation | None:
 
 
 def _as_printed(target: Type, mode: str) -> Kernel:
-    """Doubles as decimals; what is not finite is NULL in every mode."""
+    """Doubles as decimals; non-finite values are NULL in every mode."""
     precision, scale = target.args
 
     def apply(valid: Mask | None, values: Values) -> Vector:
@@ -149,7 +149,7 @@ def _as_printed(target: Type, mode: str) -> Kernel:
 
 
 def _printed_digits(values: Values, scale: int) -> Values:
-    """The whole numbers nearest to values times 10^scale, halves away from zero as they are printed."""
+    """The integers nearest to values times 10^scale, with halves, as printed, rounded away from zero."""
     scaled = np.abs(values) * 10.0**scale
     nearest = np.floor(np.minimum(scaled, 1e17) + 0.5).astype(np.int64)
     near_half = np.abs(scaled - np.floor(scaled) - 0.5) <= 1e-9 + scaled * 1e-15
@@ -172,7 +172,7 @@ def _narrower(dtype: np.dtype[np.signedinteger], error: str) -> Operation:
 
 
 def _truncated(dtype: np.dtype[np.signedinteger], error: str) -> Operation:
-    """Spark lets 2^63 itself pass as the largest bigint, since as a double that is what it is."""
+    """Truncation to an integer. Spark accepts 2^63 itself as the largest bigint, which equals it as a double."""
     limits = np.iinfo(dtype)
     low, high = float(limits.min), float(limits.max)
 
@@ -202,7 +202,7 @@ def _whole_part(scale: int, dtype: np.dtype[np.signedinteger], error: str) -> Op
 
 
 def _midnight(days: Values) -> Result:
-    """The first moment of a day; beyond the range of timestamps Spark fails with Java's own words."""
+    """Midnight of a day; beyond the range of timestamps Spark fails with Java's message."""
     wide = days.astype(np.int64)
     beyond = np.abs(wide) > np.iinfo(np.int64).max // DAY
     return wide * DAY, (Failure(beyond, "long overflow"),)

@@ -16,16 +16,16 @@ from viewlet.columns.rows import Rows
 from viewlet.plan.types import INTEGRAL, Type
 
 _BLANK = "".join(map(chr, range(33))) + "\x7f"
-"""What Spark strips around a text before it reads it: ASCII white space and control characters."""
+"""What Spark strips around a text before parsing it: ASCII white space and control characters."""
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _FIRST = -719162
-"""The first day of year 1."""
+"""January 1 of year 1, in days since 1970."""
 
 
 def kernel(source: Type, target: Type, in_mode: Callable[[Operation], Kernel]) -> Kernel | None:
-    """A cast to or from a string, if it is written here."""
+    """The kernel of a cast to or from a string, if we have one."""
     match source.name, target.name:
         case "string", "binary":
             return strict(lambda texts: texts.cast(pa.binary()))
@@ -109,7 +109,7 @@ def _clock_text(micros: int) -> str:
 
 
 def _parsing(read: Callable[[str], int | bool | None], target: Type) -> Operation:
-    """Read each text; what cannot be read fails."""
+    """Parse each text; a text that cannot be parsed fails."""
     error = f"[CAST_INVALID_INPUT] The value of the type string cannot be cast to {target} because it is malformed."
     dtype = np.dtype(DTYPES.get(target.name, "?"))
 

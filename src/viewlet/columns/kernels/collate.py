@@ -1,7 +1,7 @@
-"""Collations without Spark: strings that are equal under one, as one and the same string.
+"""Collations without Spark: strings that are equal under a collation become the same string.
 
-Its bytes are Spark's collation key. UTF8_LCASE takes two strings as equal when their letters are, in lower case, one by one; RTRIM does not count spaces at
-the end. What needs the tables of a locale has no form here.
+Its bytes are Spark's collation key. UTF8_LCASE considers strings equal if their lower-case letters are, one by one;
+RTRIM ignores trailing spaces. Collations that need the tables of a locale are left to Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Fold = Callable[[pa.Array], pa.Array]
 
 
 def folding(collation: str, letters: Letters = UNICODE_16) -> Fold | None:
-    """The function that makes strings that a collation takes as equal the same; None where only Spark can."""
+    """The function that maps strings that are equal under a collation to the same string; None if only Spark can."""
     base = collation.removesuffix("_RTRIM")
     if base not in (BINARY, LCASE):
         return None
@@ -35,7 +35,7 @@ def folding(collation: str, letters: Letters = UNICODE_16) -> Fold | None:
 
 
 def _in_lower_case(letters: Letters) -> Fold:
-    """Letter by letter: whether a sigma ends a word does not matter."""
+    """Lower case letter by letter, regardless of whether a sigma ends a word."""
     return by_letters("ascii_lower", lambda text: letters.lower(text).replace("ς", "σ"))
 
 

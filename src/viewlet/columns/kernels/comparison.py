@@ -1,7 +1,7 @@
 """Comparisons, IN, greatest and least, in Spark's order of values.
 
-NaN equals NaN and is greater than any other number; −0.0 equals 0.0; strings and binary are ordered by their
-unsigned bytes, which for UTF-8 is the order of code points. Both sides have the same type: Spark casts first.
+NaN equals NaN and is greater than any other number; −0.0 equals 0.0; strings and binary are ordered by unsigned bytes,
+which for UTF-8 is the order of code points. Both sides have the same type, since Spark inserts casts.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NAMES = {"eq": "equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge"
 
 
 def is_comparable(kind: Type) -> bool:
-    """Whether values of the type are compared here."""
+    """Whether we can compare values of the type."""
     return kind.name in DTYPES or kind.name in ("boolean", "decimal", *_ARROW)
 
 
 def compare_by(name: str, kind: Type) -> Compare:
-    """How two values of a type are compared; both not NULL."""
+    """The comparison of two values of a type, neither NULL."""
     if kind.name in _ARROW:
         return _arrow_compare(name)
     if kind.name in ("float", "double"):
@@ -148,7 +148,7 @@ def _any_equal(values: Values, constants: list[Values], equal: Compare) -> Mask:
 
 
 def _membership(left: Evaluate, found: Callable[[Values], Mask], unknown: bool) -> Evaluate:
-    """True where found; otherwise NULL if the list holds a NULL, else false."""
+    """True if found; otherwise NULL if the list contains NULL, else false."""
 
     def evaluate(rows: Rows) -> Vector:
         values, valid = left(rows)
@@ -166,7 +166,7 @@ def _extreme(call: Call) -> Kernel | None:
 
 
 def _best(parts: tuple[Argument, ...], beats: Compare, kind: Type) -> Evaluate:
-    """The first of the best values, passing over NULL."""
+    """The first of the best values, ignoring NULL."""
 
     def evaluate(rows: Rows) -> Vector:
         best = parts[0].run(rows)

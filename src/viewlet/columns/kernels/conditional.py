@@ -52,7 +52,7 @@ def _choose(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
 def _reached(
     branches: tuple[tuple[Argument, Argument], ...], otherwise: Argument | None, rows: Rows
 ) -> Iterator[tuple[Mask, Argument]]:
-    """The branches that any row takes, with their rows; each condition is asked where none before it held."""
+    """The branches that any row takes, with their rows; a condition is evaluated where none before it held."""
     left = np.ones(len(rows), dtype=np.bool_)
     for condition, value in branches:
         held = left & truth(on_rows(condition, rows, left) if condition.fails else condition.run(rows))
@@ -100,7 +100,7 @@ def _nullif(call: Call) -> Kernel | None:
 
 
 def _unless_equal(left: Argument, right: Argument, equal: Compare, kind: Type) -> Evaluate:
-    """The first value, NULL where the second equals it."""
+    """The first value; NULL where the second equals it."""
 
     def evaluate(rows: Rows) -> Vector:
         values, valid = left.run(rows)

@@ -1,6 +1,6 @@
-"""Parts of dates and timestamps, and arithmetic of days, in the proleptic Gregorian calendar and UTC.
+"""Parts of dates and timestamps, and date arithmetic, in the proleptic Gregorian calendar and UTC.
 
-Adding days wraps around at the ends of 32 bits, as Spark's does.
+Adding days wraps around at 32 bits, as in Spark.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _quarter(days: Values) -> Values:
 
 
 def _clock(unit: int, count: int) -> Callable[[Values], Values]:
-    """How many whole units have passed, modulo a count of them."""
+    """The number of whole units passed, modulo `count`."""
     return lambda micros: (micros // unit % count).astype(np.int32)
 
 
@@ -70,7 +70,7 @@ def _datediff(call: Call) -> Kernel | None:
 
 
 def _precise_time(call: Call) -> Kernel | None:
-    """A time as its microseconds, or back: what Spark makes windows with."""
+    """A timestamp as its microseconds, or back, as in Spark's expansion of `window(…)`."""
     kinds = {call.args[0].type.name, call.type.name}
     fits = kinds in ({"timestamp", "bigint"}, {"timestamp_ntz", "bigint"})
     return strict(lambda micros: micros) if fits else None

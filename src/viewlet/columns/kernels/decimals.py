@@ -1,9 +1,9 @@
 """Arithmetic of decimals, as scaled integers.
 
-A decimal of scale s is an integer, its value times 10^s. Spark computes a result to 39 digits or places,
-cuts off the rest, and rounds that to the scale of the result's type, half away from zero: with at least one
-digit to spare, this is the exact result rounded once. It fails where the result then has more digits than
-the type. Integers stay int64 while all of them surely fit, and become Python integers where they may not.
+A decimal of scale s is stored as its value times 10^s. Spark computes a result to 39 digits or places, truncates it,
+and rounds to the scale of the result's type, half away from zero: with at least one digit to spare, this is the exact
+result rounded once. It fails if the result has more digits than the type. Integers stay int64 while all of them are
+sure to fit, and become Python integers when they may not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _exact(values: Values) -> Values:
 
 
 def from_integers(values: Values) -> Values:
-    """Integers as decimals: int64, and Python integers if the one is among them that has no opposite."""
+    """Integers as decimals: int64, or Python integers if the smallest int64, which has no negative, is among them."""
     values = values.astype(np.int64)
     return values.astype(object) if anywhere(values == -_INT64) else values
 
@@ -65,12 +65,12 @@ def _signed(values: Values, magnitude: Values) -> Values:
 
 
 def rescale(values: Values, scale: int, to: int) -> Values:
-    """The values of one scale at another one."""
+    """The values converted to another scale."""
     return scaled_up(values, to - scale) if to >= scale else scaled_down(values, scale - to)
 
 
 def fitted(values: Values, precision: int, scale: int) -> Result:
-    """The values, with those that have more digits than the type as failures."""
+    """The values; those with more digits than the type are failures."""
     if values.dtype != object and precision > 18:
         return values, ()
     where = np.abs(values) >= 10**precision
@@ -78,7 +78,7 @@ def fitted(values: Values, precision: int, scale: int) -> Result:
 
 
 def binary(name: str, call: Call) -> Operation | None:
-    """The operation of two decimals, of any two types, with the result's type."""
+    """The operation on two decimals of any types, with a result of the call's type."""
     left, right = call.args[0].type, call.args[1].type
     if left.name != "decimal" or right.name != "decimal":
         return None
@@ -112,13 +112,13 @@ def _sum(sign: int) -> Callable[[Digits, Digits, Digits], Operation]:
 
 
 def always_fits(digits: int, scale: int, result: Digits) -> bool:
-    """Whether every value of some digits and scale is one of the result's type, once rounded to its scale."""
+    """Whether every value with these digits and scale fits the result's type after rounding to its scale."""
     carried = 1 if scale > result[1] else 0
     return digits - scale + carried <= result[0] - result[1]
 
 
 def never_fails(name: str, call: Call) -> bool:
-    """Whether a sum or a product of two decimals always has room in its type."""
+    """Whether a sum or product of two decimals always fits its type."""
     (p1, s1), (p2, s2) = call.args[0].type.args, call.args[1].type.args
     if name == "multiply":
         return always_fits(p1 + p2, s1 + s2, call.type.args)
@@ -127,7 +127,7 @@ def never_fails(name: str, call: Call) -> bool:
 
 
 def _finish(digits: int, scale: int, result: Digits) -> Callable[[Values], Result]:
-    """Values of some digits and scale as values of the result's type; no test where all of them fit."""
+    """Convert values of given digits and scale to the result's type, untested if all of them fit."""
     if always_fits(digits, scale, result):
         return lambda values: (rescale(values, scale, result[1]), ())
     return lambda values: fitted(rescale(values, scale, result[1]), *result)
@@ -166,7 +166,7 @@ def _quotient(left: Digits, right: Digits, result: Digits) -> Operation:
 
 def _remainder(left: Digits, right: Digits, result: Digits) -> Operation | None:
     if left[0] - left[1] + right[1] > _KEPT:
-        return None  # the quotient may have more digits than Spark keeps, which fails in its own way
+        return None  # the quotient may exceed the digits that Spark keeps, which fails in its own way
     scale = max(left[1], right[1])
 
     def operation(a: Values, b: Values) -> Result:
@@ -190,13 +190,13 @@ _OPERATIONS: dict[str, Callable[[Digits, Digits, Digits], Operation | None]] = {
 
 
 def unscaled(call: Call) -> Kernel | None:
-    """A short decimal without its point: what Spark takes averages of."""
+    """A short decimal as its unscaled integer, which Spark uses for averages."""
     kind = call.args[0].type
     return strict(lambda a: a) if kind.name == "decimal" and kind.args[0] <= 18 else None
 
 
 def whole(name: str, call: Call) -> Kernel | None:
-    """Ceiling or floor: a decimal without fraction."""
+    """Ceiling or floor, as a decimal without fraction."""
     (precision, scale), result = call.args[0].type.args, call.type.args
     if result[1] != 0 or result[0] < min(precision - scale + (scale > 0), 38):
         return None
@@ -213,7 +213,7 @@ def _for_unit(values: Values, unit: int) -> Values:
 
 
 def rounded(call: Call, digits: int) -> Kernel | None:
-    """Rounding to some digits after the point, which only ever takes digits away."""
+    """Rounding to some digits after the point, which only removes digits."""
     kind = call.args[0].type
     if kind.name != "decimal" or digits < 0 or call.type.args[1] != min(kind.args[1], digits):
         return None

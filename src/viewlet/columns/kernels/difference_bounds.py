@@ -1,9 +1,9 @@
-"""Where differences of doubles exceed a constant: bounds that only the compiler asks for (ring/inequality.py).
+"""Where differences of doubles exceed a constant: bounds that only the compiler uses (ring/inequality.py).
 
     fl(a − b) > c   ⟺   a ≥ least_exceeding(b, c)   ⟺   b ≤ greatest_exceeded(a, c)          a, b finite
 
-Rounding keeps order, so the doubles that fulfil the left side are all from some least one on. It is found among the
-doubles by trying: near b + c at first, and by halves where these are far from it.
+Rounding is monotonic, so the doubles that satisfy the left side are all those from some least one on. It is found by
+search among the doubles, starting near b + c.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIGN, _LONGEST = np.int64(-(1 << 63)), 1 << 61
 
 
 def least_difference(low: Doubles, bound: Doubles, *, reached: bool) -> Doubles:
-    """The least double from which `low` is subtracted with a result beyond a bound, or at it; ∞ if no finite one is."""
+    """The least double whose difference to `low` exceeds (or reaches) a bound; ∞ if no finite double's does."""
 
     def holds(ranks: Ranks) -> Mask:
         differences = _at(ranks) - low
@@ -36,7 +36,7 @@ def least_difference(low: Doubles, bound: Doubles, *, reached: bool) -> Doubles:
 
 
 def _least(holds: Callable[[Ranks], Mask], guess: Ranks) -> Ranks:
-    """The least rank at which something holds that holds from there on."""
+    """The least rank at which a monotonic condition holds."""
     low, high, step = guess - 1, guess, 1
     while True:
         down, up = holds(low), ~holds(high)
@@ -53,7 +53,7 @@ def _least(holds: Callable[[Ranks], Mask], guess: Ranks) -> Ranks:
 
 
 def _rank(numbers: Doubles) -> Ranks:
-    """The place of doubles among all of them, in order; 0 for both zeros."""
+    """The rank of doubles among all doubles; 0 for both zeros."""
     bits = (numbers + 0.0).view(np.int64)
     return np.where(bits < 0, _SIGN - bits, bits)
 
@@ -62,7 +62,7 @@ _LAST = int(_rank(np.array([np.inf]))[0])
 
 
 def _at(ranks: Ranks) -> Doubles:
-    """The double of a rank; beyond the last ones, an infinity."""
+    """The double with a rank; an infinity beyond the last one."""
     within = np.clip(ranks, -_LAST, _LAST)
     return np.where(within < 0, _SIGN - within, within).view(np.float64)
 
@@ -72,7 +72,7 @@ def _least_rule(*, reached: bool) -> Rule:
 
 
 def _greatest_rule(*, reached: bool) -> Rule:
-    """fl(a − b) is fl(−b − −a)."""
+    """Uses that fl(a − b) is fl(−b − −a)."""
     return _rule(lambda high, bound: -least_difference(-high, bound, reached=reached))
 
 

@@ -1,8 +1,8 @@
-"""How kernels are put together: strict functions, the three ways to treat a failure, and lazy arguments.
+"""Building kernels: strict functions, three ways to treat failures, and lazy arguments.
 
-Spark evaluates an argument only for rows that need it: the right side of `a + b` not where `a` is NULL, a
-branch of CASE only where its condition holds. It shows only where an argument can fail, so `Part.fails`
-decides while compiling, and `on_rows` evaluates such an argument on the rows that reach it.
+Spark evaluates an argument only for rows that need it: the right side of `a + b` not where `a` is NULL, a branch of
+CASE only where its condition holds. This matters only if an argument can fail, so `Argument.fails` decides at compile
+time, and `on_rows` evaluates such an argument on the rows that reach it.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How a call is evaluated, given its compiled arguments, and whether it can fail by itself."""
+    """How a call is evaluated, given its compiled arguments, and whether it can fail itself."""
 
     build: Callable[[tuple[Argument, ...]], Evaluate]
     fails: bool = False
 
 
 Rule = Callable[[Call], Kernel | None]
-"""The kernel for a call, decided from its types; None where only Spark evaluates it exactly."""
+"""Chooses the kernel for a call from its types; None if only Spark evaluates it exactly."""
 
 
 class Failure(NamedTuple):
-    """Rows on which a function fails, and Spark's name for it."""
+    """The rows on which a function fails, and Spark's error message."""
 
     where: Mask
     error: str
@@ -69,7 +69,7 @@ class Failure(NamedTuple):
 
 Result = tuple[Values, tuple[Failure, ...]]
 Operation = Callable[..., Result]
-"""Values of the arguments to values of the result, with the rows that fail (also where they are NULL)."""
+"""Maps argument values to result values and the rows that fail, which may include rows with NULL."""
 
 
 def strict(apply: Callable[..., Values], *, right_first: bool = False) -> Kernel:
@@ -78,7 +78,7 @@ def strict(apply: Callable[..., Values], *, right_first: bool = False) -> Kernel
 
 
 def raising(operation: Operation, *, right_first: bool = False) -> Kernel:
-    """ANSI mode: a row that fails, fails the query."""
+    """ANSI mode: a failing row fails the query."""
 
     def apply(valid: Mask | None, *values: Values) -> Vector:
         result, failures = operation(*values)
@@ -90,7 +90,7 @@ def raising(operation: Operation, *, right_first: bool = False) -> Kernel:
 
 
 def nulling(operation: Operation, *, right_first: bool = False) -> Kernel:
-    """TRY mode: a row that fails gives NULL."""
+    """TRY mode: a failing row gives NULL."""
 
     def apply(valid: Mask | None, *values: Values) -> Vector:
         result, failures = operation(*values)
@@ -108,12 +108,12 @@ def wrapping(operation: Operation) -> Kernel:
 
 
 def unary(apply: Callable[[Mask | None, Values], Vector], *, fails: bool) -> Kernel:
-    """A function of one argument that sees for itself to what is NULL and what fails."""
+    """A function of one argument that handles NULLs and failures itself."""
     return Kernel(lambda parts: _strict(parts, apply, False), fails=fails)
 
 
 def stop_at(failing: Mask, valid: Mask | None, error: str) -> None:
-    """Fail the query if any row fails whose arguments are not NULL."""
+    """Fail the query if a row fails whose arguments are not NULL."""
     if anywhere(failing) and (valid is None or anywhere(failing & valid)):
         raise EvaluationError(error)
 
@@ -155,7 +155,7 @@ def _strict_two(left: Argument, right: Argument, apply: Callable[..., Vector], r
 
 
 def where_known(part: Argument, rows: Rows, known: Mask | None) -> Vector:
-    """A part of which only the rows matter where others are not NULL: all rows, or if that fails, those."""
+    """A part that is needed only where others are not NULL: evaluated on all rows or, if that fails, on those."""
     if known is None:
         return part.run(rows)
     try:
@@ -165,7 +165,7 @@ def where_known(part: Argument, rows: Rows, known: Mask | None) -> Vector:
 
 
 def on_rows(part: Argument, rows: Rows, wanted: Mask) -> Vector:
-    """A part evaluated on some of the rows only, NULL on the others."""
+    """A part evaluated only on the wanted rows, NULL on the others."""
     length = len(rows)
     wanted = spread(wanted, length)
     at = np.flatnonzero(wanted)
@@ -179,14 +179,14 @@ def on_rows(part: Argument, rows: Rows, wanted: Mask) -> Vector:
 
 
 def nulls(kind: Type, length: int) -> Vector:
-    """A vector of nothing but NULL."""
+    """A vector of NULLs."""
     if is_flat(kind):
         return np.zeros(1, dtype=DTYPES.get(kind.name, "i8" if kind.name == "decimal" else "?")), NO_ROWS
     return pa.nulls(length, arrow_type(kind)), np.zeros(length, dtype=np.bool_)
 
 
 def _scatter(vector: Vector, at: Positions, length: int) -> Vector:
-    """Values put back to the rows they came from, NULL elsewhere."""
+    """Values put back at the rows they came from, NULL elsewhere."""
     values, known = vector
     valid = np.zeros(length, dtype=np.bool_)
     valid[at] = True if known is None else known
@@ -200,13 +200,13 @@ def _scatter(vector: Vector, at: Positions, length: int) -> Vector:
 
 
 def truth(vector: Vector) -> Mask:
-    """Where a boolean is true: not false, not NULL."""
+    """Where a boolean is true: neither false nor NULL."""
     values, valid = vector
     return values if valid is None else values & valid
 
 
 def merge(kind: Type, length: int, choices: Sequence[tuple[Mask, Vector]]) -> Vector:
-    """For each row the value of the choice whose mask (of full length) holds, NULL where none does."""
+    """For each row the value of the choice whose mask (of full length) holds, NULL if none does."""
     if is_flat(kind):
         return _merge_flat(length, choices)
     return _merge_arrow(kind, length, choices)

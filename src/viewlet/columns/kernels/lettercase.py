@@ -1,7 +1,7 @@
-"""Upper and lower case by the version of Unicode that Spark uses, whichever one Python knows.
+"""Upper and lower case in the version of Unicode that Spark uses, whichever version Python has.
 
-Mappings never change once a character has them, so only characters that came after Unicode 14 need a table.
-A capital sigma becomes ς at the end of a word and σ elsewhere, which depends on the characters around it.
+Mappings never change once assigned, so only characters added after Unicode 14 need a table. A capital sigma becomes ς
+at the end of a word and σ elsewhere, which depends on the surrounding characters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Letters:
     to_upper: Mapping[int, int]
     to_lower: Mapping[int, int]
     stand_ins: Mapping[int, str]
-    """Older characters that count the same in telling where a word ends."""
+    """Older characters with the same effect on where a word ends."""
 
     def upper(self, text: str) -> str:
         return text.translate(self.to_upper).upper()
@@ -37,12 +37,12 @@ class Letters:
         return text.translate(self.to_lower).lower()
 
     def _with_small_sigmas(self, text: str) -> str:
-        """The text with each Σ replaced by the small letter that its place asks for."""
+        """The text with each Σ replaced by the small sigma that its position requires."""
         found = iter([sign for sign in text.translate(self.stand_ins).lower() if sign in "σς"])
         return "".join(next(found) if sign in "Σσς" else sign for sign in text)
 
     def adding(self, *, lower: str, upper: str, cased: str, passed_over: str, ends_words: str) -> Letters:
-        """The letters of a later version: new pairs, letters inside of words, marks on them, and what is neither."""
+        """The letters of a later version: new pairs, cased letters, marks that words ignore, and word ends."""
         small, capital = _points(lower), _points(upper)
         stand_ins = ((cased, "x"), (passed_over, "\u0301"), (ends_words, " "))
         return Letters(
@@ -72,7 +72,7 @@ UNICODE_17 = UNICODE_16.adding(
 
 
 def by_letters(ascii_name: str, function: Callable[[str], str]) -> Callable[[pa.Array], pa.Array]:
-    """A function of every string of an array: Arrow's own where all of them are ASCII."""
+    """A function applied to every string of an array; Arrow's own if all of them are ASCII."""
     is_ascii, in_ascii = pc.get_function("string_is_ascii").call, pc.get_function(ascii_name).call
 
     def apply(texts: pa.Array) -> pa.Array:

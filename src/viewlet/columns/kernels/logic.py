@@ -1,6 +1,6 @@
 """Three-valued logic, and tests for NULL and NaN.
 
-false AND x is false and true OR x is true, whatever x is, so that Spark does not evaluate x there.
+false AND x is false and true OR x is true, whatever x is, so Spark does not evaluate x then.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _connect(left: Argument, right: Argument, *, decided_by: bool) -> Evaluate:
 
 
 def _is(vector: Vector, value: bool) -> Mask:
-    """Where a boolean is a given value, and not NULL."""
+    """Where a boolean has a given value, and is not NULL."""
     values, valid = vector
     held: Mask = values if value else ~values
     return held if valid is None else held & valid

@@ -1,4 +1,4 @@
-"""Structs and arrays: built from values, and accessed by field or element."""
+"""Structs and arrays: constructors, and access to fields and elements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _array(call: Call) -> Kernel | None:
 
 
 def _list(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
-    """One array for each row, of the values of all parts."""
+    """One array per row, of the values of all parts."""
     arrow, write, count = arrow_type(kind), writer(kind.args[0]), len(parts)
 
     def evaluate(rows: Rows) -> Vector:
@@ -73,7 +73,7 @@ def _list(parts: tuple[Argument, ...], kind: Type) -> Evaluate:
 
 
 def _sort_array(call: Call) -> Kernel | None:
-    """Of doubles Spark sorts zeros in two ways, so that it is asked."""
+    """sort_array, except of doubles, where Spark orders zeros inconsistently."""
     kind, order = call.args[0].type, call.args[1]
     if kind != call.type or not isinstance(order, Literal) or kind.has_floats or why_not_order(kind) is not None:
         return None
@@ -81,7 +81,7 @@ def _sort_array(call: Call) -> Kernel | None:
 
 
 def _sorted(lists: Evaluate, *, descending: bool) -> Evaluate:
-    """Each list in order; NULL is least."""
+    """Each list sorted; NULL is least."""
 
     def evaluate(rows: Rows) -> Vector:
         array = lists(rows)[0]
@@ -94,12 +94,12 @@ def _sorted(lists: Evaluate, *, descending: bool) -> Evaluate:
 
 
 def _counts(array: pa.Array) -> Positions:
-    """How many elements each list has that `flatten` gives."""
+    """How many elements each list contributes to `flatten`."""
     return np.where(valid_mask(array), np.diff(offsets_of(array)), 0)
 
 
 def _with_elements(array: pa.Array, elements: pa.Array, kind: pa.DataType) -> Vector:
-    """Lists as long as those of an array, NULL where it is, of other elements."""
+    """Lists with the lengths and NULLs of an array, but other elements."""
     offsets = np.concatenate([[0], np.cumsum(_counts(array))]).astype(np.int32)
     missing = pa.array(~valid_mask(array)) if array.null_count else None
     return read_arrow(pa.ListArray.from_arrays(pa.array(offsets), elements, type=kind, mask=missing))
@@ -131,7 +131,7 @@ def _size(call: Call) -> Kernel | None:
 
 
 def _lengths(nested: Evaluate) -> Evaluate:
-    """How many elements each array or map has; of NULL, NULL."""
+    """The number of elements of each array or map; NULL for NULL."""
 
     def evaluate(rows: Rows) -> Vector:
         array = nested(rows)[0]

@@ -1,8 +1,8 @@
 """Hashes and estimates: the parts of approx_count_distinct, which Spark computes by HyperLogLog++.
 
-A value's hash says its register, by the first p bits, and its rank, the place of the first one among the others. A
-register keeps the greatest rank of its values, here as the share 2⁻ʳᵃⁿᵏ, of which it is the least. The estimate is a
-function of the sum of the shares and of the number of registers that have one.
+The first p bits of a value's hash select its register; the position of the first 1 among the others is its rank. A
+register keeps the greatest rank of its values, here as the least share 2⁻ʳᵃⁿᵏ. The estimate is a function of the sum of
+the shares and of the number of registers in use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _xxhash64(call: Call) -> Kernel | None:
 
 
 def _hash(parts: tuple[Argument, ...], hashers: list[Callable[[Values, Words], Words]]) -> Evaluate:
-    """The hash of each row: that of a column is the seed of the next, and NULL passes it on."""
+    """The hash of each row: the hash of a column is the seed of the next, and NULL passes it on."""
 
     def evaluate(rows: Rows) -> Vector:
         hashes = np.full(len(rows), _SEED)
@@ -46,7 +46,7 @@ def _hash(parts: tuple[Argument, ...], hashers: list[Callable[[Values, Words], W
 
 
 def _hasher(kind: Type) -> Callable[[Values, Words], Words] | None:
-    """How the values of a type are hashed; None where only Spark does."""
+    """The hash function for a type; None if only Spark has it."""
     match kind.name:
         case "boolean" | "tinyint" | "smallint" | "int" | "date":
             return lambda values, seeds: hash_ints(values.astype(np.int32), seeds)
@@ -64,7 +64,7 @@ def _hasher(kind: Type) -> Callable[[Values, Words], Words] | None:
 
 
 def _plain(values: Values) -> Values:
-    """Floats with one zero and one NaN."""
+    """Floats with canonical zeros and NaNs."""
     return np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
 
 
@@ -73,7 +73,7 @@ def _hash_short_decimals(values: Values, seeds: Words) -> Words:
 
 
 def _hash_long_decimals(values: Values, seeds: Words) -> Words:
-    """By the bytes of the unscaled integer, the most significant first, as few as it needs."""
+    """Hash the bytes of the unscaled integer, most significant first, as few as it needs."""
     numbers = [int(v) for v in values]
     sizes = [(n if n >= 0 else ~n).bit_length() // 8 + 1 for n in numbers]
     texts = [n.to_bytes(size, "big", signed=True) for n, size in zip(numbers, sizes, strict=True)]
@@ -88,7 +88,7 @@ def _hll_share(call: Call) -> Kernel | None:
 
 
 def shares(hashes: Places, bits: int) -> Doubles:
-    """2⁻ʳᵃⁿᵏ of each hash: the rank is the place of the first one after the bits that say the register."""
+    """2⁻ʳᵃⁿᵏ of each hash, where the rank is the position of the first 1 after the register's bits."""
     rest = np.ascontiguousarray(hashes).view(np.uint64) << np.uint64(bits) | np.uint64(1 << (bits - 1))
     high, low = (rest >> np.uint64(32)).astype(np.float64), (rest & np.uint64(2**32 - 1)).astype(np.float64)
     length = np.where(high > 0, np.frexp(high)[1] + 32, np.frexp(low)[1])
@@ -104,10 +104,10 @@ def _hll_estimate(call: Call) -> Kernel | None:
 
 
 class Estimate:
-    """How many different values there were, from the shares of the registers.
+    """The number of distinct values, estimated from the shares of the registers.
 
-    The constants are Spark's own, as doubles: the bits of a register's number, how many neighbours make a bias, the
-    count up to which empty registers say more, then the raw estimates and their biases, equally many.
+    The constants are Spark's own, as doubles: the bits that select a register, the number of neighbours that give a
+    bias, the count up to which linear counting is used, then the raw estimates and their biases, equally many.
     """
 
     def __init__(self, constants: bytes) -> None:
@@ -124,13 +124,13 @@ class Estimate:
         return np.floor(np.where(few, linear, self._corrected(estimate)) + 0.5).astype(np.int64)
 
     def _scale(self) -> float:
-        """α·m², with the α of the paper on HyperLogLog (Flajolet et al., 2007)."""
+        """α·m², with the α of the HyperLogLog paper (Flajolet et al., 2007)."""
         count = float(self.registers)
         alpha = {4: 0.673, 5: 0.697, 6: 0.709}.get(self.bits, 0.7213 / (1.0 + 1.079 / count))
         return alpha * count * count
 
     def _corrected(self, estimate: Doubles) -> Doubles:
-        """Less the mean bias of the nearest raw estimates, as far as these go."""
+        """The estimate minus the mean bias of the nearest raw estimates, within their range."""
         if not len(self.raw):
             return estimate
         low = self._nearest(estimate)
@@ -140,7 +140,7 @@ class Estimate:
         return np.where(estimate < 5.0 * self.registers, estimate - bias / self.near, estimate)
 
     def _nearest(self, estimate: Doubles) -> Places:
-        """Where the neighbours of each estimate begin: from those before it, up as long as the next is nearer."""
+        """The first neighbour of each estimate: moved up as long as the next candidate is nearer."""
         low = np.minimum(np.maximum(self._search(estimate) - self.near + 1, 0), len(self.raw) - self.near)
         last = len(self.raw) - self.near
         while True:
@@ -152,7 +152,7 @@ class Estimate:
             low = moved
 
     def _search(self, estimate: Doubles) -> Places:
-        """A binary search step by step, since a few raw estimates are not in order."""
+        """A binary search, step for step as Spark's, since a few raw estimates are out of order."""
         low, high = np.zeros(len(estimate), dtype=np.int64), np.full(len(estimate), len(self.raw) - 1)
         while (open_ := low <= high).any():
             middle = (low + high) >> 1

@@ -32,7 +32,7 @@ def _constant(expr: Expr) -> Any:
 
 
 def _search(arrow: str, test: Callable[[str, str], bool]) -> Rule:
-    """Whether a string contains another one somewhere: by Arrow if that one is constant."""
+    """A test for a substring, prefix or suffix, by Arrow if that is constant."""
 
     def rule(call: Call) -> Kernel | None:
         if not _are(call, "string", "string"):
@@ -72,7 +72,7 @@ def _like(call: Call) -> Kernel | None:
 
 
 def like_regex(pattern: str) -> str | None:
-    """The regular expression of a LIKE pattern; None where Spark rejects the pattern."""
+    """The regular expression of a LIKE pattern; None if Spark rejects the pattern."""
     result, at = [], 0
     while at < len(pattern):
         sign = pattern[at]
@@ -97,7 +97,7 @@ def _length(call: Call) -> Kernel | None:
 
 
 def _map(kernel: str, options: pc.FunctionOptions | None = None) -> Rule:
-    """A function of one string that Arrow evaluates alike."""
+    """A function of one string that Arrow evaluates exactly as Spark."""
     call_arrow = pc.get_function(kernel).call
     return lambda call: strict(lambda texts: call_arrow([texts], options)) if _are(call, "string") else None
 
@@ -120,7 +120,7 @@ def _concat(call: Call) -> Kernel | None:
 
 
 def _substring(call: Call) -> Kernel | None:
-    """Characters from a position, counted from 1, or from the end where it is negative."""
+    """Characters from a position, counted from 1, or from the end if negative."""
     if not _are(call, "string", "int", "int"):
         return None
     position, length = _constant(call.args[1]), _constant(call.args[2])

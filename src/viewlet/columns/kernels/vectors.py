@@ -1,9 +1,9 @@
 """The operands of kernels: the values of a column, and which of them are not NULL.
 
-Values of fixed width are NumPy arrays (a date as days, a timestamp as microseconds, a decimal as its unscaled
-integer: int64 while every value and its opposite fit, Python integers otherwise); anything may stand where a value is NULL.
-They are as long as the rows, or of length one where the value is the same for every row. Strings, binary
-and nested values are Arrow arrays, always as long as the rows, and carry their NULLs themselves as well.
+Fixed-width values are NumPy arrays (a date as days, a timestamp as microseconds, a decimal as its unscaled integer:
+int64 while every value and its negative fit, Python integers otherwise), arbitrary where NULL. They are as long as the
+rows, or of length one if all rows have the same value. Strings, binary and nested values are Arrow arrays, always as
+long as the rows, and also carry their own NULLs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from viewlet.plan.types import Type
 Values = Any
 """A NumPy array or an Arrow array."""
 Vector = tuple[Values, Mask | None]
-"""Values, and which are not NULL; None where all are not."""
+"""Values, and a mask of those that are not NULL; None if none is."""
 Evaluate = Callable[[Rows], Vector]
 
 DTYPES = {
@@ -31,12 +31,12 @@ DTYPES = {
     "date": "i4", "timestamp": "i8", "timestamp_ntz": "i8",
 }  # fmt: skip
 NO_ROWS: Mask = np.zeros(1, dtype=np.bool_)
-"""For every row: no."""
+"""False for every row."""
 ALL_ROWS: Mask = np.ones(1, dtype=np.bool_)
-"""For every row: yes."""
+"""True for every row."""
 _WORD = (1 << 64) - 1
 _SMALLEST = np.iinfo(np.int64).min
-"""It has no opposite in int64, so a decimal is never kept there as it."""
+"""It has no negative in int64, so decimals are never stored as it."""
 
 
 def is_flat(kind: Type) -> bool:
@@ -45,12 +45,12 @@ def is_flat(kind: Type) -> bool:
 
 
 def anywhere(mask: Mask) -> bool:
-    """Whether a mask holds anywhere: the cheapest way to ask on a few rows."""
+    """Whether a mask holds anywhere, tested in the fastest way for a few rows."""
     return bool(np.count_nonzero(mask))
 
 
 def both(left: Mask | None, right: Mask | None) -> Mask | None:
-    """Where two values are both not NULL."""
+    """Where both values are not NULL."""
     if left is None:
         return right
     return left if right is None else left & right
@@ -62,7 +62,7 @@ def spread(values: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
 
 
 def reader(kind: Type) -> Callable[[pa.Array], Vector]:
-    """How a column of the type becomes a vector."""
+    """The function that turns a column of the type into a vector."""
     match kind.name:
         case "boolean":
             return _read_booleans
@@ -95,7 +95,7 @@ def _read_booleans(array: pa.Array) -> Vector:
 
 
 def _limbs(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The low and the high half of each 128-bit integer."""
+    """The low and high half of each 128-bit integer."""
     return np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
 
 
@@ -115,7 +115,7 @@ def _read_long_decimals(array: pa.Array) -> Vector:
 
 
 def writer(kind: Type) -> Callable[[Vector, int], pa.Array]:
-    """How a vector becomes an Arrow array of the type and of a given length."""
+    """The function that turns a vector into an Arrow array of the type and of a given length."""
     arrow = arrow_type(kind)
     match kind.name:
         case "boolean":
@@ -162,7 +162,7 @@ def literal_vector(literal: Literal) -> Vector:
 
 
 def constant(literal: Literal) -> Evaluate:
-    """A constant, for as many rows as there are."""
+    """A constant, for any number of rows."""
     vector = literal_vector(literal)
     if is_flat(literal.type):
         return lambda rows: vector

@@ -1,7 +1,7 @@
-"""Programs for a cluster: where each map is, what moves, and what runs together (Nikolic 2016, chapter 5).
+"""Distributing programs: where each map is, what moves, and what runs together (Nikolic 2016, chapter 5).
 
-One epoch of all the programs that it reaches becomes one distributed program. Nothing in here reads state: sizes and
-keys come as `Facts`.
+All programs affected by an epoch become one distributed program. Nothing here reads state: sizes and keys come as
+`Facts`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from viewlet.program.program import Program, Step
 from viewlet.program.terms import Change, Regroup, SparkRowwise
 
 Cost = tuple[int, int, float]
-"""Jobs, stages, and the rows that move, if each table changes in proportion to its size."""
+"""Jobs, stages, and the rows moved if each table changes in proportion to its size."""
 COPIES = 8
-"""How often rows count that go to every partition."""
+"""The factor for rows that are sent to every partition."""
 
 
 def distribute(
@@ -36,10 +36,10 @@ def distribute(
     options: Optimizations | None = None,
     initial: bool = False,
 ) -> Distributed:
-    """What an epoch that changes some tables, or all that can change, means for some programs.
+    """The distributed program for an epoch that changes some tables, or all that can change.
 
-    `placement` says where some maps are; the others are placed by keys and sizes. `initial`: the programs run for the
-    first time, on tables that are static, too, and put in what is there without any data.
+    `placement` fixes the location of some maps; others are placed by keys and sizes. `initial`: the programs run for
+    the first time, also over static tables, and add rows that exist without any data.
     """
     options = options or Optimizations()
     placed = place(programs, facts, placement)
@@ -55,10 +55,10 @@ def distribute(
 
 
 def distribute_fill(program: Program, facts: Facts, placement: Mapping[str, Tag] | None = None) -> Distributed:
-    """What filling the maps of a program from all that tables hold means.
+    """The distributed program that fills the maps of a program from the contents of tables.
 
-    A map that is not there yet counts as large unless it cannot be: sizes that are guessed from keys alone may be wrong,
-    and the driver has to hold what is small.
+    A map that does not exist yet counts as large unless it cannot be: sizes guessed from keys may be wrong, and the
+    driver has to hold small maps.
     """
     tables = {bag: float(facts.rows.get(bag, ROWS)) for bag in program.reads}
     sizes = {name: round(most) for name, most in most_rows(program, tables).items()}
@@ -67,7 +67,7 @@ def distribute_fill(program: Program, facts: Facts, placement: Mapping[str, Tag]
 
 
 def why_not_distributed(program: Program) -> str | None:
-    """Why a program is not run as blocks on a cluster; None if it is."""
+    """Why a program does not run as blocks on a cluster; None if it does."""
     if (why := why_not_placed(program)) is not None:
         return why
     for step in program.steps:
@@ -93,13 +93,13 @@ def why_not_placed(program: Program) -> str | None:
 
 
 def place(programs: Sequence[Program], facts: Facts, given: Mapping[str, Tag] | None = None) -> Placement:
-    """Where the maps of some programs are, before alternatives are weighed; those that are shared are one."""
+    """The initial placement of some programs' maps; shared maps are placed once."""
     steps = tuple({step.map.name: step for program in programs for step in program.steps}.values())
     return Placement(steps, Lineage(steps, facts), given or {})
 
 
 def _fired(steps: Sequence[Step], changed: Collection[str], initial: bool) -> list[Step]:
-    """The statements that a change sets off."""
+    """The statements that a change triggers."""
     moved = set(changed)
     found = []
     for step in steps:
@@ -126,7 +126,7 @@ def _improved(
     cost_of: Callable[[Distributed], Cost],
     options: Optimizations,
 ) -> Mapping[str, Tag]:
-    """The tags of a program's maps, changed one after the other as long as that makes the program cheaper."""
+    """The tags of a program's maps after greedy search: each change that makes the program cheaper is kept."""
     best = dict(tags)
     least, before = cost_of(_distributed(steps, best, options)), None
     while least != before:
@@ -139,7 +139,7 @@ def _improved(
 
 
 def _trials(steps: Sequence[Step], placed: Placement, tags: Mapping[str, Tag]) -> Iterator[Mapping[str, Tag]]:
-    """Another key for one map, and for those that are made of its delta along with it."""
+    """Alternative keys for each map, alone and together with the maps made of its delta."""
     for name in (step.map.name for step in steps):
         for tag in placed.choices.get(name, ()):
             alone, along = {name: tag}, placed.along(name, tag)

@@ -1,9 +1,9 @@
-"""The distributed statements of a program: well-formed, in single transformer form, each result computed once.
+"""Emitting a program's distributed statements: in single transformer form, each result computed once.
 
-A term is cut where its rows move. What it has come to there gets a name, a `Move` transports it, and the rest of the
-term starts from what arrived. Equal terms over equal results are one (common subexpressions, also of different views),
-and so are equal moves. Of the rules of figure 5.3, Repart ∘ Repart ⇒ Repart is the one that pays: a term that would
-move a map's delta on starts from the rows that this delta is made of, where they were before they moved to the map.
+A term is split where its rows move: the part so far gets a name, a `Move` transports it, and the rest starts from what
+arrived. Equal terms over equal results are shared (common subexpressions, also between views), and so are equal moves.
+Of the rules of figure 5.3, Repart ∘ Repart ⇒ Repart is the one that pays: a term that would move a map's delta on
+starts from the parts of that delta, where they were before they moved to the map.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ from viewlet.program.terms import (
 
 @dataclass(frozen=True, slots=True)
 class Optimizations:
-    """What may be done to a distributed program; each changes its cost, and none a result."""
+    """Optimizations of distributed programs; each affects the cost, none the result."""
 
     reorder: bool = True
     """Look-ups that need no move come first."""
     compose: bool = True
-    """A move of what has just moved is one move (figure 5.3)."""
+    """Two successive moves become one (figure 5.3)."""
     share: bool = True
-    """Equal results and moves are made once, for all views."""
+    """Equal results and moves are made once for all views."""
     search: bool = True
-    """Maps are partitioned by another key than the largest table's where that saves stages or moves."""
+    """Maps may be partitioned by another key than the largest table's if that saves stages or moves."""
     fuse: bool = True
-    """Statements that can run together do (figure 5.4)."""
+    """Statements that can run together are one block (figure 5.4)."""
 
 
 NONE = Optimizations(reorder=False, compose=False, share=False, search=False, fuse=False)
@@ -82,7 +82,7 @@ NONE = Optimizations(reorder=False, compose=False, share=False, search=False, fu
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Something that has a name: where it is, its columns, and the stage that makes it."""
+    """A named result: where it is, its columns, and the stage that computes it."""
 
     tag: Tag
     columns: tuple[Field, ...]
@@ -91,7 +91,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A term on its way: what it has come to, and where that is."""
+    """A partial term: the steps so far, and where its rows are."""
 
     term: Term
     spot: Spot
@@ -100,7 +100,7 @@ class Flow:
 
 
 class Emitter:
-    """Writes the statements of steps, in order."""
+    """Emits the statements of steps, in order."""
 
     def __init__(self, tags: Mapping[str, Tag], taken: frozenset[str], options: Optimizations) -> None:
         self.tags = dict(tags)
@@ -109,13 +109,13 @@ class Emitter:
         self.results: dict[str, Result] = {}
         self._routes = Routes(self.tags, reorder=options.reorder)
         self._parts: dict[str, tuple[str, ...]] = {}
-        """What the delta of a map was made of, before it moved there."""
+        """The parts of each map's delta, before they moved to the map."""
         self._made: dict[Hashable, str] = {}
         self._taken = taken
         self._names = (f"#{number}" for number in count(1))
 
     def step(self, step: Step) -> None:
-        """The statements of a step."""
+        """Emit the statements of a step."""
         name, goal = step.map.name, self.tags.get(step.map.name)
         parts = [part for term in step.terms for part in self._term(term, goal, step)]
         if goal is None:
@@ -129,14 +129,14 @@ class Emitter:
         return self.options.compose and all(isinstance(self.results[p].tag, Anywhere | Partitioned) for p in parts)
 
     def _floating_tag(self, parts: Sequence[str], columns: tuple[Field, ...]) -> Tag:
-        """Where a delta that is not stored is: where its parts are, if all are in one place."""
+        """The location of a delta that is not stored: that of its parts, if they agree."""
         tags = {self._renamed_tag(part, columns) for part in parts}
         if len(tags) == 1:
             return tags.pop()
         return Local() if Local() in tags else Partitioned(tuple(f.name for f in columns))
 
     def _term(self, term: Term, goal: Tag | None, step: Step) -> list[str]:
-        """The results that a term comes to, not yet where its map is."""
+        """The results of a term, not yet moved to its map."""
         first, *rest = chain(term)
         start = self._start(first, goal, step)
         cost, actions = self._routes.best(start.spot, start.ids, rest, goal)
@@ -191,12 +191,12 @@ class Emitter:
         return self.results[term.bag]
 
     def _driven(self, term: TopK | Regroup) -> Flow:
-        """A term that the driver starts, on the changes of what it reads."""
+        """A term that the driver starts, on the changes that it reads."""
         given = tuple((bag, self._to(bag, Local(), self.results[bag].columns)) for bag in changes_read(term))
         return Flow(term, LOCAL, self._routes.number(term.columns), tuple(g for g in given if g[0] != g[1]))
 
     def _led(self, term: TopK) -> Flow:
-        """A top-k, which the driver starts on the rows that lead the change of each partition."""
+        """A top-k, started by the driver on the leading rows of each partition's change."""
         found = self.results[term.map]
         if found.tag == Local():
             return self._driven(term)
@@ -211,7 +211,7 @@ class Emitter:
         return Flow(term, LOCAL, self._routes.number(term.columns), given)
 
     def _merged(self, term: Fold | Sessionize) -> Flow:
-        """A term that merges a map's change into its target, where this is."""
+        """A term that merges a map's change into its target, at the target's location."""
         ids = self._routes.number(term.columns)
         tag = self.tags[term.target]
         if isinstance(tag, Partitioned):
@@ -238,7 +238,7 @@ class Emitter:
         return Flow(term, to, flow.ids)
 
     def _named(self, flow: Flow) -> str:
-        """The name of what a term has come to."""
+        """The name of a partial term's result."""
         term = flow.term
         if isinstance(term, Change):
             return term.bag
@@ -251,7 +251,7 @@ class Emitter:
         self._emit(statement, flow.term.columns, max(stages, default=1))
 
     def _to(self, name: str, tag: Tag, columns: tuple[Field, ...]) -> str:
-        """A result where it is wanted, by the names that its columns have here."""
+        """A result moved to a tag, which uses the given column names."""
         found = self.results[name]
         if isinstance(tag, Partitioned):
             own = {c.name: f.name for f, c in zip(found.columns, columns, strict=False)}
@@ -267,7 +267,7 @@ class Emitter:
         self._emit(Move(new, name, kind, tag, found.columns), found.columns, found.stage + later)
 
     def _renamed_tag(self, name: str, columns: tuple[Field, ...]) -> Tag:
-        """Where a result is, by the names that its columns have here."""
+        """A result's tag under the given column names."""
         found = self.results[name]
         if not isinstance(found.tag, Partitioned):
             return found.tag
@@ -276,7 +276,7 @@ class Emitter:
         return Partitioned(names) if len(names) == len(found.tag.columns) else Anywhere()
 
     def _once(self, key: Hashable, make: Callable[[str], None]) -> str:
-        """The result that a key stands for, made now if it is not there."""
+        """The result for a key, created if it does not exist."""
         if self.options.share and (known := self._made.get(key)) is not None:
             return known
         name = next(name for name in self._names if name not in self._taken)

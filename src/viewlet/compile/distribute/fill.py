@@ -1,7 +1,7 @@
-"""The statements of a fill: a program from empty maps, where everything is new.
+"""The statements of a fill: a program starting from empty maps, with all rows new.
 
-A term that looks up a map as it was finds nothing. Of a product, Δa·b_old + a_new·Δb, any one term that reads the other
-factors as they are now is all of it; the one that is estimated to handle the fewest rows stays.
+A term that looks up an old map finds nothing. Of a product, Δa·b_old + a_new·Δb, each term alone is the whole product
+if it reads the other factors as they are now; the one estimated to handle the fewest rows is kept.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ Sizes = Mapping[str, float]
 
 
 def filling(program: Program, rows: Sizes) -> Program:
-    """The program with just the terms that fill its maps, for tables of some sizes."""
+    """The program with only the terms that fill its maps, given the sizes of tables."""
     sizes = most_rows(program, rows)
     own = {kept.name for kept in program.maps}
     return replace(program, steps=tuple(replace(s, terms=_terms(s, own, sizes)) for s in program.steps))
 
 
 def _terms(step: Step, own: Collection[str], sizes: Sizes) -> tuple[Term, ...]:
-    """Of each product, the term that begins at the best end."""
+    """For each product the cheapest term."""
     whole = [term for term in step.terms if not any(p.version == "old" and p.map in own for p in _probes(term))]
     return tuple(min(_same_product(term, step.terms), key=lambda t: _work(t, sizes)) for term in whole)
 
 
 def _same_product(term: Term, terms: Sequence[Term]) -> list[Term]:
-    """All terms of the product that a term is of, each reading the other factors as they are now."""
+    """All terms of a term's product, each reading the other factors as they are now."""
     factors = _factors(term)
     return [_as_now(other) for other in terms if factors and _factors(other) == factors] or [term]
 
 
 def _factors(term: Term) -> frozenset[str]:
-    """The factors of the product that a term is of, each by the name of its weight; none if one has no name."""
+    """The factors of a term's product, by the names of their weights; none if one has no name."""
     start = source(term)
     weights = [start.weight if isinstance(start, Change) else None, *(probe.weight for probe in _probes(term))]
     return frozenset(weight for weight in weights if weight is not None) if all(weights) else frozenset()
@@ -69,7 +69,7 @@ def _probes(term: Term) -> list[Probe]:
 
 
 def _work(term: Term, sizes: Sizes) -> float:
-    """How many rows a term handles, if look-ups find partners for all rows of the larger side."""
+    """How many rows a term handles, if every row of the larger side finds a partner."""
     rows = total = _start(source(term), sizes)
     for probe in _probes(term):
         rows = max(rows, sizes.get(probe.map, 0.0))
@@ -78,7 +78,7 @@ def _work(term: Term, sizes: Sizes) -> float:
 
 
 def most_rows(program: Program, rows: Sizes) -> dict[str, float]:
-    """How many rows the maps of a program can have, where no look-up finds more than all that the program reads."""
+    """Upper bounds for the rows of a program's maps, if no look-up finds more than all rows that the program reads."""
     total = sum(rows.get(bag, 0.0) for bag in program.reads)
     sizes = dict(rows)
     for step in program.steps:

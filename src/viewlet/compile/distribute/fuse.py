@@ -1,7 +1,7 @@
-"""Block fusion (Nikolic 2016, figure 5.4): statements that can run together are one block.
+"""Block fusion (Nikolic 2016, figure 5.4): statements that can run together form one block.
 
-Two statements commute unless one reads what the other makes. A statement reads maps as the epoch found them or as it
-leaves them, and says which, so that nothing else depends on the order.
+Two statements commute unless one reads what the other makes. A statement says whether it reads old or new states of
+maps, so nothing else depends on the order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from viewlet.program.distributed import Block, Statement, Update, mode_of, reads
 
 
 def single_blocks(statements: Sequence[Statement]) -> tuple[Block, ...]:
-    """Every statement a block of its own."""
+    """Every statement as a block of its own."""
     return tuple(Block(mode_of(s), (s,)) for s in statements)
 
 
@@ -26,7 +26,7 @@ def fuse(statements: Sequence[Statement]) -> tuple[Block, ...]:
 
 
 def _merge_into_head(statements: Sequence[Statement]) -> tuple[Block, list[Statement]]:
-    """The first statement with all that run as it does and commute with those left behind; and these."""
+    """The first statement with all of its mode that commute with the statements left behind; and the latter."""
     mode = mode_of(statements[0])
     head: list[Statement] = []
     rest: list[Statement] = []
@@ -41,7 +41,7 @@ def _merge_into_head(statements: Sequence[Statement]) -> tuple[Block, list[State
 
 
 def without_dead_code(statements: Sequence[Statement]) -> list[Statement]:
-    """The statements that make a stored map, or something that is read."""
+    """The statements that update a stored map, or compute something that is read."""
     kept: list[Statement] = []
     read: set[str] = set()
     for statement in reversed(statements):

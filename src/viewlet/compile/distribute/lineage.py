@@ -1,8 +1,8 @@
-"""Which columns hold values of one domain, and how large maps are, estimated from tables' keys and sizes.
+"""Column domains and map sizes, estimated from the keys and sizes of tables.
 
-Columns that statements compare for equality, or copy, are of one domain: `l_orderkey` is looked up in `o_orderkey`,
-which is the key of `orders`, so a map by either has at most as many keys as there are orders. All of this only guides
-where maps are placed.
+Columns that statements compare for equality, or copy, share a domain: `l_orderkey` is looked up in `o_orderkey`, the
+key of `orders`, so a map by either has at most as many keys as there are orders. Estimates only guide where maps are
+placed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Place = tuple[str, int]
 Known = dict[str, Place]
 
 DISTINCT = 25
-"""How many values a column has that is no key: the thesis, too, takes what is grouped by such columns for small."""
+"""The assumed number of values of a non-key column: like the thesis, we take groups by such columns to be few."""
 PER_KEY = 4
-"""How many rows of a table share the first column of its key, where further columns tell them apart."""
+"""The assumed number of rows that share the first column of a compound key."""
 
 
 class Lineage:
-    """What the statements of some steps say about columns and sizes."""
+    """What the statements of some steps imply about columns and sizes."""
 
     def __init__(self, steps: Sequence[Step], facts: Facts) -> None:
         self.facts = facts
@@ -58,11 +58,11 @@ class Lineage:
             self.rows[step.map.name] = max(map(self._size, step.terms), default=0.0) if known is None else known
 
     def cardinality(self, bag: str, column: str) -> float | None:
-        """How many values a column of a map can have, if they are those of a table's key."""
+        """How many values a map's column can have, if they come from a table's key."""
         return self._cardinalities.get(self.domain(bag, column))
 
     def domain(self, bag: str, column: str) -> Place:
-        """What stands for all columns with values of the same domain."""
+        """The representative of all columns in the same domain."""
         return self._find((bag, self.positions[bag][column]))
 
     def _key_domains(self) -> dict[Place, float]:
@@ -90,7 +90,7 @@ class Lineage:
             self._unite(known.get(field.name), (target, i))
 
     def _follow(self, step: Term, known: Known) -> Known:
-        """Where the columns come from after a step."""
+        """The origin of each column after a step."""
         match step:
             case Change(bag, columns):
                 return {f.name: (bag, i) for i, f in enumerate(columns) if f.name != step.weight}
@@ -118,7 +118,7 @@ class Lineage:
         return None if at is None else (bag, at)
 
     def _size(self, term: Term) -> float:
-        """How many rows a term gives when everything is new."""
+        """How many rows a term returns if everything is new."""
         rows = 0.0
         known: Known = {}
         for step in chain(term):
@@ -149,6 +149,6 @@ class Lineage:
         return self.rows.get(bag, float(self.facts.rows.get(bag, ROWS)))
 
     def _groups(self, known: Mapping[str, Place], keys: Sequence[str]) -> float:
-        """How many groups there can be."""
+        """The estimated number of groups."""
         places = (known.get(key) for key in keys)
         return prod(DISTINCT if p is None else self._cardinalities.get(self._find(p), DISTINCT) for p in places)

@@ -1,8 +1,8 @@
-"""Where each map is: at the driver, on every partition, or partitioned by a column.
+"""Placing maps: on the driver, on every partition, or partitioned by a column.
 
-As in the thesis (§5.5), a map is partitioned by a table's key among its columns, that of the largest table first. A
-small one is at the driver if nothing distributed reads it, and on every partition otherwise. The maps that a function
-over groups reads are partitioned by the group. Where statements leave a choice, `distribute` tries the others.
+As in the thesis (§5.5), a map is partitioned by a table's key among its columns, preferring the largest table. A small
+map is on the driver if nothing distributed reads it, and otherwise on every partition. Maps read by a function over
+groups are partitioned by group. Where statements leave a choice, `distribute` tries the alternatives.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from viewlet.program.terms import (
 )
 
 SMALL = 100_000
-"""Up to how many rows a map is small."""
+"""The most rows of a small map."""
 
 Names = tuple[str, ...]
 
 
 class Placement:
-    """The tags of the maps of some steps, and the columns that each could be partitioned by instead."""
+    """The tags of the maps of some steps, and the alternatives for each."""
 
     def __init__(self, steps: Sequence[Step], lineage: Lineage, given: Mapping[str, Tag]) -> None:
         self.steps, self.lineage, self.fixed = steps, lineage, given
@@ -67,7 +67,7 @@ class Placement:
             self.tags[name] = self.choices[name][0]
 
     def why_not(self, name: str, tag: Tag) -> str | None:
-        """Why a map cannot be placed somewhere; None if it can."""
+        """Why a map cannot be placed at a tag; None if it can."""
         if name in self.group_keys or any(name == made for made, _ in self._grouped()):
             return f"{name} is with the groups that it is read or made by"
         if name in self.floating:
@@ -80,7 +80,7 @@ class Placement:
         return None
 
     def along(self, name: str, tag: Tag) -> dict[str, Tag]:
-        """A map placed otherwise, and with it the maps that are made of its delta and can be partitioned alike."""
+        """A map with another tag, together with the maps made of its delta that can be partitioned alike."""
         found = {name: tag}
         for step in self.steps:
             own = step.map.name
@@ -97,12 +97,12 @@ class Placement:
         return ((step.map.name, term) for step in self.steps for term in step.terms)
 
     def _floating(self) -> set[str]:
-        """The maps that are only deltas, and can be wherever their statements leave them."""
+        """Maps that are only deltas, and may be wherever their statements leave them."""
         read_whole = {b for _, t in self._terms() if not isinstance(source(t), Change) for b in changes_read(t)}
         return {n for n, m in self.maps.items() if not m.stored and n not in read_whole and n not in self.fixed}
 
     def _small(self) -> set[str]:
-        """The maps that are estimated to be small; of a function over groups, all that it reads and makes or nothing."""
+        """The maps estimated to be small; a function over groups has all of its maps small, or none."""
         found = {name for name, rows in self.lineage.rows.items() if rows <= SMALL}
         families = [{*(i.map for i in t.inputs), name} for name, t in self._grouped()]
         while any(family & found and not family <= found for family in families):
@@ -110,7 +110,7 @@ class Placement:
         return found
 
     def _local(self, small: set[str]) -> set[str]:
-        """The small maps that nothing distributed reads; those that only the driver can make are there anyway."""
+        """The small maps that nothing distributed reads, and those that only the driver can make."""
         forced = {name for name, t in self._terms() if isinstance(t, TopK)}
         local = {n for n in small if not isinstance(self.fixed.get(n, Local()), Partitioned | Replicated)} | forced
         changed = True
@@ -133,9 +133,9 @@ class Placement:
         return [(s.map.name, t) for s in self.steps if (t := grouped(s)) is not None]
 
     def _group_keys(self) -> dict[str, Names]:
-        """What the maps that functions over groups read are partitioned by: the group's key.
+        """The partitioning of maps read by functions over groups: by the group's key.
 
-        Where two functions group a map by different keys, all of it is on one partition, with what they read beside it.
+        A map grouped by different keys in two functions is on a single partition, together with their other inputs.
         """
         families = [{i.map: i.key for i in term.inputs} for _, term in self._grouped()]
         found = {name: key for family in families for name, key in family.items()}
@@ -146,7 +146,7 @@ class Placement:
         return found
 
     def _with_groups(self, term: Regroup, tags: Mapping[str, Tag]) -> Tag:
-        """Where the result of a function over groups is: with its groups."""
+        """The tag of the result of a function over groups: with its groups."""
         first = term.inputs[0]
         tag = tags[first.map]
         if not isinstance(tag, Partitioned) or not tag.columns:
@@ -155,7 +155,7 @@ class Placement:
         return Partitioned(names if len(names) == len(first.key) else (KEY,))
 
     def _result_column(self, term: Regroup, at: int) -> str | None:
-        """The column of the result that is a column of the group's key, if one is."""
+        """The column of the result that equals the given column of the group's key, if any."""
         for index, one in enumerate(term.inputs):
             place = self.lineage.positions[one.map][one.key[at]]
             name = one.columns[place].name if place < len(one.columns) else None
@@ -170,16 +170,16 @@ class Placement:
         return (Partitioned(tuple(n for n in kept.key if n in allowed) or allowed),)
 
     def _large_keys(self, kept: Map) -> tuple[Tag, ...]:
-        """What a small map can be partitioned by: it has few of the keys of a large table, and spreads as they do."""
+        """Alternatives for a small map: keys of large tables, of which it may hold few values."""
         return tuple(Partitioned((n,)) for n, count in self._keys(kept) if count > SMALL)
 
     def _keys(self, kept: Map) -> list[tuple[str, float]]:
-        """The columns that hold a table's key, with the number of its values, the largest first."""
+        """The columns that hold a table's key, with the number of its values, largest first."""
         found = [(n, c) for n in self._allowed(kept) if (c := self.lineage.cardinality(kept.name, n)) is not None]
         return sorted(found, key=lambda key: -key[1])
 
     def _allowed(self, kept: Map) -> Names:
-        """The columns that a map may be partitioned by: rows that its statements bring together stay together."""
+        """The columns by which a map may be partitioned without separating rows that its statements combine."""
         allowed = [f.name for f in kept.columns if f.name not in kept.sums]
         for target, term in self._terms():
             match source(term):
@@ -199,13 +199,13 @@ def grouped(step: Step) -> Regroup | None:
 
 
 def is_driven(term: Term) -> bool:
-    """Whether only the driver can run a term's start: Spark evaluates it, or it is one order of all rows."""
+    """Whether only the driver can start a term: it is evaluated by Spark, or it is an order of all rows."""
     start = source(term)
     return isinstance(start, TopK) or (isinstance(start, Regroup) and start.native is not None)
 
 
 def _copies(plan: Plan, index: int, name: str) -> bool:
-    """Whether a column of a function's result is, in every row, the column of that name of an input."""
+    """Whether a column of a function's result equals, in every row, the input's column of that name."""
     match plan:
         case Input(own):
             return own == index
@@ -222,7 +222,7 @@ def _copies(plan: Plan, index: int, name: str) -> bool:
 
 
 _LEFT, _RIGHT = ("inner", "left", "semi", "anti", "exists"), ("inner", "right")
-"""The joins whose rows have the values of a row of that side, never NULL in their place."""
+"""The joins whose rows always have values from that side, never NULLs in their place."""
 
 
 def _has(plan: Plan, name: str) -> bool:

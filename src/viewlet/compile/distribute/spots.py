@@ -1,10 +1,10 @@
 """Where the rows of a term are after each of its steps, and the fewest moves that achieve it.
 
-Along a chain, columns that are equal by construction have one number, so that rows partitioned by `l_orderkey` count
-as partitioned by the `o_orderkey` that they met. The order of look-ups that do not need each other is free, as products
-commute; with the rules of figure 5.2 of the thesis, which push a move through any step, all well-formed versions of a
-term are orders of its look-ups with moves between them. The search tries them and keeps one with the fewest moves, then
-with the fewest rows on every partition, then nearest to the order that the term came in.
+Along a chain, columns that are equal by construction share a number, so rows partitioned by `l_orderkey` are also
+partitioned by the `o_orderkey` that they matched. Independent look-ups may be reordered, since products commute. With
+the rules of figure 5.2 of the thesis, which push a move through any step, all well-formed versions of a term are orders
+of its look-ups with moves in between. The search chooses one with the fewest moves, then with the fewest moves to all
+partitions, then closest to the original order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Kind = Literal["local", "partitioned", "replicated", "anywhere"]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A tag by the numbers of columns."""
+    """A tag in terms of column numbers."""
 
     kind: Kind
     by: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ LOCAL, REPLICATED, ANYWHERE = Spot("local"), Spot("replicated"), Spot("anywhere"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A step that runs where the rows are: the numbers of the columns after it, and where the rows are then."""
+    """A step that runs where the rows are; the column numbers and the spot after it."""
 
     step: Term
     ids: Ids
@@ -57,13 +57,13 @@ class Run:
 
 
 Action = Spot | Run
-"""Move there, or run a step."""
+"""A move to a spot, or a step."""
 Cost = tuple[int, int, int]
-"""Moves; moves to every partition; look-ups that came before their turn."""
+"""Moves; moves to every partition; look-ups moved forward."""
 
 
 def spot_of(tag: Tag, ids: Ids) -> Spot:
-    """A tag of rows whose columns have numbers; anywhere if it names a column that is not there."""
+    """A tag as a spot; anywhere if it names a column without a number."""
     match tag:
         case Local():
             return LOCAL
@@ -76,7 +76,7 @@ def spot_of(tag: Tag, ids: Ids) -> Spot:
 
 
 def tag_of(spot: Spot, ids: Ids, columns: Sequence[Field]) -> Tag:
-    """A spot by the names that columns have now."""
+    """A spot as a tag, by the current names of columns."""
     names = {ids[f.name]: f.name for f in reversed(columns)}
     match spot.kind:
         case "local":
@@ -90,18 +90,18 @@ def tag_of(spot: Spot, ids: Ids, columns: Sequence[Field]) -> Tag:
 
 
 class Routes:
-    """Finds the moves of terms, given where maps are."""
+    """Finds the moves of terms, given the tags of maps."""
 
     def __init__(self, tags: Mapping[str, Tag], *, reorder: bool) -> None:
         self.tags, self.reorder = tags, reorder
         self._numbers: Iterator[int] = count()
 
     def number(self, columns: Sequence[Field]) -> dict[str, int]:
-        """A number of its own for each column."""
+        """A new number for each column."""
         return {f.name: next(self._numbers) for f in columns}
 
     def follow(self, step: Term, ids: Ids) -> Ids:
-        """The numbers of the columns after a step."""
+        """The column numbers after a step."""
         match step:
             case Filter() | Negate() | Leaders():
                 return ids
@@ -120,7 +120,7 @@ class Routes:
                 return self.number(step.columns)
 
     def best(self, spot: Spot, ids: Ids, steps: Sequence[Term], goal: Tag | None) -> tuple[Cost, tuple[Action, ...]]:
-        """The moves and steps from a spot to a goal, if there is one, that cost the least."""
+        """The cheapest moves and steps from a spot to a goal, if there is one."""
         if not steps:
             return _arrival(spot, ids, goal), ()
         first, rest = steps[0], steps[1:]
@@ -151,7 +151,7 @@ class Routes:
         return _plus(cost, (len(moves), int(wanted == REPLICATED), at)), (*moves, run, *actions)
 
     def _wanted(self, probe: Probe, spot: Spot, ids: Ids) -> Spot | None:
-        """Where rows must be to be looked up; None if they are."""
+        """The spot from which rows can be looked up; None if they are there."""
         match self.tags[probe.map]:
             case Local():
                 return None if spot == LOCAL else LOCAL
@@ -165,7 +165,7 @@ class Routes:
                 raise AssertionError(f"{probe.map} is looked up, and has no place")
 
     def _after(self, probe: Probe, spot: Spot, ids: Ids) -> Spot:
-        """Where the pairs are: rows that are everywhere meet those of a partitioned map where these are."""
+        """The spot of the pairs: replicated rows match rows of a partitioned map where these are."""
         tag = self.tags[probe.map]
         if spot != REPLICATED or not isinstance(tag, Partitioned):
             return spot
@@ -175,19 +175,19 @@ class Routes:
 
 
 def _leading_probes(steps: Sequence[Term]) -> list[Term]:
-    """The look-ups that a term goes on with, one directly after the other."""
+    """The look-ups at the start, before any other step."""
     end = next((i for i, step in enumerate(steps) if not isinstance(step, Probe)), len(steps))
     return list(steps[:end])
 
 
 def _needed(probe: Probe) -> set[str]:
-    """The columns of the rows that a look-up reads."""
+    """The columns that a look-up reads from its rows."""
     bounds = (probe.read.low, probe.read.high) if isinstance(probe.read, Range) else ()
     return {m.column for m in probe.read.on} | {b[0] for b in bounds if b is not None}
 
 
 def _arrival(spot: Spot, ids: Ids, goal: Tag | None) -> Cost:
-    """What the last move costs; of rows that are everywhere, each partition just keeps its share."""
+    """The cost of the last move; for replicated rows, each partition just keeps its share."""
     if goal is None or spot == spot_of(goal, ids) or (spot == REPLICATED and isinstance(goal, Partitioned)):
         return (0, 0, 0)
     return (1, int(isinstance(goal, Replicated)), 0)

@@ -1,1 +1,1 @@
-"""Operators that work group by group: only the groups that a change touches are read."""
+"""Operators maintained group by group: only the groups that a change touches are read."""

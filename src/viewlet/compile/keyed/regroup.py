@@ -1,10 +1,10 @@
-"""Operators that are maintained group by group, and those that have only one group.
+"""Operators that are maintained group by group, including those with only one group.
 
     Δf(Q) = f(Q_new) − f(Q_old),   both restricted to the keys that ΔQ touches
 
-This is domain extraction (Nikolic 2016, §3.4.2) with the set of touched keys as the domain. f(Q_old) is what the target
-map holds for those keys. With the empty key there is one group, everything: that is recomputation, and still only the
-difference is passed on.
+This is domain extraction (Nikolic 2016, §3.4.2) with the set of touched keys as the domain. The target map holds
+f(Q_old) for those keys. With the empty key there is one group, everything: that is recomputation, though still only
+the difference is passed on.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from viewlet.program.terms import KEY, Term
 Keys = tuple[Expr, ...]
 
 MOST_LEADING = 100_000
-"""A LIMIT that needs more rows than this reads all of its input."""
+"""A LIMIT that needs more rows reads all of its input."""
 RESERVE = 64
-"""Rows that a LIMIT has in reserve, besides as many as it needs: every epoch reads them, and so many rows have to
-leave before the input is read again. So each of these costs a share of that reading, however small the LIMIT."""
+"""Reserve rows of a LIMIT, in addition to as many as it needs. Every epoch reads them, but that many rows must be lost
+before the input is read again, so even a small LIMIT rarely rereads it."""
 
 
 def lower_keyed(
@@ -58,10 +58,10 @@ def lower_keyed(
     read: GroupAccess | None = None,
     from_sums: bool = False,
 ) -> Terms:
-    """Regroup an operator on keys of its inputs; `top` is the last of the row-wise ones that go into the function too.
+    """Regroup an operator on keys of its inputs; `top` is the topmost row-wise operator that joins the function.
 
-    `read` says which rows of a touched group are enough. With `from_sums`, inputs that are aggregates are read from
-    their maps of sums.
+    `read` says which rows of a touched group suffice. With `from_sums`, inputs that are aggregates are read from their
+    maps of sums.
     """
     if (bad := _unusable_key(build, keys)) is not None:
         keys, why, read = ((),) * len(inputs), f"{why}; its key cannot be indexed: {bad}", None
@@ -89,7 +89,7 @@ def lower_keyed(
 
 
 def _unusable_key(build: Builder, keys: tuple[Keys, ...]) -> str | None:
-    """Why rows cannot be found by some keys; None if they can, or if there are none."""
+    """Why rows cannot be looked up by some keys; None if they can, or if there are no keys."""
     return build.abilities.expressions(comparable(k) for side in keys for k in side) if any(keys) else None
 
 
@@ -103,14 +103,14 @@ def _reason(why: str, read: GroupAccess, unable: str | None) -> str:
 
 
 def _held(build: Builder, plan: Plan) -> SumsMap | None:
-    """The map of sums that an input is kept as, if it is."""
+    """The map of sums that holds an input, if there is one."""
     with build.descending():
         found = build.keep_sums(plan) if isinstance(plan, Aggregate) else None
     return None if found is None else found[1]
 
 
 def _answered(function: Plan, index: int, held: SumsMap) -> Plan:
-    """A function one of whose inputs comes as keys and sums, of which its columns are made."""
+    """A function with one input replaced by keys and sums, from which its columns are computed."""
     if isinstance(function, Input) and function.index == index:
         results = tuple(Named(f.name, e) for f, e in zip(function.columns, held.results, strict=True))
         return Project(Input(index, held.columns), results, function.columns)
@@ -118,20 +118,20 @@ def _answered(function: Plan, index: int, held: SumsMap) -> Plan:
 
 
 def _note_row_wise(build: Builder, top: Plan, base: Plan) -> None:
-    """What goes into a regrouped operator's function needs no map of its own."""
+    """Note the row-wise operators that become part of a regrouped function and need no maps."""
     while top is not base and isinstance(top, Filter | Project):
         build.note(top, "keyed", "evaluated within the operator below")
         top = top.rows
 
 
 def _rows_read(plan: Plan) -> GroupAccess:
-    """The rows of a group that an operator needs."""
+    """The rows of a group that an operator reads."""
     calls = calls_of(plan) if isinstance(plan, Aggregate) else ()
     return _extremes_read(calls) or _ranks_read(calls) or Group()
 
 
 def _extremes_read(calls: Sequence[Reduce]) -> Extremes | None:
-    """The columns of which some functions need only the least value of a group, or the greatest."""
+    """The columns of which all functions need only the least or the greatest value."""
     found: dict[tuple[str, bool], None] = {}
     for call in calls:
         match call:
@@ -143,7 +143,7 @@ def _extremes_read(calls: Sequence[Reduce]) -> Extremes | None:
 
 
 def _ranks_read(calls: Sequence[Reduce]) -> Ranked | None:
-    """The column of which some functions need only percentiles, and which."""
+    """The column of which all functions need only percentiles, with their fractions."""
     found: dict[str, set[float]] = {}
     for call in calls:
         shares = shares_of(call)
@@ -156,12 +156,12 @@ def _ranks_read(calls: Sequence[Reduce]) -> Ranked | None:
 
 
 def _keep_input(build: Builder, plan: Plan, keys: Keys, read: GroupAccess) -> terms.Grouped:
-    """The input's rows as a map, by group; without groups anything that is kept will do, unless it is read in order."""
+    """The input's rows as a map by group; without groups any stored map will do, unless it is read in order."""
     summands = build.lower(plan)
     if not keys and isinstance(read, Group) and len(summands) == 1:
         (term,) = summands
         if isinstance(term, terms.Change) and build.is_stored(term.bag):
-            return terms.Grouped(term.bag, (), plan.columns)  # it is kept already
+            return terms.Grouped(term.bag, (), plan.columns)  # it is stored anyway
     plain = [comparable(k) for k in keys]
     by = tuple(k.name if isinstance(k, Column) else build.fresh("g") for k in plain)
     columns = passing(plan.columns)
@@ -173,7 +173,7 @@ def _keep_input(build: Builder, plan: Plan, keys: Keys, read: GroupAccess) -> te
 
 
 def _by_own_names(read: GroupAccess, kept: KeptMap) -> GroupAccess:
-    """An access path by columns as their map calls them; `Nearby` uses the operator's own names."""
+    """An access path under the map's column names; `Nearby` uses the operator's own names."""
     match read:
         case Extremes(columns):
             return Extremes(tuple((kept.own(name), greatest) for name, greatest in columns))
@@ -184,14 +184,14 @@ def _by_own_names(read: GroupAccess, kept: KeptMap) -> GroupAccess:
 
 
 def _native(top: Plan, inputs: tuple[Plan, ...]) -> tuple[int, tuple[int, ...]]:
-    """Which of Spark's own operators make up a function."""
+    """The operators of Spark's plan that make up a function."""
     cuts, origin = tuple(origin_of(p) for p in inputs), origin_of(top)
     assert origin is not None and None not in cuts, f"{show_node(top)} was made by the compiler and cannot be evaluated"
     return origin, tuple(c for c in cuts if c is not None)
 
 
 def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
-    """The operators above some inputs, as a function of them."""
+    """The operators above some inputs, as a function of these."""
     for i, given in enumerate(inputs):
         if plan is given:
             return Input(i, plan.columns)
@@ -199,7 +199,7 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
 
 
 def lower_window(build: Builder, plan: Window, top: Plan) -> Terms:
-    """A window is regrouped by its partition, or by what sees a change; where it can be neither, recomputed."""
+    """A window is regrouped by partition or by affected rows; if neither is possible, recomputed."""
     near = nearby_rows(plan) if build.abilities.groups(with_inputs(plan, (plan.rows,))) is None else None
     if near is None or (near.back is None and _drops_rows(top, plan)):
         first = leading_rows(plan, top)
@@ -218,7 +218,7 @@ def lower_window(build: Builder, plan: Window, top: Plan) -> Terms:
 
 
 def _reach(near: Nearby) -> str:
-    """Which other rows a change affects."""
+    """The rows that a change affects, in words."""
     sides = [
         f"{count:,} row{'s' * (count != 1)} {where} it"
         for count, where in ((near.ahead, "before"), (near.back or 0, "after"))
@@ -228,7 +228,7 @@ def _reach(near: Nearby) -> str:
 
 
 def _drops_rows(top: Plan, base: Plan) -> bool:
-    """Whether a filter is among the row-wise operators above another."""
+    """Whether the row-wise operators above another include a filter."""
     return (
         top is not base
         and isinstance(top, Filter | Project)
@@ -237,7 +237,7 @@ def _drops_rows(top: Plan, base: Plan) -> bool:
 
 
 def lower_top(build: Builder, plan: Top, top: Plan) -> Terms:
-    """A global LIMIT has no key: it is recomputed, from its input's first rows where these can be kept."""
+    """A global LIMIT has no key: it is recomputed, from its input's first rows if these can be kept."""
     needed = plan.offset + (plan.limit or 0)
     function = with_inputs(plan, (plan.rows,))
     if not plan.limit or needed > MOST_LEADING or build.abilities.groups(function) is not None:
@@ -256,7 +256,7 @@ def lower_top(build: Builder, plan: Top, top: Plan) -> Terms:
 
 
 def _tier_of_first(plan: Top, needed: int, kept: int) -> tuple[str, str]:
-    """How the first rows of everything are kept, some of them in reserve or none."""
+    """The tier of a kept LIMIT, with or without a reserve, and the reason."""
     if kept == needed:
         return "monoid", f"its input only grows: the first {needed:,} rows are kept, no others"
     held = f"kept as the first {needed:,} rows with {kept - needed:,} in reserve"
@@ -279,14 +279,14 @@ def _row_wise_above(build: Builder, top: Plan, base: Plan) -> Callable[[Term], T
 
 
 def _keep_whole(build: Builder, plan: Plan, *, stored: bool) -> str:
-    """The name of a map of all of a plan's rows, each found by itself; or, not stored, of just their delta."""
+    """The name of a map of all of a plan's rows, keyed by all columns; if not stored, of their delta only."""
     summands = build.lower(plan)
     if len(summands) == 1 and isinstance(term := summands[0], terms.Change) and build.is_stored(term.bag):
-        return term.bag  # it is kept already
+        return term.bag  # it is stored anyway
     columns, names = passing(plan.columns), tuple(f.name for f in plan.columns)
     return build.keep([compute(t, columns) for t in summands], names, meaning=show_node(plan), stored=stored).name
 
 
 def lower_spark_operator(build: Builder, plan: SparkOperator) -> Terms:
-    """An operator that nobody but Spark understands."""
+    """An operator that only Spark understands."""
     return lower_keyed(build, plan, plan.inputs, ((),) * len(plan.inputs), plan.reason)

@@ -1,7 +1,7 @@
-"""Joins that are not sums of products: they are regrouped by their keys.
+"""Joins that are not sums of products, regrouped by their keys.
 
-Inner joins, and outer, semi and anti joins on equalities alone, are in the ring (calculus.py). What is left are
-conditions that only Spark evaluates, and those of outer, semi and anti joins with more than equalities.
+Inner joins, and outer, semi and anti joins on equalities alone, are in the ring (calculus.py). The rest are joins with
+conditions that only Spark evaluates, and outer, semi and anti joins on more than equalities.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def lower_join(build: Builder, plan: Join, top: Plan) -> tuple[Term, ...]:
 
 
 def late(build: Builder, plan: Join) -> Filter:
-    """A join whose condition can fail on rows that never were: what can fail is tested on the rows that there are."""
+    """A join with the conditions that can fail tested in a filter above it, on rows that really exist."""
     terms = conjuncts(plan.condition)
     fails = tuple(c for c in terms if build.abilities.can_fail(c))
     condition = conjunction(fails)

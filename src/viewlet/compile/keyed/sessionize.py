@@ -1,9 +1,9 @@
-"""Session windows: rows whose intervals of time overlap form one group.
+"""Session windows: rows whose time intervals overlap form one group.
 
     γ[k, session(start, end)](Q)  =  γ[k, s](sessionize[k](Q))
 
-where sessionizing gives each row the session s that it belongs to. One map keeps the rows with their sessions, by key and
-in the order of time: a change reads the sessions that it meets, and the aggregate above sees the rows whose session changed.
+Sessionizing gives each row its session s. One map keeps the rows with their sessions, by key and in time order: a
+change reads the sessions that it overlaps, and the aggregate above sees the rows whose session changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WHY = "a change affects the sessions that it touches"
 
 
 def seal_sessions(plan: Plan, abilities: Abilities) -> Plan:
-    """Leave to Spark the sessions by keys that nobody else compares."""
+    """Leave sessions to Spark if only Spark can compare their keys."""
     plan = map_children(plan, lambda child: seal_sessions(child, abilities))
     match plan:
         case Aggregate(rows=Sessions(rows, keys)):
@@ -57,11 +57,11 @@ def _others(plan: Sessions) -> list[Field]:
 
 
 def _ends(span: Column) -> list[Expr]:
-    """Where a span starts and ends."""
+    """The start and end of a span."""
     return [Call("get_field", (span, Literal(name, STRING)), kind) for name, kind in span.type.args]
 
 
 def _struct(span: Column, session: list[Field]) -> Expr:
-    """A session as what a span is."""
+    """A session as a struct of the span's type."""
     args = [e for (name, _), f in zip(span.type.args, session, strict=True) for e in (Literal(name, STRING), column(f))]
     return Call("named_struct", tuple(args), span.type)

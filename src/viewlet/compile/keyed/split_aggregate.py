@@ -1,12 +1,12 @@
-"""An aggregate of functions that are maintained differently, as the join of its parts by key.
+"""Aggregates whose functions are maintained differently, as joins of their parts by key.
 
     γ[k; f, g](Q)  =  γ[k; f](Q) ⋈ γ[k; g](Q)
 
 Sums are kept as sums and states as states; a DISTINCT function adds up the distinct values, an approximate count the
-registers of its sketch (rewrite/split_sketches.py). min and max read the first rows of a group, percentiles those around
-them, in the order of the argument, which is a column of the part. If one function needs whole groups, all stay together,
-since the rows are read anyway. Each part is lowered like any aggregate: percentiles of one argument with different FILTERs
-are split again.
+registers of its sketch (rewrite/split_sketches.py). min and max read the first rows of a group, percentiles those
+around them, in the order of the argument, which becomes a column. If one function needs whole groups, all stay
+together, since the rows are read anyway. Each part is lowered like any aggregate; percentiles of one argument with
+different FILTERs are split again.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.terms import Term
 
 _IN_ORDER = {"first rows": "the first rows of a group", "percentiles": "rows around it"}
-"""Strategies that keep the rows of a group, to read some of them."""
+"""Strategies that keep the rows of a group but read only some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatePart:
-    """Some functions of an aggregate that are maintained alike, by its keys: `strategy` is "sums", "states", …"""
+    """Functions of an aggregate that are maintained alike, by its keys; `strategy` is "sums", "states", …"""
 
     strategy: str
     calls: tuple[Reduce, ...]
@@ -43,7 +43,7 @@ class AggregatePart:
 
 
 def split_aggregate(build: Builder, plan: Aggregate) -> tuple[AggregatePart, ...]:
-    """The parts of an aggregate that gains from being kept in parts; none if it does not."""
+    """The parts of an aggregate that benefits from being split; none if it does not."""
     strategies: dict[tuple[str, tuple[Expr, ...]], list[Reduce]] = {}
     growing = grows(plan.rows, build.growing)
     for call in calls_of(plan):
@@ -59,13 +59,13 @@ def split_aggregate(build: Builder, plan: Aggregate) -> tuple[AggregatePart, ...
 
 
 def _over(plan: Aggregate) -> list[Expr]:
-    """The results of an aggregate over its keys and functions as columns."""
+    """The results of an aggregate over columns for its keys and functions."""
     held: dict[Expr, Expr] = {e: Column(f"_{i}", e.type) for i, e in enumerate((*plan.keys, *calls_of(plan)))}
     return [rewrite(r.expr, held.get) for r in plan.results]
 
 
 def _strategy_of(build: Builder, call: Reduce, growing: bool) -> tuple[str, tuple[Expr, ...]] | None:
-    """How a function is kept, and, where each argument is kept by itself, of what; None: it needs whole groups."""
+    """The strategy of a function, with the arguments if each gets a part of its own; None if it needs whole groups."""
     if is_sum(call.function, [a.type for a in call.args]):
         if not call.distinct:
             return "sums", ()
@@ -90,7 +90,7 @@ def _by_columns(calls: Sequence[Reduce]) -> bool:
 
 
 def _is_able(build: Builder, part: AggregatePart) -> bool:
-    """Whether a part can be kept by its strategy, and be found by its key."""
+    """Whether a part can be kept by its strategy and looked up by its key."""
     abilities, keys = build.abilities, part.plan.columns[: len(part.plan.keys)]
     if abilities.expressions(conjuncts(_same_key(keys, keys))) is not None:
         return False
@@ -115,7 +115,7 @@ def _without_distinct(e: Expr) -> Expr:
 
 
 def _only(plan: Aggregate, calls: Sequence[Reduce]) -> Aggregate:
-    """Some functions of an aggregate, by its keys."""
+    """An aggregate restricted to some of its functions."""
     keys = tuple(dict.fromkeys(plan.keys))
     fields = tuple(Field(f"_p{i}", e.type) for i, e in enumerate((*keys, *calls)))
     results = tuple(Named(f.name, e) for f, e in zip(fields, (*keys, *calls), strict=True))
@@ -130,7 +130,7 @@ def _same_key(left: Sequence[Field], right: Sequence[Field]) -> Expr | None:
 def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...]) -> tuple[Term, ...]:
     """An aggregate as the join of its parts, over rows that are computed once."""
     build.note(plan, *_tier(parts, growing=grows(plan.rows, build.growing)))
-    terms = build.lower(plan.rows)  # of a scan it is only noted: each part reads the table itself
+    terms = build.lower(plan.rows)  # a scan is only noted: each part reads the table itself
     rows = plan.rows if isinstance(plan.rows, Scan) else build.passed_on(terms, plan.rows)
     named = [_renamed(build, replace(part.plan, rows=rows)) for part in parts]
     held: dict[Expr, Expr] = {r.expr: Column(r.name, r.expr.type) for one in reversed(named) for r in one.results}
@@ -147,7 +147,7 @@ def lower_split(build: Builder, plan: Aggregate, parts: tuple[AggregatePart, ...
 
 
 def _tier(parts: tuple[AggregatePart, ...], *, growing: bool) -> tuple[str, str]:
-    """The tier of the weakest part, and what is done for each."""
+    """The tier of the weakest part, and how the parts are maintained."""
     strategies = {part.strategy: part for part in parts}
     beside = [strategy for strategy in ("sums", "distinct values", "sketches") if strategy in strategies]
     also = f"; {' and '.join(beside)} are kept separately" if beside else ""
@@ -166,7 +166,7 @@ def _what_is_read(part: AggregatePart) -> str:
 
 
 def _renamed(build: Builder, part: Aggregate) -> Aggregate:
-    """Under names that nothing else in the program has."""
+    """The aggregate with column names that are unique in the program."""
     fields = tuple(replace(f, name=build.fresh("c")) for f in part.columns)
     results = tuple(replace(r, name=f.name) for r, f in zip(part.results, fields, strict=True))
     return replace(part, results=results, columns=fields)
@@ -188,7 +188,7 @@ def _kept(build: Builder, strategy: str, part: Aggregate) -> Aggregate:
 
 
 def _over_columns(build: Builder, part: Aggregate) -> Aggregate:
-    """An aggregate whose keys and arguments are columns: those of a projection below."""
+    """An aggregate whose keys and arguments are columns, computed by a projection below."""
     calls = calls_of(part)
     needed = dict.fromkeys((*part.keys, *(chosen(c.args[0], c.where) for c in calls)))
     made = {e: Field(e.name if isinstance(e, Column) else build.fresh("x"), e.type) for e in needed}

@@ -1,10 +1,10 @@
 """Windows that need not read their whole partition.
 
-    a row sees `back` rows before it and `ahead` rows after it      (lag, lead, ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+    a row sees `back` rows before it and `ahead` rows after it     (lag, lead, ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
 
-so a change is seen by the `ahead` rows before it and the `back` rows after it, and by no others. A row that sees all
-rows before it (a rank, a running sum) is affected by every change before it, but resumes from the stored result of the
-last row before the change.
+so only the `ahead` rows before a change and the `back` rows after it see it. A row that sees all rows before it (a
+rank, a running sum) is affected by every earlier change, but resumes from the stored result of the last row before the
+change.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from viewlet.plan.types import FRACTIONAL, INTEGRAL, Field, Type
 from viewlet.program.access import Leading, Nearby
 
 FURTHEST = 10_000
-"""A window that sees more rows than this is read as a whole."""
+"""Windows that see more rows read their whole partition."""
 _COUNTS = ("row_number", "rank", "dense_rank")
 _LAST = ("last", "last_value")
 
 
 def nearby_rows(plan: Window) -> Nearby | None:
-    """What a window needs to see around a change; None if that is its partition."""
+    """The rows around a change that a window must read; None for the whole partition."""
     overs = overs_of(plan)
     match plan.order:
         case (Order(key=Column(name, kind), descending=descending), *_) if kind.is_sortable and overs:
@@ -42,7 +42,7 @@ def nearby_rows(plan: Window) -> Nearby | None:
 
 
 def in_two(plan: Window, fresh: Callable[[str], str]) -> Project:
-    """A window that gives just the values of its functions, below a projection that makes the results of them."""
+    """A window that only computes its calls, below a projection that computes the results from them."""
     own = {r.expr: r.name for r in reversed(plan.results)}
     calls = {call: Field(own.get(call) or fresh("w"), call.type) for call in overs_of(plan)}
     columns = (*plan.rows.columns, *calls.values())
@@ -57,7 +57,7 @@ def in_two(plan: Window, fresh: Callable[[str], str]) -> Project:
 
 
 def _sees(over: Over) -> tuple[int | None, int | None]:
-    """How many rows back and ahead a function sees; None: all."""
+    """How many rows back and ahead a function sees; None means all."""
     if over.function in _COUNTS:
         return None, 0
     lower, upper = _offset(over.frame, over.frame.lower), _offset(over.frame, over.frame.upper)
@@ -71,7 +71,7 @@ def _sees(over: Over) -> tuple[int | None, int | None]:
 
 
 def _offset(frame: Frame, bound: Expr | None) -> int | None:
-    """A bound as a number of rows; rows that tie count as one with the current one. None: it is unbounded or computed."""
+    """A bound as a number of rows, with ties counted as one row; None if it is unbounded or computed."""
     match bound:
         case Literal(int(value)) if frame.unit == "rows" or value == 0:
             return value
@@ -80,7 +80,7 @@ def _offset(frame: Frame, bound: Expr | None) -> int | None:
 
 
 def _resumes(over: Over) -> bool:
-    """Whether the values of the following rows can be computed from the value of a row and what follows it."""
+    """Whether the values of later rows can be computed from the value at a row and the rows after it."""
     if over.function in _COUNTS:
         return True
     if over.where is not None or over.frame.lower is not None or _offset(over.frame, over.frame.upper) != 0:
@@ -102,12 +102,12 @@ def _resumes(over: Over) -> bool:
 
 
 def _is_short_decimal(kind: Type) -> bool:
-    """Whether sums of such decimals have room: one that overflows is NULL, and so is one of nothing."""
+    """Whether sums of such decimals cannot overflow: an overflow is NULL, and so is a sum of no rows."""
     return kind.name == "decimal" and kind.args[0] + 10 <= 38
 
 
 def leading_rows(plan: Window, top: Plan) -> Leading | None:
-    """A partition's first rows that can pass the filters above; None if that is all of them."""
+    """The first rows of a partition that can pass the filters above; None if all can."""
     if not plan.order or any(ahead != 0 for _, ahead in map(_sees, overs_of(plan))):
         return None
     match plan.order[0]:
@@ -122,7 +122,7 @@ def leading_rows(plan: Window, top: Plan) -> Leading | None:
 
 
 def _bounds(top: Plan, base: Plan, name: str) -> list[int]:
-    """What filters above an operator let a column of it be at most."""
+    """Upper bounds that the filters above an operator imply for one of its columns."""
     match top:
         case Filter(rows, condition) if top is not base:
             own = passed_through(rows, base, name)
@@ -143,7 +143,7 @@ def _bound(term: Expr, name: str | None) -> int | None:
 
 
 def passed_through(top: Plan, base: Plan, name: str) -> str | None:
-    """What a column of an operator is called above some filters and projections; None if it is not there."""
+    """The name of an operator's column above some filters and projections; None if it is dropped."""
     if top is base:
         return name
     assert isinstance(top, Filter | Project)

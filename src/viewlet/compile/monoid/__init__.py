@@ -1,1 +1,1 @@
-"""Aggregates kept as a mergeable state for each key, without rows."""
+"""Aggregates kept as a mergeable state per key, without rows."""

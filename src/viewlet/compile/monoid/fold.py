@@ -1,8 +1,8 @@
-"""Aggregates that are kept as a state for each key, without rows.
+"""Aggregates kept as a state per key, without rows.
 
     M[k] ← M[k] + lift(ΔQ[k])
 
-A monoid is enough where Q only grows: min, max and the like, and user aggregates that merge. With an inverse it is a
+A monoid suffices if Q only grows: min, max and the like, and user-defined aggregates that merge. With inverses it is a
 group, and Q may shrink too.
 """
 
@@ -21,18 +21,18 @@ from viewlet.plan.types import BIGINT, Field
 from viewlet.program.terms import COUNT, Fold, FoldedAggregate, Term
 
 MONOIDS = frozenset(("min", "max", "bool_and", "bool_or", "every", "some", "any", "bit_and", "bit_or", "bit_xor"))
-"""Functions whose value is all that has to be kept: f(f(A) ∪ B) = f(A ∪ B)."""
+"""Functions whose value is their whole state: f(f(A) ∪ B) = f(A ∪ B)."""
 
 
 def why_not_fold(build: Builder, plan: Aggregate) -> str | None:
-    """Why an aggregate is not kept as a state for each key."""
+    """Why an aggregate cannot be kept as a state per key."""
     growing = grows(plan.rows, build.growing)
     why = next((why for call in calls_of(plan) if (why := why_not_state(build, call, growing)) is not None), None)
     return why or build.abilities.groups(with_inputs(plan, (plan.rows,)))
 
 
 def why_not_state(build: Builder, call: Reduce, growing: bool) -> str | None:
-    """Why one function is not kept as a state, over rows that only grow or may go."""
+    """Why a function cannot be kept as a state; `growing`: its input has no deletions."""
     name, handlers = show_name(call), call.handlers
     if call.where is not None and (handlers or any(map(build.abilities.can_fail, call.args))):
         return f"{name} has a FILTER"
@@ -48,12 +48,12 @@ def why_not_state(build: Builder, call: Reduce, growing: bool) -> str | None:
 
 
 def show_name(call: Reduce) -> str:
-    """An aggregate function's name, without the mark of a user's code."""
+    """An aggregate function's name without its parameters."""
     return call.function.partition("[")[0]
 
 
 def lower_fold(build: Builder, plan: Aggregate) -> tuple[Term, ...]:
-    """The delta of an aggregate that is kept as a state for each key."""
+    """The delta of an aggregate that is kept as a state per key."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     build.note(plan, *tier_of(plan))
     names = key_names(plan)
@@ -73,7 +73,7 @@ def lower_fold(build: Builder, plan: Aggregate) -> tuple[Term, ...]:
 
 
 def tier_of(plan: Aggregate) -> tuple[str, str]:
-    """The tier of a fold, and why it has it."""
+    """The tier of a fold, and the reason."""
     short = [show_name(c) for c in calls_of(plan) if not (c.handlers and c.handlers.inverts)]
     if not short:
         return "ring", "states with an inverse: the delta alone changes them"

@@ -1,8 +1,8 @@
-"""Which plans only grow: rows are added to them and never deleted.
+"""Which plans only grow: their rows are never deleted.
 
-    ΔQ ≥ 0 for every Q that is monotone over tables whose deltas are, as append-only and static ones are
+    ΔQ ≥ 0 for every Q that is monotone over tables with Δ ≥ 0, such as append-only and static ones
 
-Over such an input a monoid is enough (fold.py), where otherwise touched groups would be read again.
+Over such an input a monoid suffices (fold.py) where touched groups would have to be reread otherwise.
 """
 
 from __future__ import annotations

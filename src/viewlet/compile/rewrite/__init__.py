@@ -1,1 +1,1 @@
-"""Plan to plan: forms that the tiers below know how to maintain."""
+"""Rewrites, plan to plan, into forms that the tiers know how to maintain."""

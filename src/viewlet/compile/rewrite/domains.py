@@ -1,12 +1,12 @@
-"""Domains: the values for which a nested aggregate is evaluated, as Spark decorrelates it.
+"""Domains: the values for which a nested aggregate is evaluated after Spark has decorrelated it.
 
 `(SELECT sum(x) FROM R WHERE R.y = l.y AND R.q > l.p)` for each row l of L arrives as L joined with
 
     γ[p, y; sum(x)](D ⋈[q > p] R)   on p and y,   where D is DISTINCT p of L
 
-which has a row for each p with *every* y. Only pairs that occur in L can meet a row of L, so D may as well be
-DISTINCT (p, y) of D ⋈ L, and the equality moves into the inner join. That holds wherever a row of the aggregate
-without a partner in L does not show in the result.
+which has a row for each p with *every* y. Only pairs that occur in L can match a row of L, so D may as well be
+DISTINCT (p, y) of D ⋈ L, and the equality moves into the inner join. This holds wherever a row of the aggregate without
+a partner in L does not affect the result.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from viewlet.plan.types import BIGINT, BOOLEAN, INTEGRAL, Field, Type, decimal
 _TRACELESS = {"inner": ("left", "right"), "right": ("left",)} | dict.fromkeys(
     ("left", "semi", "anti", "exists"), ("right",)
 )
-"""For each kind of join, the sides whose rows do not show without a partner."""
+"""For each kind of join, the sides whose rows without a partner do not affect the result."""
 _CHEAP = (Scan, Input, Values, Filter, Project, Aggregate)
-"""What is read a second time without much ado, beside inner joins."""
+"""Operators that are cheap to read twice, in addition to inner joins."""
 Asked = dict[str, tuple[str, Column]]
-"""By key of an aggregate: how a partner compares it (`eq` or `eq_null_safe`) with a column of its own, and which."""
+"""For keys of an aggregate, the function (`eq` or `eq_null_safe`) and the column with which a partner compares them."""
 Pays = Callable[[Aggregate], bool]
-"""Whether an aggregate is worth it."""
+"""Whether rewriting pays for an aggregate."""
 
 
 def over_join(plan: Aggregate) -> Aggregate | None:
-    """The same aggregate right over an inner join, if there is one below projections and a filter."""
+    """The same aggregate directly over an inner join, if there is one below projections and a filter."""
     match plan.rows:
         case Join(kind="inner"):
             return plan
@@ -71,7 +71,7 @@ def over_join(plan: Aggregate) -> Aggregate | None:
 
 
 def unique_columns(plan: Plan) -> frozenset[str] | None:
-    """The columns in which any two rows of a DISTINCT differ."""
+    """The columns that are a key of a DISTINCT."""
     match plan:
         case Aggregate() if plan.keys and not calls_of(plan):
             made = {r.expr: r.name for r in plan.results}
@@ -87,7 +87,7 @@ def unique_columns(plan: Plan) -> frozenset[str] | None:
 
 
 def never_null(plan: Plan) -> frozenset[str]:
-    """The columns that are known to be never NULL: declared so, or because a filter saw to it."""
+    """The columns that are never NULL, by declaration or because of a filter."""
     known = {f.name for f in plan.columns if not f.nullable}
     match plan:
         case Filter(rows, condition):
@@ -105,19 +105,19 @@ def never_null(plan: Plan) -> frozenset[str]:
 
 
 def adds_exactly(kind: Type) -> bool:
-    """Whether sums of such values are exact, and those of fewer than 10¹⁰ rows fit their type."""
+    """Whether sums of such values are exact, and sums of fewer than 10¹⁰ rows fit their type."""
     return kind.name in INTEGRAL or (kind.name == "decimal" and kind.args[0] <= 28)
 
 
 def as_part(call: Reduce) -> Reduce:
-    """A call over a part of the rows, which never overflows: a sum of BIGINT is one of decimals."""
+    """A call over a part of the rows, which never overflows: sums of BIGINT become sums of decimals."""
     if call.function == "sum" and call.args[0].type == BIGINT:
         return replace(call, args=(Call("cast", call.args, decimal(19, 0)),), type=decimal(29, 0))
     return call
 
 
 def narrowed(plan: Join, pays: Pays) -> Join:
-    """A join whose nested aggregate is asked for no more than the other side wants, where that pays."""
+    """A join whose nested aggregate is computed only for the values that the other side needs, where that pays."""
     for side in _TRACELESS.get(plan.kind, ()):
         nested, by = (plan.left, plan.right) if side == "left" else (plan.right, plan.left)
         if _is_cheap(by) and (found := _narrowed(nested, by, plan.condition, pays)) is not None:
@@ -133,7 +133,7 @@ def _is_cheap(plan: Plan) -> bool:
 
 
 def _narrowed(plan: Plan, by: Plan, condition: Expr | None, pays: Pays) -> Plan | None:
-    """The aggregate below filters and projections, narrowed, and these on top of it again."""
+    """The plan with the aggregate below its filters and projections narrowed."""
     match plan:
         case Filter():
             below = _narrowed(plan.rows, by, condition, pays)
@@ -147,7 +147,7 @@ def _narrowed(plan: Plan, by: Plan, condition: Expr | None, pays: Pays) -> Plan 
 
 
 def _asked(aggregate: Aggregate, by: Plan, condition: Expr | None) -> Asked:
-    """What some rows ask for: the columns that they compare with keys of an aggregate."""
+    """The columns that a partner compares with keys of an aggregate."""
     made = {r.name: r.expr for r in aggregate.results}
     asked: Asked = {}
     for term in conjuncts(condition):
@@ -176,7 +176,7 @@ def _narrowed_aggregate(plan: Aggregate, by: Plan, asked: Asked, pays: Pays) -> 
 
 
 def _wanted(domain: Plan, others: list[Field], by: Plan, asked: Asked) -> Aggregate:
-    """DISTINCT of a domain and the values that it is asked with."""
+    """DISTINCT of a domain joined with the values that the partner needs."""
     fields = tuple(Field(_other_name(name), value.type) for name, (_, value) in asked.items())
     values = Project(by, tuple(Named(_other_name(n), value) for n, (_, value) in asked.items()), fields)
     condition = conjunction(tuple(_equal(f, asked) for f in domain.columns))
@@ -194,7 +194,7 @@ def _equal(f: Field, asked: Asked) -> Expr:
 
 
 def _over_wanted(plan: Aggregate, other: Plan, others: list[Field], wanted: Aggregate, asked: Asked) -> Aggregate:
-    """The aggregate over the join with what is wanted in place of the domain, whose keys it takes from there."""
+    """The aggregate over a join with `wanted` in place of the domain, from which it takes its keys."""
     assert isinstance(plan.rows, Join)
     condition = conjunction((*(_equal(f, asked) for f in others), *conjuncts(plan.rows.condition)))
     taken: dict[Expr, Expr] = {column(f): Column(_other_name(f.name), f.type) for f in others}

@@ -1,24 +1,25 @@
 """Nested aggregates correlated by an inequality, as running sums.
 
 `(SELECT sum(x) FROM R WHERE R.q > d.p)` for each row d of another query arrives as an aggregate over a join with D, the
-distinct values of d: every row of D meets every row of R above it. Sorted by p and q, that is one pass:
+distinct values of d: every row of D matches every row of R above it. Sorted by p and q, one pass computes it:
 
     γ[p; sum(x)](D ⋈[q > p] R)  =  the rows of D in  Σ↓(D ∪ M)  before which there is a row of M,   M = γ[q; sum(x)](R)
 
-where Σ↓ is the sum of all rows from the greatest value down to a row's own. The ring maintains D and M; when they change,
-the pass is repeated over the partitions in which they do. Equalities beside the inequality define the partitions.
+where Σ↓ is the sum of all rows from the greatest value down to the row's own. The ring maintains D and M; when they
+change, the pass is repeated over the affected partitions. Equalities beside the inequality define the partitions.
 
 It holds where
+
 - D has unique columns that are all among the aggregate's keys, so that a group is one row of D,
-  and every key reads D alone (`domains.narrowed` sees to it where an equality makes a column of R a key);
+  and every key reads D alone (`domains.narrowed` ensures this if an equality makes a column of R a key);
 - the join's condition is equalities and exactly one inequality, each between an expression of D and one of R;
 - the aggregates read R alone, and are counts and sums that add up exactly and never overflow in between: sums of
   integers and of decimals of up to 28 digits, whose sums of fewer than 10¹⁰ rows fit their type, and the average of
   INT and shorter. A sum of BIGINT may overflow, so it runs as a decimal and is cast at the end, where it counts;
 - nothing that moves below the join can fail, because it sees rows without a partner there.
 
-NULL is neither greater nor less than anything and equals nothing, so such rows are dropped from both sides, except under
-`<=>`. Tied rows of D add nothing, so their order does not matter and the frame is a RANGE.
+NULL is neither greater nor less than anything and equals nothing, so such rows are dropped from both sides, except
+under `<=>`. Tied rows of D add nothing, so their order does not matter and the frame is a RANGE.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _ROWS = Reduce("count", (), BIGINT)
 
 
 def running_sums(plan: Plan, abilities: Abilities) -> Plan:
-    """Rewrite every aggregate of the plan for which it holds."""
+    """Rewrite every aggregate of the plan to which the law applies."""
     return _rewrite(plan, abilities, count(1))
 
 
@@ -80,7 +81,7 @@ def _rewrite(plan: Plan, abilities: Abilities, numbers: Iterator[int]) -> Plan:
 
 
 def _running_sum(plan: Aggregate, abilities: Abilities, numbers: Iterator[int]) -> Plan | None:
-    """The running sum that an aggregate is, if it is one; the next number tells its columns from others'."""
+    """An aggregate as a running sum, if it is one; a number makes its column names unique."""
     aggregate = over_join(plan)
     found = None if aggregate is None else _match(aggregate)
     return None if found is None else _rewritten(found, abilities, next(numbers))
@@ -116,7 +117,7 @@ class _Pair:
 
 
 def _pairs(condition: Expr | None, domain: Iterable[str], other: Iterable[str]) -> tuple[_Pair, ...] | None:
-    """A condition as equalities and then one inequality between two sides; None where it is anything else."""
+    """A condition as equalities followed by one inequality between the two sides; None for any other condition."""
     equalities: list[_Pair] = []
     inequalities: list[_Pair] = []
     for term in conjuncts(condition):
@@ -133,19 +134,19 @@ def _pairs(condition: Expr | None, domain: Iterable[str], other: Iterable[str]) 
 
 
 def _reads(expr: Expr, side: Iterable[str]) -> bool:
-    """Whether an expression reads one side alone, and something of it."""
+    """Whether an expression reads columns of one side, and of no other."""
     return bool(columns_of(expr)) and columns_of(expr) <= frozenset(side)
 
 
 def _is_domain(plan: Plan, aggregate: Aggregate) -> bool:
-    """Whether each group of an aggregate is one row of a plan that it reads."""
+    """Whether each group of an aggregate is one row of the domain."""
     columns = unique_columns(plan)
     keys = {k.name for k in aggregate.keys if isinstance(k, Column)}
     return columns is not None and columns <= keys and all(_reads(k, names(plan)) for k in aggregate.keys)
 
 
 def _adds_up(call: Reduce, side: Iterable[str]) -> bool:
-    """Whether a call is a sum of one side that is known from the sums of its parts."""
+    """Whether a call over one side can be computed exactly from sums of parts."""
     if call.distinct or len(call.args) > 1 or not columns_of(call) <= frozenset(side):
         return False
     kind = call.args[0].type if call.args else BIGINT
@@ -161,7 +162,7 @@ def _adds_up(call: Reduce, side: Iterable[str]) -> bool:
 
 
 def _rewritten(found: _Running, abilities: Abilities, number: int) -> Plan | None:
-    """The running sum; None where some of it is not evaluated here, since Spark has no such operators to run."""
+    """The running sum; None if we cannot evaluate it, since Spark has no such operator to run."""
     results = [Named(r.name, rewrite(r.expr, _from_parts)) for r in found.plan.results]
     parts = tuple(dict.fromkeys((_ROWS, *(e for r in results for e in walk(r.expr) if isinstance(e, Reduce)))))
     if not _can_move(found.pairs, parts, abilities):
@@ -177,7 +178,7 @@ def _rewritten(found: _Running, abilities: Abilities, number: int) -> Plan | Non
         Filter(window, Call("and", (column(asks), answered), BOOLEAN)),
         tuple(Named(r.name, rewrite(r.expr, held.get)) for r in results),
         found.plan.columns,
-        origin=found.plan.origin,  # its rows are those of Spark's aggregate, for whoever reads them on Spark
+        origin=found.plan.origin,  # its rows equal those of Spark's aggregate, for readers on Spark
     )
     unable = abilities.expressions(map(_null, union.columns)) or abilities.groups(with_inputs(top, (union,)))
     return top if unable is None else None
@@ -198,7 +199,7 @@ def _from_parts(expr: Expr) -> Expr | None:
 
 
 def _can_move(pairs: Iterable[_Pair], parts: Iterable[Reduce], abilities: Abilities) -> bool:
-    """Whether all that is evaluated before the join, and so for rows without a partner, can be, and does not fail."""
+    """Whether everything that moves below the join can be evaluated, and cannot fail on rows without a partner."""
     moved = [_is_there(comparable(e)) for p in pairs for e in (p.domain, p.other)]
     moved += [e for part in parts for e in (*part.args, part.where) if e is not None]
     return abilities.expressions(moved) is None and not any(map(abilities.can_fail, moved))
@@ -223,7 +224,7 @@ def _union(found: _Running, asks: Field, sums: Mapping[Field, Reduce]) -> Union:
 
 
 def _values(pairs: Iterable[_Pair], asks: Field) -> tuple[Field, ...]:
-    """The columns in which D and R are compared: under D's own names where it has one for each."""
+    """The columns in which D and R are compared, under D's own names where possible."""
     found: dict[str, Field] = {}
     for pair in pairs:
         own = pair.domain.name if isinstance(pair.domain, Column) else None
@@ -241,7 +242,7 @@ def _null(field: Field) -> Expr:
 
 
 def _without_nulls(plan: Plan, exprs: Iterable[Expr]) -> Plan:
-    """The rows in which none of some expressions is NULL."""
+    """The rows in which none of the expressions is NULL."""
     never = never_null(plan)
     unsure = [e for e in dict.fromkeys(exprs) if not isinstance(e, Column) or e.name not in never]
     condition = conjunction(tuple(map(_is_there, unsure)))
@@ -253,7 +254,7 @@ def _is_there(expr: Expr) -> Expr:
 
 
 def _window(pairs: tuple[_Pair, ...], union: Union, asks: Field, sums: tuple[Field, ...]) -> Window:
-    """The sums so far: a row of D comes before the rows of its own value, or after them if they count."""
+    """The running sums; a row of D comes before the rows of its own value, or after them if they count."""
     *partition, value = map(column, union.columns[: len(pairs)])
     function = pairs[-1].function
     order = (Order(value, function in ("gt", "ge")), Order(column(asks), function in ("gt", "lt")))

@@ -2,8 +2,8 @@
 
     γ[k; count(distinct x)](Q)  =  γ[k; count(x)](δ[k, x](Q))
 
-so count(distinct …) is maintained by counting, without reading a group again. This applies where all aggregates of an
-operator are sums that are distinct over the same argument.
+so count(distinct …) is maintained by counting, without rereading groups. This applies if all aggregates of an operator
+are sums that are distinct over the same argument.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from viewlet.plan.types import Field
 
 
 def split_distinct(plan: Plan, abilities: Abilities) -> Plan:
-    """Rewrite every aggregate of the plan for which it holds."""
+    """Rewrite every aggregate of the plan to which the law applies."""
     plan = map_children(plan, lambda child: split_distinct(child, abilities))
     if not isinstance(plan, Aggregate):
         return plan

@@ -1,12 +1,12 @@
-"""NOT IN, where there may be NULL on either side, as anti joins on equalities.
+"""NOT IN, with possible NULLs on either side, as anti joins on equalities.
 
-    x NOT IN (R.y)   keeps a row of L unless x = y, or x = y is NULL, for some row of R
+    x NOT IN (R.y)   keeps a row of L unless x = y is true or NULL for some row of R
 
-so a row with an x stays if no y is equal and none is NULL, and a row without one if R is empty:
+so a row with an x stays if no y is equal or NULL, and a row without x stays if R is empty:
 
     (σ[x IS NOT NULL](L) ▷[x = y] R ▷ σ[y IS NULL](R))  ∪  (σ[x IS NULL](L) ▷ R)
 
-An anti join without a condition becomes one on a constant: it matters only whether its other side has rows.
+An anti join without a condition becomes one on a constant, since it only matters whether its other side has rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEFT, _RIGHT = Field("_in_left", INT, False), Field("_in_right", INT, False)
 
 
 def split_not_in(plan: Plan, abilities: Abilities) -> Plan:
-    """Rewrite every NOT IN of the plan that is nothing else besides."""
+    """Rewrite every NOT IN of the plan whose anti join has no other condition."""
     plan = map_children(plan, lambda child: split_not_in(child, abilities))
     match plan:
         case Join(kind="anti", condition=Call("or", (Call("eq", (a, b)) as equal, Call("is_null", (tested,))))):

@@ -1,10 +1,10 @@
-"""Semi and anti joins on alternatives, or on nothing that connects their sides, as joins on equalities.
+"""Semi and anti joins with OR, or with no condition between the sides, as joins on equalities.
 
-With p ∨ q a row has a partner if it has one by p, or, where it has none by p, one by q:
+With p ∨ q, a row has a partner if it has one by p or, failing that, one by q:
 
     L ⋉[p ∨ q] R  =  L ⋉[p] R  ∪  (L ▷[p] R) ⋉[q] R          L ▷[p ∨ q] R  =  (L ▷[p] R) ▷[q] R
 
-A condition that reads one side alone asks only whether the other has rows: both get a constant to be equal.
+A condition on one side alone only asks whether the other side has rows: both sides get an equal constant.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from viewlet.plan.types import BOOLEAN, INT, Field
 
 _LEFT, _RIGHT = Field("_any_left", INT, False), Field("_any_right", INT, False)
 MOST = 4
-"""Alternatives beyond which a join is left as it is: each needs an index of the other side."""
+"""Joins with more alternatives are left as they are, since each needs an index of the other side."""
 
 
 def split_or(plan: Plan, abilities: Abilities) -> Plan:
-    """Rewrite every semi and anti join that is looked up by no key as it is, and can be by these laws."""
+    """Rewrite every semi and anti join that has no key as it stands, but gets one by these laws."""
     plan = map_children(plan, lambda child: split_or(child, abilities))
     if not isinstance(plan, Join) or plan.kind not in ("semi", "anti") or Matching.of(plan) is not None:
         return plan
@@ -34,7 +34,7 @@ def split_or(plan: Plan, abilities: Abilities) -> Plan:
 
 
 def _alternatives(plan: Join) -> list[Expr | None]:
-    """The conditions any of which makes a partner: the disjunctions that connect the sides, multiplied out."""
+    """The conditions any of which makes a partner: the ORs that connect the sides, expanded."""
     made: list[tuple[Expr, ...]] = [()]
     for term in conjuncts(plan.condition):
         choices = _choices(term) if _connects(term, plan) else [term]
@@ -54,7 +54,7 @@ def _connects(term: Expr, plan: Join) -> bool:
 
 
 def _joined(plan: Join, alternatives: list[Expr | None]) -> Plan:
-    """The rows with a partner by one of the alternatives, or without any."""
+    """The rows with a partner by one of the alternatives, or, for an anti join, by none."""
     found: list[Plan] = []
     left: Plan | None = plan.left
     for condition in alternatives:
@@ -68,7 +68,7 @@ def _joined(plan: Join, alternatives: list[Expr | None]) -> Plan:
 
 
 def _keyed(plan: Join, left: Plan, kind: str, condition: Expr | None) -> Plan | None:
-    """A join of some rows by one alternative, if something is equal in it, or nothing connects its sides."""
+    """The join by one alternative, if it has an equality or nothing connects its sides; else None."""
     join = Join(left, plan.right, kind, condition, plan.columns, origin=plan.origin)
     if Matching.of(join) is not None:
         return join
@@ -76,7 +76,7 @@ def _keyed(plan: Join, left: Plan, kind: str, condition: Expr | None) -> Plan | 
 
 
 def _by_constant(plan: Join) -> Plan:
-    """A join of which no condition connects the sides."""
+    """A join with no condition between the sides, on a constant."""
     left, right = _marked(plan.left, _LEFT), _marked(plan.right, _RIGHT)
     same = Call("eq", (Column(_LEFT.name, INT), Column(_RIGHT.name, INT)), BOOLEAN)
     condition = conjunction((*conjuncts(plan.condition), same))
@@ -85,6 +85,6 @@ def _by_constant(plan: Join) -> Plan:
 
 
 def _marked(rows: Plan, mark: Field) -> Plan:
-    """Rows with a constant beside them."""
+    """Rows with a constant column."""
     kept = tuple(Named(f.name, Column(f.name, f.type)) for f in rows.columns)
     return Project(rows, (*kept, Named(mark.name, Literal(1, INT))), (*rows.columns, mark))

@@ -2,8 +2,8 @@
 
     γ[k; approx_count_distinct(x)](Q)  =  γ[k; estimate(sum(s), count(s))](γ[k, register(x); min(share(x)) AS s](Q))
 
-A register's share is 2⁻ʳᵃⁿᵏ for the greatest rank of its values, which is a monoid where Q only grows. Otherwise the map
-counts how often each share occurs in each register: a few dozen rows for each register, however many rows Q has.
+A register's share is 2⁻ʳᵃⁿᵏ for the greatest rank of its values, which is a monoid if Q only grows. Otherwise the map
+counts how often each share occurs in each register: a few dozen rows per register, however many rows Q has.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _HASH_BITS = 64
 
 
 def is_sketch(call: Reduce) -> bool:
-    """Whether a function counts distinct values approximately."""
+    """Whether a function is approx_count_distinct."""
     return call.function.startswith(_NAME)
 
 
 def split_sketches(plan: Plan, abilities: Abilities) -> Plan:
-    """Rewrite every aggregate of the plan for which it holds."""
+    """Rewrite every aggregate of the plan to which the law applies."""
     plan = map_children(plan, lambda child: split_sketches(child, abilities))
     return (over_registers(plan, abilities) if isinstance(plan, Aggregate) else None) or plan
 
 
 def over_registers(plan: Aggregate, abilities: Abilities) -> Aggregate | None:
-    """An aggregate whose one function is approx_count_distinct, as sums over registers; None if it is another."""
+    """An aggregate whose only function is approx_count_distinct, as sums over registers; None for others."""
     calls = calls_of(plan)
-    alike = {replace(c, distinct=False) for c in calls}  # a value that comes twice changes no register
+    alike = {replace(c, distinct=False) for c in calls}  # duplicates change no register
     if len(alike) != 1 or not is_sketch(calls[0]):
         return None
     (call,) = alike
@@ -47,7 +47,7 @@ def over_registers(plan: Aggregate, abilities: Abilities) -> Aggregate | None:
 
 
 def _hashed(call: Reduce) -> Expr:
-    """The hash of a value that counts; NULL if it does not."""
+    """The hash of a value; NULL for values that do not count."""
     value = call.args[0]
     there: Expr = Call("is_not_null", (value,), BOOLEAN)
     counts = there if call.where is None else Call("and", (call.where, there), BOOLEAN)
@@ -55,7 +55,7 @@ def _hashed(call: Reduce) -> Expr:
 
 
 def _registers(plan: Aggregate, call: Reduce, hashed: Expr) -> Aggregate:
-    """The least share of each register of each group; where nothing counts, both are NULL."""
+    """The least share of each register of each group; both are NULL if no value counts."""
     bits = _bits(call)
     register = Call("shift_right", (hashed, Literal(_HASH_BITS - bits, INT)), BIGINT)
     share = Call("hll_share", (hashed, Literal(bits, INT)), DOUBLE)
@@ -80,7 +80,7 @@ def _estimates(plan: Aggregate, registers: Aggregate, call: Reduce) -> Aggregate
 
 
 def _bits(call: Reduce) -> int:
-    """How many bits of a hash say the register: the first of the constants that come with the call."""
+    """How many bits of a hash select the register: the first of the constants in the call."""
     constants = call.args[1]
     assert isinstance(constants, Literal)
     return int(struct.unpack_from("<d", constants.value)[0])

@@ -1,16 +1,16 @@
-"""The calculus: what a block of operators means, as a sum of products.
+"""The calculus: the meaning of a block of operators, as a sum of products.
 
     block  = Σ clauses
     clause = ± atom ⋈ … ⋈ atom, where conditions hold, {column := expression over the atoms' columns}
 
-An atom is a bag that is maintained on its own: a table, or the result of an operator that is not a product. Filters
-and projections become conditions and expressions, inner joins multiply, unions add. The other joins are sums of products,
-too, by existence, with ∃R the distinct keys of R:
+An atom is a bag that is maintained on its own: a table, or the result of an operator that is not a product. Filters and
+projections become conditions and expressions, inner joins multiply, unions add. The other joins are sums of products,
+too, with ∃R the distinct keys of R:
 
     L ⋉ R = L ⋈ ∃R          L ▷ R = L − L ⋈ ∃R          L ⟕ R = L ⋈ R + L·NULL − (L ⋈ ∃R)·NULL
 
 so the product rule maintains them, without groups or recomputation. With an inequality a < b beside the equalities, a
-row has a partner if and only if the group's greatest b is one: ∃R is then γ[k; max(b)](R).
+row has a partner if and only if it matches the group's greatest b: ∃R is then γ[k; max(b)](R).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from viewlet.plan.types import BOOLEAN, Field
 from viewlet.program.terms import Term
 
 MOST_NODES = 500
-"""An expression is not put into others that would grow larger than this: what it computes is passed on instead."""
+"""Expressions are not substituted into others that would get more nodes than this; they are passed on as columns."""
 MOST_CLAUSES = 9
-"""A product of more sums than this is not multiplied out: the sum is kept instead."""
+"""Products of more clauses than this are not expanded: a sum is kept instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class Atom:
     terms: tuple[Term, ...]
     label: Plan
     tables: frozenset[str]
-    """The tables and views that it comes from."""
+    """The tables and views that it derives from."""
     sums: SumsMap | None = None
-    """Where the rows are those of a map of sums, that map."""
+    """The map of sums whose rows are the atom's, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Clause:
 
     @property
     def home(self) -> dict[str, int]:
-        """Which factor each column is of."""
+        """The number of the factor that each column belongs to."""
         return {f.name: i for i, atom in enumerate(self.atoms) for f in atom.columns}
 
     def where(self, conditions: Iterable[Expr]) -> Clause:
-        """The clause under further conditions over its results."""
+        """The clause with further conditions over its results."""
         return replace(self, conditions=(*self.conditions, *(substitute(c, self.results) for c in conditions)))
 
     def times(self, other: Clause) -> Clause:
@@ -71,7 +71,7 @@ class Clause:
         )
 
     def showing(self, results: dict[str, Expr]) -> Clause:
-        """The clause with other results, given as expressions over its present ones."""
+        """The clause with other results, given as expressions over its current ones."""
         return replace(self, results={n: substitute(e, self.results) for n, e in results.items()})
 
     def negated(self) -> Clause:
@@ -79,7 +79,7 @@ class Clause:
 
 
 def in_ring(build: Builder, plan: Plan) -> bool:
-    """Whether an operator is one of those that clauses express."""
+    """Whether clauses can express an operator."""
     match plan:
         case Filter(condition=condition):
             return build.is_safe([condition])
@@ -140,7 +140,7 @@ class Expansion:
         raise AssertionError(f"{plan} is not in the ring")
 
     def _sides(self, left: Plan, right: Plan) -> tuple[tuple[Clause, ...], tuple[Clause, ...]]:
-        """Both sides of a product; a sum among them is kept instead where multiplying out is not wanted or too much."""
+        """Both sides of a product; a sum is kept as one atom if expanding it is switched off or too much."""
         a, b = self.of(left), self.of(right)
         most = MOST_CLAUSES if self.build.rules.expansion else 1
         if len(a) * len(b) > most and len(a) > 1:
@@ -190,7 +190,7 @@ class Expansion:
         return tuple(replace(c, results={n: c.results[n] for n in order}) for c in clauses)
 
     def _matched(self, rows: tuple[Clause, ...], others: Plan, matching: Matching) -> tuple[Clause, ...]:
-        """The rows that have a partner: their product with the partners' distinct keys, or with the extreme of each."""
+        """The rows that have a partner: their product with the partners' distinct keys, or with groups' extremes."""
         for condition in matching.right:
             others = Filter(others, condition)
         keys = tuple(dict.fromkeys(b for _, _, b in matching.pairs))
@@ -224,7 +224,7 @@ class Expansion:
     def _settled(self, plan: Plan, *, needed: bool = True) -> tuple[Plan, tuple[Clause, ...]]:
         """A plan that may be expanded again, and its clauses if they are needed.
 
-        Its maps are then shared; what is no plain scan below filters and projections is passed on as one bag.
+        Maps are shared by both expansions; anything but a scan below filters and projections is passed on as one bag.
         """
         base = plan
         while isinstance(base, Filter | Project) and in_ring(self.build, base) and not self.build.is_regrouped(base):
@@ -238,7 +238,7 @@ class Expansion:
             return given, self.of(given) if needed else ()
 
     def _note_down_to(self, top: Plan, base: Plan) -> None:
-        """The filters and projections above an operator are in the ring."""
+        """Note that the filters and projections above an operator are in the ring."""
         while top is not base:
             assert isinstance(top, Filter | Project)
             self.build.note(top, "ring")
@@ -246,7 +246,7 @@ class Expansion:
 
 
 def _over(plan: Plan, base: Plan, given: Plan) -> Plan:
-    """The same filters and projections over something else."""
+    """The same filters and projections over another plan."""
     if plan is base:
         return given
     assert isinstance(plan, Filter | Project)
@@ -263,7 +263,7 @@ def _is_equality(plan: Join, condition: Expr) -> bool:
 
 
 def _size(expr: Expr, known: dict[str, Expr]) -> int:
-    """How many nodes an expression has once its columns are replaced by what they are known to be."""
+    """The size of an expression after its columns are substituted."""
     held = [known[part.name] for part in walk(expr) if isinstance(part, Column)]
     return sum(1 for _ in walk(expr)) + sum(sum(1 for _ in walk(e)) for e in held)
 
@@ -282,6 +282,6 @@ def _product(left: tuple[Clause, ...], right: tuple[Clause, ...], conditions: It
 
 
 def _alone(rows: tuple[Clause, ...], matched: tuple[Clause, ...], padded: tuple[Field, ...]) -> list[Clause]:
-    """The rows without a partner, NULL in the columns of the other side."""
+    """The rows without a partner, with NULLs for the columns of the other side."""
     nothing: dict[str, Expr] = {f.name: Literal(None, f.type) for f in padded}
     return [replace(c, results=c.results | nothing) for c in (*rows, *(c.negated() for c in matched))]

@@ -1,4 +1,4 @@
-"""What connects the sides of a semi, anti or outer join, where the existence of partners follows from it (calculus.py)."""
+"""The conditions of semi, anti and outer joins for which existence of partners is a product (calculus.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNS = {"lt": ("lt", True), "le": ("le", True), "gt": ("lt", False), "ge": ("l
 
 @dataclass(frozen=True)
 class Inequality:
-    """An inequality, `lt` or `le`, between an expression of one's own side and one of the other."""
+    """An inequality, `lt` or `le`, between an expression of our own side and one of the other side."""
 
     function: str
     own: Expr
@@ -22,7 +22,7 @@ class Inequality:
     own_is_less: bool
 
     def condition(self, other: Expr | None = None) -> Expr:
-        """The inequality itself, or with something in place of the other side."""
+        """The inequality, with `other` in place of the other side if given."""
         sides = (self.own, other or self.other)
         return Call(self.function, sides if self.own_is_less else sides[::-1], BOOLEAN)
 
@@ -30,35 +30,35 @@ class Inequality:
         return Inequality(self.function, self.other, self.own, not self.own_is_less)
 
     def extreme(self) -> Reduce:
-        """The value of the other side that every row with a partner meets."""
+        """The value of the other side that every row with a partner matches."""
         return Reduce("max" if self.own_is_less else "min", (self.other,), self.other.type)
 
 
 @dataclass(frozen=True)
 class Matching:
-    """The condition of a join of which only equalities connect the two sides, and at most one inequality."""
+    """A join condition whose terms between the sides are equalities and at most one inequality."""
 
     pairs: tuple[tuple[str, Expr, Expr], ...]
-    """The function (`eq` or `eq_null_safe`), and its left and right side."""
+    """The function (`eq` or `eq_null_safe`), the left side and the right side."""
     left: tuple[Expr, ...] = ()
     right: tuple[Expr, ...] = ()
     inequality: Inequality | None = None
 
     @property
     def connecting(self) -> list[Expr]:
-        """The conditions that connect the sides."""
+        """The conditions between the sides."""
         return [Call(f, (a, b), BOOLEAN) for f, a, b in self.pairs] + (
             [self.inequality.condition()] if self.inequality else []
         )
 
     def swapped(self) -> Matching:
-        """The same, seen from the other side."""
+        """The same with the sides swapped."""
         inequality = None if self.inequality is None else self.inequality.swapped()
         return Matching(tuple((f, b, a) for f, a, b in self.pairs), self.right, self.left, inequality)
 
     @staticmethod
     def of(plan: Join) -> Matching | None:
-        """None where something else connects them."""
+        """The matching of a join; None if its condition has another form."""
         left, right = frozenset(names(plan.left)), frozenset(names(plan.right))
         present = {f.name for f in (*plan.left.columns, *plan.right.columns) if not f.nullable}
         pairs, sides, inequalities = [], ([], []), []  # type: ignore[var-annotated]
@@ -89,7 +89,7 @@ class Matching:
 
 
 def _is_swapped(a: Expr, b: Expr, left: frozenset[str], right: frozenset[str]) -> bool | None:
-    """Whether two expressions are of the right and of the left side, in this order; None if also not the other way."""
+    """Whether the expressions read the right and left side, in this order; None if neither order fits."""
     first, second = columns_of(a), columns_of(b)
     if not first or not second:
         return None
@@ -97,7 +97,7 @@ def _is_swapped(a: Expr, b: Expr, left: frozenset[str], right: frozenset[str]) -
 
 
 def _without_null(condition: Expr, present: set[str]) -> Expr:
-    """NOT IN's `a = b OR (a = b) IS NULL` is plain equality where neither side is ever NULL."""
+    """NOT IN's `a = b OR (a = b) IS NULL` as plain equality if neither side is ever NULL."""
     match condition:
         case Call("or", (Call("eq", (Column(a), Column(b))) as equal, Call("is_null", (same,)))) if same == equal:
             return equal if {a, b} <= present else condition

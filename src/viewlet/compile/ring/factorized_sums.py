@@ -1,15 +1,15 @@
-"""Sums factorized over a product: each factor's share of every sum, and how the shares multiply.
+"""Sums factorized over a product: each factor's share of every sum, and how shares multiply.
 
     Sum(e₁·e₂ − e₃ · a ⋈ b)  =  Sum(e₁·a)·Sum(e₂·b) − Sum(e₃·a)·Sum(1·b)          e₁, e₃ over a, e₂ over b
 
 A sum's argument is expanded to a polynomial whose factors read one atom each. A leaf then holds the sums of its own
-factors instead of the columns they are made of, and a statement multiplies the shares that it looks up. Shares are
-integers in limbs, so the result is exact. Of integers and decimals, only arithmetic that can neither overflow nor round
-is factorized. That of doubles rounds in Spark, row by row: the exact sum of the exact products is nearer to the truth.
-Their limbs are in windows, which are keys of the leaf (columns/exact/double_windows.py), so that a few sums by key take the place
-of the rows: where no inequality is added up and no sum reads several factors, the columns are kept instead.
+factors instead of the columns that they are made of, and a statement multiplies the shares that it looks up. Shares are
+integers in limbs, so the result is exact. For integers and decimals, only arithmetic that can neither overflow nor
+round is factorized. For doubles, Spark rounds row by row; the exact sum of exact products is closer to the truth.
+The limbs of doubles are in windows, which are keys of the leaf (columns/exact/double_windows.py), so a few sums by key
+replace the rows. If no inequality is added up and no sum reads several factors, the columns are kept instead.
 
-NULL: a row counts if every factor of the argument is present, so each atom also keeps how many of its rows do.
+NULL: a row counts if every factor of the argument is present, so each atom also counts its rows with one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_TERMS = 8
 
 @dataclass(frozen=True)
 class FactorShare:
-    """What a piece of a product holds of the sums: its products and counts, by sum and term, and its weight."""
+    """A piece's share of the sums: its products and counts, by sum and term, and its weight."""
 
     products: dict[tuple[int, int], Factor]
     counts: dict[int, Factor]
@@ -56,7 +56,7 @@ class FactorShare:
 
 @dataclass
 class Summed:
-    """One sum: the polynomial of its argument, and the conditions on which an atom's rows count."""
+    """One sum: the polynomial of its argument, and the conditions under which an atom's rows count."""
 
     spec: Sum
     terms: list[Product]
@@ -74,7 +74,7 @@ class Leaf:
     sums: dict[tuple[Expr | None, Expr | None], Sum] = field(default_factory=dict)
     arguments: dict[Expr, Field] = field(default_factory=dict)
     windows: dict[Expr, Field] = field(default_factory=dict)
-    """Where the limbs of a factor of doubles begin: keys of the leaf."""
+    """Where the limbs of each factor of doubles start: keys of the leaf."""
 
 
 class FactorizedSums:
@@ -90,7 +90,7 @@ class FactorizedSums:
     def of(
         build: Builder, home: Home, sums: tuple[Sum, ...], arguments: Mapping[str, Expr], *, ranged: bool
     ) -> FactorizedSums | None:
-        """None where some sum cannot be split by factors, or that would not pay: its columns are kept instead."""
+        """None if some sum cannot be factorized, or it would not pay: the columns are kept instead."""
         found = [_summed(build, home, s, arguments) for s in sums]
         summed = [s for s in found if s is not None]
         pays = ranged or not any(uses_slots(s) for s in sums) or any(len(s.atoms) > 1 for s in summed)
@@ -135,7 +135,7 @@ class FactorizedSums:
         return leaf.windows.setdefault(factor, Field(self.build.fresh("v"), INT, False)).name
 
     def windows(self, atoms: Iterable[int]) -> list[Field]:
-        """The columns of a piece that say where limbs begin."""
+        """The columns of a piece that say where limbs start."""
         return [f for i in sorted(atoms) for f in self._leaves[i].windows.values()]
 
     def _argument(self, leaf: Leaf, expr: Expr) -> str:
@@ -149,7 +149,7 @@ class FactorizedSums:
         return tuple(self._leaves[i].sums.values())
 
     def component(self, atoms: Atoms) -> FactorShare:
-        """The share of several factors joined."""
+        """The share of several joined factors."""
         products: dict[tuple[int, int], Factor] = {}
         counts: dict[int, Factor] = {}
         for at, one in enumerate(self.summed):
@@ -175,7 +175,7 @@ class FactorizedSums:
         return [f.columns for f in (*share.products.values(), *share.counts.values())]
 
     def inner(self, atoms: Atoms, shares: list[FactorShare]) -> tuple[SumColumns, ...]:
-        """A component's share, out of those of its pieces."""
+        """A component's share, computed from those of its pieces."""
         own = self._components[atoms]
         made = [
             SumColumns(f.name, f.limbs, (Monomial(1, tuple(s.product(at, t) for s in shares)),))
@@ -187,7 +187,7 @@ class FactorizedSums:
         return (*made, *counted)
 
     def result(self, shares: list[FactorShare], sign: int) -> tuple[SumColumns, ...]:
-        """The sums themselves, as their map holds them; but for doubles."""
+        """The sums, other than those of doubles, as their map holds them."""
         parts: list[SumColumns] = []
         for at, one in enumerate(self.summed):
             if counts_rows(one.spec):
@@ -220,13 +220,13 @@ class FactorizedSums:
 
 
 def _scaled(coefficient: int | Fraction, factors: Iterable[Factor]) -> Monomial:
-    """A monomial whose coefficient is a whole number times a power of two, as any double is."""
+    """A monomial whose coefficient is an integer times a power of two, as any double is."""
     whole = Fraction(coefficient)
     return Monomial(whole.numerator, tuple(factors), 1 - whole.denominator.bit_length())
 
 
 def doubles_in(factor: Expr | None) -> tuple[Expr, ...]:
-    """The doubles that a factor multiplies exactly, or itself."""
+    """The doubles that a factor multiplies exactly, or the factor itself."""
     match factor:
         case None:
             return ()
@@ -237,7 +237,7 @@ def doubles_in(factor: Expr | None) -> tuple[Expr, ...]:
 
 
 def degree_of(build: Builder, home: Home, argument: Expr) -> int:
-    """How many doubles a sum multiplies at most where it is split by factors; 1 where it is not."""
+    """The most doubles multiplied in a sum that is factorized; 1 if it is not."""
     found = double_polynomial(build, home, argument) if argument.type == DOUBLE else None
     return max([1, *(_degree(*product) for product in found or ())])
 

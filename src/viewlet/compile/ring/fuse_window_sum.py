@@ -1,13 +1,13 @@
 """Global aggregates over a running sum, fused with it.
 
 A new row changes the running sums of all rows after it: a delta as long as the table, of which a global aggregate keeps
-one number. So the aggregate is computed together with the running sum, from maps alone:
+one number. The aggregate is therefore computed together with the running sum, from maps alone:
 
     γ[](σ(W(P) ⋈ C ⋈ A))   from  P,  C,  and  γ[k](A),  k being the columns of A that the join and the filter read
 
-W is a window without partitions, C are aggregates, and A is at most one more factor, the one that is added up. It holds
-where all of them come from the window's own tables, so that reading them costs no more than the window itself; where
-equalities connect A with the rest, and nothing that moves below the join can fail there; and where what is added up is
+W is a window without partitions, C are aggregates, and A is at most one further factor, the one that is aggregated. It
+holds where all of them derive from the window's own tables, so that reading them costs no more than the window itself;
+where equalities connect A with the rest, and nothing that moves below the join can fail there; and where the sums are
 exact in any order.
 """
 
@@ -61,7 +61,7 @@ class WindowSum:
 
 @dataclass
 class _Flat:
-    """Joined factors, the conditions on them, and what projections call their columns."""
+    """Joined factors, the conditions on them, and the projected results in terms of their columns."""
 
     factors: list[Plan] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Flat:
 
 
 def window_sum_below(build: Builder, plan: Aggregate) -> WindowSum | None:
-    """The function that an aggregate over a window without partitions is, if it is better made as one."""
+    """The function to which an aggregate over a window without partitions is fused, if that pays."""
     if not build.rules.higher_order or plan.keys:
         return None
     flat = _Flat()
@@ -96,24 +96,24 @@ def window_sum_below(build: Builder, plan: Aggregate) -> WindowSum | None:
 
 
 def lower_window_sum(build: Builder, plan: Aggregate, whole: WindowSum, top: Plan) -> tuple[Term, ...]:
-    """The delta of an aggregate that is one function; `top` is what stands above it and goes into the function too."""
+    """The delta of a fused aggregate; `top` is the operator above that becomes part of the function too."""
     above = _instead(top, plan, whole.plan)
     return lower_keyed(build, whole.plan, whole.inputs, (), WHY, top=above, from_sums=True)
 
 
 def _instead(top: Plan, plan: Plan, other: Plan) -> Plan:
-    """What stands above a plan, above another one."""
+    """The operators above a plan, above another one."""
     return other if top is plan else map_children(top, lambda child: _instead(child, plan, other))
 
 
 def _cuts(plan: Plan) -> tuple[Plan, ...]:
-    """The inputs below a window: aggregates, of which all else is quickly made, or what it reads itself."""
+    """The inputs below a window: aggregates from which the rest is quickly computed, or the window's own input."""
     below = tuple(_aggregates(plan))
     return below if all(isinstance(p, Aggregate) for p in below) else (plan,)
 
 
 def _aggregates(plan: Plan) -> Iterator[Plan]:
-    """What is below filters, projections and unions."""
+    """The plans below filters, projections and unions."""
     if isinstance(plan, Filter | Project | Union):
         for child in children(plan):
             yield from _aggregates(child)
@@ -138,7 +138,7 @@ def _flatten(plan: Plan, flat: _Flat) -> None:
 
 
 def _joined(factors: Sequence[Plan], conditions: Iterable[Expr]) -> Plan | None:
-    """The factors joined one after the other; None where no equality connects one that may have many rows."""
+    """The factors joined one after the other; None if no equality connects one that may have many rows."""
     rows, *others = factors
     pending = list(conditions)
     rows, pending = _where(rows, pending)
@@ -165,7 +165,7 @@ def _connects(condition: Expr) -> bool:
 def _added_up(
     build: Builder, rows: Plan, aggregate: Aggregate, conditions: Sequence[Expr]
 ) -> tuple[Plan, Aggregate] | None:
-    """A factor added up by what is asked of its rows, and the aggregate over these sums."""
+    """A factor aggregated by the columns that conditions read, and the aggregate over these sums."""
     own = set(names(rows))
     asked = {name for c in conditions for name in columns_of(c)} & own
     calls = calls_of(aggregate)
@@ -184,7 +184,7 @@ def _added_up(
 
 
 def _is_exact(call: Reduce) -> bool:
-    """Whether a call is the sum of sums of parts, never mind which."""
+    """Whether a call is the sum of partial sums, for any partition of the rows."""
     kind = call.args[0].type if call.args else BIGINT
     if call.distinct or len(call.args) > 1:
         return False
@@ -192,7 +192,7 @@ def _is_exact(call: Reduce) -> bool:
 
 
 def _over(call: Reduce, parts: Column) -> Expr:
-    """A call over the sums of the parts: no parts are nothing to count, too."""
+    """A call over partial sums; a count over no parts is 0."""
     if call.function == "count":
         return Call("coalesce", (Reduce("sum", (parts,), BIGINT), Literal(0, BIGINT)), BIGINT)
     if parts.type == call.type:

@@ -1,10 +1,11 @@
-"""Inequalities between two factors, with each factor on one side.
+"""Inequalities between two factors, rearranged so that each side reads one factor.
 
     a.price − b.price > 1000   ⟶   b.price + 1000 < a.price
 
-so one side can be looked up by range. Decimals are moved from side to side: their sums have room for every digit, so
-the inequality holds for exactly the same rows. Of doubles a difference rounds, which keeps order: the bound is the least
-double whose difference exceeds the constant. That is so of finite numbers (split_infinite.py); ∞ − ∞ is greater than any.
+so that one side can be looked up by range. Decimals are moved from side to side: their sums have room for every digit,
+so the inequality holds for exactly the same rows. A difference of doubles rounds, but monotonically: the bound is the
+least double whose difference exceeds the constant. This applies to finite numbers (split_infinite.py); ∞ − ∞ is NaN,
+which is greater than any number.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from viewlet.plan.expr import Call, Expr, Literal, columns_of
 from viewlet.plan.types import BOOLEAN, DOUBLE, Type, decimal
 
 MOST_CHOICES = 2
-"""More disjunctions than this are tested row by row: each would make three clauses of one."""
+"""More disjunctions are tested row by row, since each turns a clause into three."""
 FINITE = "finite_difference"
-"""Marks an inequality between a difference of doubles and a constant where both are known to be finite."""
+"""Marks a comparison of a difference of doubles with a constant, where both doubles are known to be finite."""
 _TURNED = {"gt": "lt", "ge": "le"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """`less + offset < more`, or `<=` where it is not strict; each side reads the factor given beside it.
+    """`less + offset < more`, or `<=` if not strict; each side reads only its own factor.
 
-    Of doubles that `rounds`: offset < more − less.
+    For doubles (`rounds`): offset < more − less.
     """
 
     left: int
@@ -42,7 +43,7 @@ class Sides:
     rounds: bool = False
 
     def contradicts(self, other: Sides) -> bool:
-        """Whether no row fulfils both: x + a < y and y + b < x, with a + b not below zero."""
+        """Whether no row satisfies both: x + a < y and y + b < x, with a + b ≥ 0."""
         if (self.less, self.more) != (other.more, other.less):
             return False
         room = sum(s.offset.value for s in (self, other) if s.offset is not None)
@@ -50,7 +51,7 @@ class Sides:
 
 
 def isolate(build: Builder, home: Mapping[str, int], condition: Expr) -> Sides | None:
-    """An inequality with one factor on each side, if the condition is one."""
+    """An inequality with one factor on each side, if the condition has this form."""
     match condition:
         case Call(name, (difference,)) if name == FINITE:
             return double_difference(home, difference)
@@ -66,7 +67,7 @@ def isolate(build: Builder, home: Mapping[str, int], condition: Expr) -> Sides |
 
 
 def double_difference(home: Mapping[str, int], condition: Expr) -> Sides | None:
-    """A difference of doubles of two factors beside a constant, if the condition is one."""
+    """A difference of doubles of two factors compared with a constant, if the condition has this form."""
     match condition:
         case Call("lt" | "le" as function, (Call("subtract", (a, b), kind), Literal(float(bound)))) if kind == DOUBLE:
             a, b, bound = b, a, -bound
@@ -82,7 +83,7 @@ def double_difference(home: Mapping[str, int], condition: Expr) -> Sides | None:
 
 
 def _moved(build: Builder, home: Mapping[str, int], a: Expr, b: Expr, strict: bool) -> Sides | None:
-    """a < b with the parts of each factor on a side of their own: 0 < b − a, then what is positive to the right."""
+    """a < b with each factor's terms on its own side: 0 < b − a, then the positive terms go to the right."""
     parts, others = _summands(build, b, 1), _summands(build, a, -1)
     if parts is None or others is None:
         return None
@@ -106,7 +107,7 @@ def _moved(build: Builder, home: Mapping[str, int], a: Expr, b: Expr, strict: bo
 
 
 def _summands(build: Builder, expr: Expr, sign: int) -> list[tuple[int, Expr]] | None:
-    """A decimal as a signed sum of what is not a sum itself; None where adding it up could round."""
+    """A decimal as a signed sum of terms that are not sums; None if adding them could round."""
     match expr:
         case Call("add" | "subtract" as function, (a, b)) if build.is_safe([expr]) and _keeps_scale(expr):
             left, right = _summands(build, a, sign), _summands(build, b, sign if function == "add" else -sign)
@@ -147,7 +148,7 @@ def _type_of(value: Decimal) -> Type:
 
 
 def _roomy(*kinds: Type) -> Type | None:
-    """A decimal type with room for any sum of one value of each."""
+    """A decimal type with room for any sum of one value of each type."""
     scale = max(k.args[1] for k in kinds)
     digits = max(k.args[0] - k.args[1] for k in kinds) + scale + 1
     return decimal(digits, scale) if digits <= 38 else None
@@ -160,7 +161,7 @@ def can_split(build: Builder, clause: Clause) -> bool:
 
 
 def split_disjunctions(build: Builder, clause: Clause) -> list[Clause]:
-    """A clause whose inequalities are all conjuncts: p OR q holds as often as p, plus q, minus both."""
+    """Clauses without disjunctions of inequalities: p OR q counts as p plus q minus both."""
     if not can_split(build, clause):
         return [clause]
     home = clause.home

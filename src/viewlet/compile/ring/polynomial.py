@@ -15,13 +15,13 @@ from viewlet.plan.types import DOUBLE, INTEGRAL, Type, decimal
 
 Home = Mapping[str, int]
 Product = tuple[int | Fraction, dict[int, Expr]]
-"""A coefficient, and a factor over each of some atoms."""
+"""A coefficient, and one factor per atom."""
 EXACTLY = "multiply_exactly"
-"""Of two doubles of one atom, which Spark does not multiply with one another: their product may exceed all doubles."""
+"""Multiplies two doubles of one atom without rounding: Spark never forms this product, which may overflow."""
 
 
 def polynomial(build: Builder, home: Home, expr: Expr) -> list[Product] | None:
-    """A number as a sum of products of factors that read one atom each; exact, or None. Decimals are scaled integers."""
+    """A number as an exact sum of products of factors that read one atom each, or None; decimals are scaled."""
     homes = {home[n] for n in columns_of(expr)}
     if len(homes) == 1:
         return [(1, {min(homes): expr})] if _is_whole(expr.type) else None
@@ -51,7 +51,7 @@ def polynomial(build: Builder, home: Home, expr: Expr) -> list[Product] | None:
 
 
 def _is_exact(build: Builder, expr: Call, scale: int) -> bool:
-    """Whether a decimal operation can neither fail nor round: its result has the scale that the exact one needs."""
+    """Whether a decimal operation can neither fail nor round: its result has the scale that exactness requires."""
     return expr.type.name == "decimal" and _scale(expr.type) == scale and build.is_safe([expr])
 
 
@@ -89,7 +89,7 @@ def _scale(kind: Type) -> int:
 
 
 def double_polynomial(build: Builder, home: Home, expr: Expr) -> list[Product] | None:
-    """A double as a sum of products of doubles, or None; what Spark makes of one atom is left to it."""
+    """A double as a sum of products of doubles, or None; expressions over one atom are left to Spark."""
     homes = {home[n] for n in columns_of(expr)}
     if len(homes) == 1:
         return [(1, {min(homes): expr})]

@@ -2,13 +2,13 @@
 
     Δ(a₁ ⋈ … ⋈ aₙ) = Σᵢ  a₁ⁿᵉʷ ⋈ … ⋈ aᵢ₋₁ⁿᵉʷ ⋈ Δaᵢ ⋈ aᵢ₊₁ᵒˡᵈ ⋈ … ⋈ aₙᵒˡᵈ
 
-Each factor is kept as a *leaf*: a map of just the columns that the rest needs, filtered, its values added up, so that
-its delta is the batch already filtered, projected and added up. A statement starts from one leaf's delta. What is
-left of the join then falls into components; each is looked up leaf by leaf, or, where that pays, as one map of the
-joined component, which is maintained in the same way: the delta of the delta.
+Each factor is kept as a *leaf*: a map of only the columns that the rest needs, filtered and added up, so that its delta
+is the batch already filtered, projected and added up. A statement starts from one leaf's delta. Without that leaf the
+join falls into components; each is looked up leaf by leaf or, where that pays, as one map of the joined component,
+which is maintained in the same way: the delta of the delta.
 
-A component's map is read as a whole, old or new, so the factors are put in an order in which all of it comes before or
-after the factor whose statement reads it.
+A component's map is read as a whole, old or new, so the factors are ordered such that all of it comes before or after
+the factor whose statement reads it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _rows_of(build: Builder, clause: Clause, outputs: Outputs) -> tuple[Term, ..
 def lower_sums(
     build: Builder, clause: Clause, keys: Outputs, arguments: Outputs, sums: tuple[Sum, ...], fields: tuple[Field, ...]
 ) -> tuple[Term, ...]:
-    """The delta of a product's sums by key, as a map of sums takes it."""
+    """The delta of a product's sums by key, in the form of a map of sums."""
     keys, arguments = ([(f, substitute(e, clause.results)) for f, e in part] for part in (keys, arguments))
     names = tuple(f.name for f, _ in keys)
     if len(clause.atoms) > 1 and build.rules.input_variables:
@@ -67,7 +67,7 @@ def _where(term: Term, conditions: Iterable[Expr]) -> Term:
 
 
 class Product:
-    """One clause on its way to maps and statements."""
+    """Compiles one clause to maps and statements."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Product:
         return tuple(self._statement(i, route, everything) for i, route in routes)
 
     def _decide(self) -> None:
-        """Which components to keep, by what is estimated to pay, and the order of factors that this takes."""
+        """Decide which components are estimated to pay, and the order of factors that they require."""
         wanted: dict[Atoms, list[int]] = {}
         for i in self.shape.starts(self.shape.everything):
             for part in self.shape.parts(self.shape.everything - {i}, i):
@@ -131,7 +131,7 @@ class Product:
         self.rank = ranks(orders, len(self.atoms))
 
     def _users(self, part: Atoms, wanted: list[int], orders: list[Before]) -> list[int]:
-        """The factors whose statements can read a component as a whole; `orders` is extended by what that takes."""
+        """The factors whose statements can read a component as a whole; adds the orders that this needs to `orders`."""
         users = []
         for i in wanted:
             for order in ((frozenset([i]), part), (part, frozenset([i]))):
@@ -193,7 +193,7 @@ class Product:
         piece.kept = self._kept(piece, terms, sums, meaning)
 
     def _statement(self, start: int, route: list[Visit], atoms: Atoms) -> Term:
-        """What a delta of one factor means for the product of some, or for the whole clause."""
+        """The statement for the delta of one factor, in the product of `atoms` or in the whole clause."""
         first = self.leaves[start]
         term, met = self._start(start), [first]
         pending = [c for c in self.shape.residual if self.shape.of(c) <= atoms]
@@ -246,7 +246,7 @@ class Product:
     def _look_up(self, term: Term, start: int, visit: Visit, atoms: Atoms) -> Term:
         piece = visit.piece
         atom = min(piece.atoms)
-        settled = not piece.atoms & set(self.shape.starts(atoms))  # static: no statement starts there, old is new
+        settled = not piece.atoms & set(self.shape.starts(atoms))  # static: no statement starts there, so old is new
         version = "new" if settled or self.rank[atom] < self.rank[start] else "old"
         weight = piece.share.weight if self.carry is not None else None
         last = () if weight is None else (Field(weight, BIGINT, False),)
@@ -280,7 +280,7 @@ class Product:
         return compute(reached, [*((f, Column(f.name, f.type)) for f in fields), *alike])
 
     def _bounds(self, term: Term, visit: Visit) -> tuple[Term, str, tuple[str, bool] | None, tuple[str, bool] | None]:
-        """The rows with what bounds a range, the column that it ranges over, and its lower and upper bound."""
+        """The rows with the columns that bound a range, the range's column, and its lower and upper bound."""
         low = high = None
         column = ""
         more: list[tuple[Field, Expr]] = []

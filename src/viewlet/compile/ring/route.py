@@ -1,7 +1,7 @@
-"""Routes: in which order a statement looks up what it joins with.
+"""Routes: the order in which a statement looks up the pieces that it joins.
 
-Starting from one factor's delta, the next piece is the one that is expected to leave the fewest rows: first among those
-that an equality binds, then among those within a range.
+Starting from one factor's delta, the next piece is the one expected to leave the fewest rows: first among those bound
+by an equality, then among those within a range.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from viewlet.program.access import Match
 
 @dataclass(eq=False)
 class Piece:
-    """A map that stands for one factor, or for several joined ones."""
+    """A map for one factor, or for several joined ones."""
 
     atoms: Atoms
     fields: list[Field]
     share: FactorShare
     windows: frozenset[str] = frozenset()
-    """Which of its columns say where the limbs of doubles begin."""
+    """Its columns that say where the limbs of doubles start."""
     indexes: list[tuple[str, ...]] = field(default_factory=list)
     is_read: bool = False
     kept: KeptMap | None = None
     from_sums: bool = False
-    """Whether it is read straight from the map of sums behind its factor."""
+    """Whether it is read directly from the map of sums behind its factor."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,24 @@ class Visit:
     piece: Piece
     on: tuple[Match, ...]
     tests: tuple[Expr, ...] = ()
-    """Equalities that the look-up itself does not see to."""
+    """Equalities that the look-up itself does not check."""
     ranges: tuple[tuple[Range, bool], ...] = ()
-    """Inequalities that the look-up answers; whether the piece is on the left of each."""
+    """Inequalities that the look-up checks, each with whether the piece is on the left."""
     adds: bool = False
-    """Whether what lies within the range is added up, and met as one row."""
+    """Whether the rows in range are added up and returned as one row."""
 
 
 class Router:
-    """Finds routes, and notes how each piece is looked up."""
+    """Finds routes, and records how each piece is looked up."""
 
     def __init__(self, shape: Shape, costs: Costs, leaves: list[Piece]) -> None:
         self.shape, self.costs, self.leaves = shape, costs, leaves
         self.components: dict[Atoms, Piece] = {}
         self.uses: set[tuple[int, Atoms]] = set()
-        """Which statements, by their factor, read which component as one map."""
+        """Which statements, by factor, read which component as one map."""
 
     def route(self, start: int, atoms: Atoms) -> list[Visit]:
-        """The look-ups of the statement for one factor's delta in the product of some."""
+        """The look-ups of the statement for one factor's delta in the product of `atoms`."""
         todo: list[Piece] = []
         for part in self.shape.parts(atoms - {start}, start):
             if (start, part) in self.uses and part != atoms:
@@ -109,7 +109,7 @@ class Router:
         return Visit(piece, plain.on, plain.tests, tuple(ranges), adds) if adds or not on else plain
 
     def _reachable(self, piece: Piece, done: set[int]) -> list[tuple[Range, bool]]:
-        """The inequalities between what is bound and one column of a piece: at most a lower and an upper bound."""
+        """The inequalities between bound columns and one column of a piece: at most one lower and one upper bound."""
         found = [(r, True) for r in self.shape.ranges if r.left in piece.atoms and r.right in done]
         found += [(r, False) for r in self.shape.ranges if r.right in piece.atoms and r.left in done]
         if not found:
@@ -120,7 +120,7 @@ class Router:
         return list(sides.values())
 
     def _asked_again(self, order: set[str], answered: list[Range], done: set[int]) -> bool:
-        """Whether the column of a range that was added up is needed later on."""
+        """Whether the column of a range that was added up is needed later."""
         later = set(self.shape.shown).union(*(columns_of(c) for c in self.shape.residual))
         later |= {n for r in self.shape.ranges if r not in answered for n in (r.less.name, r.more.name)}
         later |= {n for v in self.shape.variables if not set(v) <= done for n in v.values()}
@@ -133,12 +133,12 @@ Before = tuple[Atoms, Atoms]
 
 
 def are_possible(orders: list[Before], count: int) -> bool:
-    """Whether some order of the factors is as wanted."""
+    """Whether some order of the factors satisfies all constraints."""
     return len(_placed(orders, count)) == count
 
 
 def ranks(orders: list[Before], count: int) -> list[int]:
-    """The place of each factor in an order that is as wanted."""
+    """The position of each factor in an order that satisfies all constraints."""
     placed = _placed(orders, count)
     return [placed.index(i) for i in range(count)]
 

@@ -1,8 +1,8 @@
 """The shape of a clause: what each factor must keep, and what connects the factors.
 
-Columns that an equality makes equal are one *variable* (unification); a condition on one factor is tested in its
-leaf; an expression over one factor is computed there, so that only its value is kept; an inequality between two
-factors becomes a range. The remaining, residual conditions are tested as soon as their columns are available.
+Columns that an equality makes equal are one *variable* (unification); a condition on one factor is tested in its leaf;
+an expression over one factor is computed there, so that only its value is kept; an inequality between two factors
+becomes a range. The remaining, residual conditions are tested as soon as their columns are available.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BOUNDS = {
     (False, True): "greatest_exceeded",
     (False, False): "greatest_reached",
 }
-"""The function that bounds a finite difference of doubles, by whether it does so from below, and whether strictly."""
+"""The function that bounds a finite difference of doubles, by whether from below and whether strictly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`less + offset < more`, or `<=`: columns of the leaves of two factors. Of doubles: `offset < more − less`."""
+    """`less + offset < more`, or `<=`, between columns of two leaves. For doubles: `offset < more − less`."""
 
     left: int
     less: Column
@@ -44,14 +44,14 @@ class Range:
 
     @property
     def is_open(self) -> bool:
-        """Whether the bound itself is outside."""
+        """Whether the bound itself is excluded."""
         return self.strict and not self.rounds
 
     def condition(self) -> Expr:
         return Call("lt" if self.is_open else "le", (self.bound(below=True), self.more), BOOLEAN)
 
     def bound(self, *, below: bool) -> Expr:
-        """What bounds `more` from below, or `less` from above."""
+        """The lower bound of `more`, or the upper bound of `less`."""
         known = self.less if below else self.more
         if self.offset is None:
             return known
@@ -61,11 +61,11 @@ class Range:
 
 
 class Shape:
-    """A clause by its factors, which are numbered; names are those of the leaves' columns."""
+    """A clause by its numbered factors; names are those of the leaves' columns."""
 
     def __init__(self, build: Builder, clause: Clause, outputs: Outputs) -> None:
         self.build = build
-        # In an order that does not depend on how the join was written, so that maps are found to be the same.
+        # Sorted independently of how the join was written, so that equal maps are recognized.
         self.atoms = sorted(clause.atoms, key=lambda a: (not self.is_static(a), repr(identity(a.terms, ()))))
         self.everything: Atoms = frozenset(range(len(self.atoms)))
         self.home = {f.name: i for i, a in enumerate(self.atoms) for f in a.columns}
@@ -84,7 +84,7 @@ class Shape:
         return bool(atom.tables) and atom.tables <= self.build.facts.static
 
     def starts(self, atoms: Atoms) -> list[int]:
-        """The factors whose delta a product of some of them has a statement for: those that can change."""
+        """The factors of a product whose deltas have statements: those that can change."""
         moving = [i for i in sorted(atoms) if not self.is_static(self.atoms[i])]
         return moving or sorted(atoms)
 
@@ -116,7 +116,7 @@ class Shape:
         return Range(sides.left, less, sides.right, more, sides.strict, sides.offset, sides.rounds)
 
     def _unify(self, equal: list[tuple[int, Expr, int, Expr]]) -> None:
-        """Columns that are equal are one variable; two of one factor are compared within it."""
+        """Make equal columns one variable; two of the same factor are compared within it."""
         groups: list[set[tuple[int, Expr]]] = []
         for i, a, j, b in equal:
             met = [g for g in groups if (i, a) in g or (j, b) in g]
@@ -143,7 +143,7 @@ class Shape:
         return fields[expr].name
 
     def _localized(self, expr: Expr) -> Expr:
-        """An expression over leaves' columns: what reads a single factor is computed there."""
+        """An expression over leaves' columns: parts that read a single factor are computed there."""
 
         def local(e: Expr) -> Expr | None:
             homes = self._homes(e)
@@ -154,7 +154,7 @@ class Shape:
         return rewrite(expr, local)
 
     def parts(self, rest: Atoms, start: int) -> list[Atoms]:
-        """What a delta of one factor leaves of the others, in connected parts."""
+        """The connected parts of the other factors that a delta of one factor leaves."""
         if not self.build.rules.decomposition:
             return [rest]
         groups = [frozenset(v) & rest for v in self.variables if start not in v]

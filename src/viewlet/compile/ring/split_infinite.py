@@ -1,10 +1,9 @@
-"""Differences of doubles, split into the finite ones and the others.
+"""Differences of doubles, split into finite and infinite cases.
 
     a.x − b.y > 1      ⟶      finite(a.x)·finite(b.y)·(…)  +  the same with either, or both, not finite
 
-Between finite numbers the inequality is a range (inequality.py), and what it is summed over is never met row by row. The
-other products test it as it is: ∞ − ∞ is NaN, which Spark takes to be greater than any number. Few rows have a part in
-these, if any.
+Between finite numbers the inequality is a range (inequality.py), so that its sums need no pair of rows. The other
+products test it as it is: ∞ − ∞ is NaN, which Spark considers greater than any number. They involve few rows, if any.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from viewlet.plan.types import BOOLEAN, DOUBLE
 
 
 def split_infinite(build: Builder, clause: Clause) -> list[Clause]:
-    """A clause whose differences of doubles are of finite numbers, and those that make up for it."""
+    """The clause with its differences of doubles restricted to finite numbers, and the clauses for the other cases."""
     sides = [side for condition in clause.conditions for side in _differences(clause, condition)]
     numbers: dict[int, list[Expr]] = {}
     for factor, number in sides:
@@ -36,7 +35,7 @@ def split_infinite(build: Builder, clause: Clause) -> list[Clause]:
 
 
 def _differences(clause: Clause, condition: Expr) -> Iterator[tuple[int, Expr]]:
-    """The doubles that a condition subtracts and compares, each with its factor; none if any part of it does not."""
+    """The doubles that a condition subtracts and compares, with their factors; none if a part has another form."""
     parts = _alternatives(condition)
     found = [double_difference(clause.home, part) for part in parts]
     for sides in found if all(found) else ():

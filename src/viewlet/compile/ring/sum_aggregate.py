@@ -2,9 +2,9 @@
 
     S[k] += Sum[k](ΔQ)          γ[k](Q) = finalize(S[k])
 
-The map S holds integers that add up for each key (columns/exact/encoded_sums.py). For the keys that a delta touches, the
-old result is removed and the new one inserted. DISTINCT is the same without any sum: a key is present while its weight is
-positive. Where Q is a product, its sums are pushed into the maps of its factors (product.py).
+The map S holds integers that add up for each key (columns/exact/encoded_sums.py). For the keys that a delta touches,
+the old result is deleted and the new one inserted. DISTINCT is the same without any sum: a key is present while its
+weight is positive. If Q is a product, its sums are pushed into the maps of its factors (product.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lower_aggregate(build: Builder, plan: Aggregate) -> tuple[Term, ...]:
 
 
 def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
-    """Why an aggregate is not kept as sums."""
+    """Why an aggregate cannot be kept as sums."""
     if window_sum_below(build, plan) is not None:
         return WHY
     for call in calls_of(plan):
@@ -53,7 +53,7 @@ def why_not_sums(build: Builder, plan: Aggregate) -> str | None:
 
 
 def key_names(plan: Aggregate) -> tuple[str, ...]:
-    """The names of the key columns: a key that is a column keeps its own."""
+    """The names of the key columns; a key that is a column keeps its name."""
     return tuple(k.name if isinstance(k, Column) else f"_k{i}" for i, k in enumerate(plan.keys))
 
 
@@ -65,7 +65,7 @@ def results_over(plan: Aggregate, keys: tuple[str, ...], values: list[str]) -> t
 
 
 def keep_sums(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap]:
-    """The map of an aggregate's sums, and the term that answers from it for the keys that are touched."""
+    """The map of an aggregate's sums, and the term that computes the results of touched keys from it."""
     plan = replace(plan, keys=tuple(dict.fromkeys(plan.keys)))
     names = key_names(plan)
     keys = [(Field(n, k.type), comparable(k)) for n, k in zip(names, plan.keys, strict=True)]
@@ -89,7 +89,7 @@ def keep_sums(build: Builder, plan: Aggregate) -> tuple[Term, SumsMap]:
 
 
 def _with_room(build: Builder, clauses: tuple[Clause, ...], arguments: dict[str, Expr], total: Sum) -> Sum:
-    """A sum of doubles with room for the products that it has where it is factorized."""
+    """A sum of doubles with room for the products that it has when factorized."""
     if not uses_slots(total) or total.powers or total.column is None:
         return total
     argument = arguments[total.column]
@@ -97,7 +97,7 @@ def _with_room(build: Builder, clauses: tuple[Clause, ...], arguments: dict[str,
 
 
 def _as_kept(build: Builder, kept: KeptMap, total: Sum) -> Sum:
-    """A sum under the name that its map has for it, which may be another view's; the weight alone has none."""
+    """A sum under its name in the map, which may be another view's; the weight alone has none."""
     if counts_rows(total):
         return replace(total, name=build.fresh("n"))
     own = kept.own(f"{holder(total)}_n")[: -len("_n")]
@@ -142,27 +142,27 @@ def _arguments(plan: Aggregate, abilities: Abilities) -> tuple[list[tuple[Field,
 
 
 def _guarded(call: Reduce, abilities: Abilities) -> Reduce:
-    """A call whose arguments can fail on no row that its FILTER leaves out."""
+    """A call whose arguments cannot fail on rows that its FILTER excludes."""
     if call.where is None or not any(map(abilities.can_fail, call.args)):
         return call
     return replace(call, args=tuple(chosen(a, call.where) for a in call.args))
 
 
 def chosen(argument: Expr, where: Expr | None) -> Expr:
-    """The argument, or NULL, which does not count, where the FILTER does not hold."""
+    """The argument where the FILTER holds, else NULL, which does not count."""
     nothing = Literal(None, argument.type)
     return argument if where is None else Call("if", (where, argument, nothing), argument.type)
 
 
 def _where(call: Reduce) -> Expr | None:
-    """Which rows count; count(a, b) counts those where neither is NULL."""
+    """The condition under which rows count; count(a, b) counts rows where neither is NULL."""
     several = call.args if call.function == "count" and len(call.args) > 1 else ()
     there = [Call("is_not_null", (a,), BOOLEAN) for a in several]
     return conjunction((*([call.where] if call.where else []), *there))
 
 
 def _sharing(sums: list[Sum]) -> tuple[Sum, ...]:
-    """Moments of the same columns are read off the same sums of powers."""
+    """Let moments of the same columns share sums of powers."""
     alike: dict[tuple[str | None, ...], list[Sum]] = {}
     for total in sums:
         alike.setdefault((total.column, total.second, total.where), []).append(total)

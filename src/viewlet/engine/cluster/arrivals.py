@@ -1,8 +1,8 @@
-"""What an epoch begins with, as its first tasks get it: rows that the driver has, or runs that are read where they are.
+"""The input of an epoch's first tasks: rows from the driver, or runs that tasks read in place.
 
-The runs of a change are net, so that each is read by any one task. Those of all that a bag holds are not: of a map, each
-task reads its own range of hashes; of a table, rows that share a hash with one that was taken away meet in an exchange
-of their own, and all others stay where they were read.
+The runs of a change are net, so any task may read any of them. The runs of a whole bag are not: of a map, each task
+reads its own range of hashes; of a table, rows that share a hash with a deleted row meet in an exchange of their own,
+and all others stay where they were read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from viewlet.store import TableContents
 
 
 def arriving(changes: Changes, names: Sequence[str], parts: int) -> list[Parcels]:
-    """The changes of some bags, for each partition."""
+    """The changes of some bags as parcels for each partition."""
     parcels: list[Parcels] = [(part, []) for part in range(parts)]
     for name in names:
         shares = _shares(changes.written[name], parts) if name in changes.written else _packed(changes[name], parts)
@@ -37,7 +37,7 @@ def _packed(rows: Rows, parts: int) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _shares(written: WrittenChange, parts: int) -> Iterator[tuple[int, Any, Any]]:
-    """What each partition reads of the runs of a change, or of all that a bag holds."""
+    """What each partition reads of the runs of a change or of a whole bag."""
     contents = written.contents
     stored = StoredMap.of(contents, Anywhere())
     if isinstance(contents, TableContents) and not written.is_net and _has_gone(contents):
@@ -50,12 +50,12 @@ def _shares(written: WrittenChange, parts: int) -> Iterator[tuple[int, Any, Any]
 
 
 def _has_gone(contents: TableContents) -> bool:
-    """Whether rows were taken away that are still in files, or recently."""
+    """Whether a table has deletions, in files or in recent rows, that are not netted yet."""
     return any(ref.sign < 0 for ref in contents.refs()) or bool((contents.recent().weights < 0).any())
 
 
 def _table_shares(contents: TableContents, parts: int) -> Iterator[tuple[int, Any, Any]]:
-    """Shares of a table from which rows were taken away; one that has no files is small, and netted here."""
+    """The shares of a table with deletions; one without files is small, and is netted on the driver."""
     stored = StoredMap.of(contents, Anywhere())
     put = [ref for ref in stored.refs if ref.kind == "parquet" and ref.sign > 0]
     if not put:
@@ -69,14 +69,14 @@ def _table_shares(contents: TableContents, parts: int) -> Iterator[tuple[int, An
 
 @dataclass(frozen=True, slots=True)
 class TableShare:
-    """A partition's share of a table's files, all that may have been taken away from them, and a share of that."""
+    """A partition's share of a table's files of insertions, all its other runs, and a share of those."""
 
     put: StoredMap
     changed: StoredMap
     own_changed: StoredMap
 
     def pieces(self, address: str, part: int, parts: int) -> Iterator[tuple[int, Any, Rows]]:
-        """Rows that stay here, and those that meet others of their hash."""
+        """Rows that stay on the partition, and rows that must meet others with their hash."""
         rows, changed = self.put.open(address).scan(), self.changed.open(address).scan()
         gone = different(changed.filter(changed.weights < 0).hashes())
         found = is_among(rows.hashes(), gone)
@@ -88,7 +88,7 @@ class TableShare:
 
 @dataclass(frozen=True)
 class NetTask:
-    """A function for the partitions before the first stage, where a table's files and what was taken away are netted."""
+    """Maps a partition before the first stage: sends table rows that deletions may cancel to where they meet."""
 
     address: str
     parts: int

@@ -1,7 +1,7 @@
-"""What either engine takes on this machine and this cluster, measured once and kept with the warehouse.
+"""The costs of both engines on this machine and cluster, measured once and stored with the warehouse.
 
-A job of an epoch is a stage, an exchange and a stage in Python: it is run with next to nothing, for what it takes to
-begin, and with rows, for what a row takes.
+An epoch's job is a stage, an exchange and a stage, in Python. It is run almost empty, for the cost of a job, and with
+rows, for the cost of a row.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 18
 _TIMES = 2
-"""How many times what a row takes in process it takes in a job at least: it is packed, sent and unpacked besides. What
-is measured may be less by chance, since jobs differ by more than these rows take."""
+"""The least cost of a row in a job, as a multiple of its cost in process: it is also packed, sent and unpacked. A
+measurement may be lower by chance, since jobs vary by more than these rows cost."""
 _SUMS = ("n",)
 
 
 def measure_costs(context: SparkContext, parts: int, cores: int) -> EngineCosts:
-    """The milliseconds of a row in process, of a job, and of a row of a job on one core."""
+    """The milliseconds per row in process, per job, and per row of a job on one core."""
     rows = _sample(_ROWS)
     here = min(_milliseconds(lambda: rows.copied().consolidate(_SUMS)) for _ in range(2))
     few = _sample(parts)
@@ -43,7 +43,7 @@ def measure_costs(context: SparkContext, parts: int, cores: int) -> EngineCosts:
 
 
 def _sample(count: int) -> Rows:
-    """Rows of which four have a key in common."""
+    """Rows in which four share each key."""
     numbers = np.arange(count)
     columns = {"k": pa.array(numbers * 7919 % max(count // 4, 1)), "n": pa.array(numbers)}
     return Rows(columns, np.ones(count, dtype=np.int64))
@@ -63,7 +63,7 @@ def _itself(part: int) -> int:
 
 @dataclass(frozen=True)
 class _Send:
-    """What the first stage of an epoch does with rows: it sends them to the partition of their key."""
+    """The first stage of an epoch: it sends rows to the partition of their key."""
 
     parts: int
 
@@ -75,7 +75,7 @@ class _Send:
 
 @dataclass(frozen=True)
 class _AddUp:
-    """What the last one does: it nets them."""
+    """The last stage of an epoch: it nets the rows."""
 
     def __call__(self, part: int, arrived: Iterable[tuple[int, bytes]]) -> Iterator[int]:
         pieces = [unpack(data) for _, data in arrived]

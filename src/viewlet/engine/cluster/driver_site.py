@@ -1,4 +1,4 @@
-"""The driver's own statements: gathers, and small maps that are kept here."""
+"""The driver's own statements: gathers, and small maps that are kept on the driver."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from viewlet.store import Contents, make_contents
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """A run of programs from scratch, over all that tables hold."""
+    """A run of programs from scratch, over the whole contents of tables."""
 
     emptied: frozenset[str] = frozenset()
-    """Maps that begin empty, whatever they held."""
+    """Maps that start empty, whatever they held."""
     superseded: frozenset[str] = frozenset()
-    """Those of them that keep what they held, less what is not so any more: the difference is passed on."""
+    """The maps among them that stay: the difference to their old contents is added and passed on."""
 
 
 def before(bags: Bags, bag: str, anew: Anew | None) -> Contents:
-    """A map as the run finds it."""
+    """A map at the start of the run."""
     contents = bags.before(bag)
     if anew is None or bag not in anew.emptied:
         return contents
@@ -34,17 +34,17 @@ def before(bags: Bags, bag: str, anew: Anew | None) -> Contents:
 
 @dataclass
 class DriverSite:
-    """What the driver's statements read: what tasks sent, and maps."""
+    """What the driver's statements read: results from tasks, and maps."""
 
     deltas: Deltas
     results: dict[str, Rows]
     instead: Mapping[str, str] = field(default_factory=dict)
-    """Results that stand for the deltas of maps, for the statement that runs."""
+    """For the current statement, the results that stand in for the deltas of maps."""
     initial: bool = False
     anew: Anew | None = None
 
     def run(self, statement: Statement, terms: Mapping[str, CompiledTerm]) -> None:
-        """Run a statement of the driver's."""
+        """Run one of the driver's statements."""
         match statement:
             case Compute(name, given=given):
                 self._put(name, terms[name](replace(self, instead=dict(given))))
@@ -72,7 +72,7 @@ class DriverSite:
         self.deltas.add_unnetted(statement.name, rows, layout)
 
     def _superseded(self, name: str) -> Rows | None:
-        """What a map that is made anew loses."""
+        """The old contents of a map that is made anew, negated."""
         is_anew = self.anew is not None and name in self.anew.superseded
         return self.deltas.bags.before(name).consolidated().negated() if is_anew else None
 

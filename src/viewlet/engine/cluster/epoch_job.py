@@ -1,9 +1,9 @@
-"""An epoch of all the views that it reaches, as one Spark job; as more where the driver has to know results to go on.
+"""An epoch of all affected views as one Spark job, or as several if the driver needs results in between.
 
     changes, dealt → stage → exchange → stage → … → names of runs and counts → the driver's own statements
 
-Tasks read maps where their runs are, and write what they add under names of their own; the driver adopts the names that
-came back, and its commit makes them count. Rows pass through it only where a program says so: `gather`.
+Tasks read maps where their runs are and write additions under unique names; the driver adopts the names that come back,
+and its commit makes them count. Rows pass through the driver only where a program says so: `gather`.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 INLINE = 256 << 10
-"""Bytes of a map's delta up to which its runs are sent to the driver, whose record holds them."""
+"""The largest delta of a map, in bytes, whose runs are sent to the driver and stored in its record."""
 
 
 @dataclass(frozen=True)
 class PreparedEpoch:
-    """A distributed program that can be run, again and again."""
+    """A distributed program that is ready to run, any number of times."""
 
     staged: StagedEpoch
     codes: tuple[bytes, ...]
     terms: dict[str, CompiledTerm]
-    """Those of the driver's statements."""
+    """The compiled terms of the driver's statements."""
 
     def arriving_bytes(self, deltas: Deltas) -> int:
-        """How large the changes are that are in runs already."""
+        """The size of the changes that are in runs already."""
         written = deltas.changes.written
         return sum(written[name].contents.bytes for name in self.staged.arrivals if name in written)
 
     def blamed(self, name: str, views: Sequence[str]) -> str:
-        """The first of some views that a result is a part of."""
+        """The first of the views that a result contributes to."""
         reached = {name}
         for statement in self.staged.program.statements:
             if reads_of(statement) & reached:
@@ -58,14 +58,14 @@ class PreparedEpoch:
 
 
 def prepare_epoch(program: Distributed) -> PreparedEpoch:
-    """A program ready to run."""
+    """Stage a program and compile its terms."""
     found = staged(program)
     terms = {s.name: compile_term(s.term) for s in found.driver if isinstance(s, Compute)}
     return PreparedEpoch(found, tuple(pickle.dumps(stage) for stage in found.stages), terms)
 
 
 class EpochJob:
-    """One run of a prepared epoch: a job, or more where the driver scatters what it made of another's results."""
+    """One run of a prepared epoch: one job, or several if the driver scatters what it made of results."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class EpochJob:
         self._adopted: set[str] = set()
 
     def run(self) -> None:
-        """Bring the maps of all programs up to date."""
+        """Refresh the maps of all programs."""
         if self.epoch.staged.stages:
             self._run_stages()
         for statement in self.epoch.staged.after:
@@ -108,14 +108,14 @@ class EpochJob:
         self.deltas.jobs.append({**shape, **asdict(traffic)})
 
     def _take(self, rdd: Any, stage: Stage) -> Traffic:
-        """Run the stages so far, and take what the driver is to have; what they took."""
+        """Run the stages so far and collect the results and runs for the driver; returns their traffic."""
         done = rdd.mapPartitionsWithIndex(ToDriver(self.epoch.staged.gathered, stage.once)).collect()
         self._adopt([parcel.data for parcel in done if parcel.kind == "run"])
         self._driver.results |= _results(done)
         return traffic_of(done)
 
     def _scattered(self, before: Sequence[Statement]) -> list[list[Parcel]]:
-        """Run the driver's statements before a stage; what it sends to each partition."""
+        """Run the driver's statements before a stage; returns what it sends to each partition."""
         out: list[list[Parcel]] = [[] for _ in range(self.parts)] if before else []
         for statement in before:
             if isinstance(statement, Move) and statement.transformer == "scatter":
@@ -144,7 +144,7 @@ class EpochJob:
         )
 
     def _adopt(self, written: Iterable[Written]) -> None:
-        """Take over the runs of maps whose deltas are complete, each map once."""
+        """Adopt the runs of maps whose deltas are complete, each map once."""
         found: dict[str, list[Written]] = {}
         for run in written:
             found.setdefault(run.bag, []).append(run)
@@ -157,7 +157,7 @@ class EpochJob:
 
 
 def _results(parcels: Iterable[Parcel]) -> dict[str, Rows]:
-    """The rows that were gathered."""
+    """The gathered rows, by result."""
     pieces: dict[str, list[Rows]] = {}
     for parcel in parcels:
         if parcel.kind == "rows":

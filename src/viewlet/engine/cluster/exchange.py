@@ -1,4 +1,4 @@
-"""Moving rows between tasks: cut by partition, packed as Arrow bytes."""
+"""Moving rows between tasks: split by partition, packed as Arrow streams."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Target:
     columns: tuple[str, ...] = ()
     everywhere: bool = False
     keyed: bool = False
-    """Rows must meet on one partition even if there are no columns to hash."""
+    """Whether rows must meet on one partition even if there are no columns to hash."""
 
 
 def partition_of(hashes: Hashes, parts: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The partition of each hash: its highest bits, as `Contents.partition` cuts them; `parts` is a power of two."""
+    """The partition of each hash: its highest bits, as in `Contents.partition`; `parts` is a power of two."""
     bits = parts.bit_length() - 1
     return (hashes >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(hashes), dtype=np.int64)
 
 
 def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
-    """The rows as pieces for the partitions that are to have them."""
+    """The rows as packed pieces for their partitions."""
     if target.everywhere:
         packed = pack(rows)
         return [(part, packed) for part in range(parts)]
@@ -46,7 +46,7 @@ def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
 
 
 def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tuple[int, Rows]]:
-    """The rows of each number, in the order in which they came."""
+    """The rows of each number, in their original order."""
     order = np.argsort(numbers, kind="stable")
     ordered, sorted_rows = numbers[order], rows.take(order)
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -55,7 +55,6 @@ def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tu
 
 
 def pack(rows: Rows) -> bytes:
-    """Rows as the bytes of an Arrow stream."""
     arrays = [*rows.columns.values(), pa.array(rows.weights)]
     batch = pa.RecordBatch.from_arrays(arrays, names=[*rows.names, WEIGHT])
     sink = pa.BufferOutputStream()
@@ -65,7 +64,7 @@ def pack(rows: Rows) -> bytes:
 
 
 def unpack(data: bytes) -> Rows:
-    """The rows that `pack` packed; no bytes are no rows."""
+    """The inverse of `pack`; empty bytes give no rows."""
     if not data:
         return Rows({}, np.zeros(0, dtype=np.int64))
     table = pa.ipc.open_stream(data).read_all()

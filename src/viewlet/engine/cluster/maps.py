@@ -1,7 +1,7 @@
-"""Maps as tasks read them: opened where their runs are, whole or just the rows of one partition.
+"""Maps as tasks read them: opened where their runs are, in full or restricted to one partition.
 
-A look-up by the columns that a map is partitioned by finds only rows of the task's own partition. Rows that are on
-every partition must be kept from meeting the others: then each run is cut, once for as long as a worker holds it.
+A look-up by the columns that partition a map finds only rows of the task's own partition. Rows that are on every
+partition, however, must not match rows of others: for them each run is cut, once for as long as a worker holds it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from viewlet.store.runs.write_runs import make_map_run
 
 @dataclass(frozen=True, slots=True)
 class StoredMap:
-    """Where a map's runs are, as the epoch found it, and how its rows are partitioned."""
+    """Where a map's runs are at the start of the epoch, and how its rows are partitioned."""
 
     refs: tuple[RunRef, ...]
     layout: Layout
@@ -32,7 +32,7 @@ class StoredMap:
         return StoredMap(contents.refs(), contents.layout, dict(contents.types), tag)
 
     def open(self, address: str) -> Contents:
-        """All of it."""
+        """The whole map."""
         return open_contents(address, self.refs, self.layout, self.types)
 
     def share(self, whole: Contents, part: int, parts: int) -> Contents:

@@ -1,4 +1,4 @@
-"""Large merges, run by tasks: runs are read and written where tasks are, and the driver swaps their names."""
+"""Large merges in tasks: tasks read and write the runs, and the driver swaps their names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Swap = tuple[list[RunRef], list[RunRef]]
 
 
 def merge_by_task(context: SparkContext, address: str, merge: Merge, layout: Layout, types: Types) -> Swap:
-    """Merge runs in a task: one job of one task, which holds what a merge holds at most."""
+    """Merge runs in a job of one task, which needs no more memory than any merge."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -39,7 +39,7 @@ def merge_by_task(context: SparkContext, address: str, merge: Merge, layout: Lay
 
 @dataclass(frozen=True)
 class MergeTask:
-    """A function for the one partition of a merge."""
+    """Maps the single partition of a merge."""
 
     address: str
     refs: tuple[RunRef, ...]
@@ -53,5 +53,5 @@ class MergeTask:
         yield [run.ref for run in gone], [run.ref for run in made]
 
     def _keep(self, made: list[Run]) -> list[Run]:
-        """Runs in files under names that no other attempt has; what an attempt wrote in vain is garbage."""
+        """Save runs under unique names; the files of a failed attempt are garbage."""
         return [save_durably(run, self.address, f"task-{uuid.uuid4().hex}") for run in made]

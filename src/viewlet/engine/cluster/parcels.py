@@ -1,4 +1,4 @@
-"""What goes from one stage to the next, and to the driver."""
+"""What tasks send to the next stage and to the driver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Rows of a result, or such that are net once all have met; a bag or a table to be read; a run that was made; traffic."""
+    """Rows of a result, final or to be netted where they meet; a bag or table to be read; a run; traffic."""
 
     kind: Literal["rows", "net", "bag", "table", "run", "traffic"]
     name: str
@@ -16,7 +16,7 @@ class Parcel:
 
     @property
     def bytes(self) -> int:
-        """How much of it are rows."""
+        """The size of its rows."""
         match self.kind:
             case "rows" | "net":
                 return len(self.data)
@@ -27,4 +27,4 @@ class Parcel:
 
 
 Parcels = tuple[int, list[Parcel]]
-"""A partition, and what is for it."""
+"""A partition, and the parcels for it."""

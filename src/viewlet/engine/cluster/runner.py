@@ -1,14 +1,14 @@
 """The Spark engine: the same programs, run by tasks on partitions of the state.
 
-State is never moved: a task opens the runs it needs where they are. What is shuffled are deltas. The views that an epoch
-reaches run together as one distributed program (`epoch_job.py`). What is left, fills and operators that only Spark
-evaluates, runs step by step: rows are (partition, Arrow bytes), and a step is one Spark job:
+Only deltas are shuffled; state never moves, since tasks open the runs that they need in place. The views affected by an
+epoch run together as one distributed program (`epoch_job.py`). The rest, fills and operators that only Spark evaluates,
+runs step by step: rows are (partition, Arrow bytes), and a step is one Spark job:
 
-    the deltas, cut up → { exchange by the look-up's key → row-wise steps and look-up }* → exchange by the map's
-    key → add up, write a run of this attempt's own name
+    split the deltas → { exchange by the look-up's key → row-wise steps and look-up }* → exchange by the map's key
+    → add up, write a run under a unique name
 
-Tasks run the same closures (`engine/terms/compile_term.py`). They return the delta and the names of the runs, and the
-driver commits them with the epoch. What a failed attempt wrote is garbage that no record names.
+Tasks run the same closures (`engine/terms/compile_term.py`). They return the delta and the names of the runs, which the
+driver commits with the epoch. Runs of failed attempts are garbage, since no record names them.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 PIECES = "part int, data binary"
 _PLANS = 64
 _SHARE = 64 << 20
-"""Bytes of an epoch's changes that one task reads at most, as they are in files."""
+"""The most bytes of an epoch's changes, as stored in files, that one task reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Steps of a term that one task can run on its partition: from one exchange to the next."""
+    """Steps of a term that a task runs on its partition between two exchanges."""
 
     steps: tuple[Term, ...]
     where: Target
@@ -64,7 +64,7 @@ class Segment:
 
 
 class SparkEngine:
-    """Runs the steps of a program as Spark jobs."""
+    """Runs programs as Spark jobs."""
 
     name: Chosen = "spark"
 
@@ -72,14 +72,14 @@ class SparkEngine:
         self.session = session
         self.address = address
         self._plans: OrderedDict[Hashable, tuple[Sequence[Program], PreparedEpoch]] = OrderedDict()
-        """By the identities of programs, which are held so that these stay theirs."""
+        """Prepared epochs by the `id`s of their programs, which are held so that the ids stay valid."""
 
     @property
     def cluster(self) -> SparkEngine:
         return self
 
     def measure(self) -> EngineCosts:
-        """What a job and its rows take here, beside rows in process."""
+        """Measure the costs of a job and its rows here, and of rows in process."""
         from viewlet.engine.cluster.calibrate import measure_costs
         from viewlet.spark.session.workers import own_workers
 
@@ -88,7 +88,7 @@ class SparkEngine:
             return measure_costs(context, partitions_for(context.defaultParallelism), context.defaultParallelism)
 
     def plan(self, programs: Sequence[Program], more: Hashable, make: Callable[[], Distributed]) -> PreparedEpoch:
-        """Programs ready to run together, made once for whatever else that depends on."""
+        """The programs prepared to run together, cached by their identities and `more`."""
         key = tuple(map(id, programs)), more
         if key not in self._plans:
             self._plans[key] = programs, prepare_epoch(make())
@@ -98,7 +98,7 @@ class SparkEngine:
         return self._plans[key][1]
 
     def each(self, size: int, task: Callable[[int, int], Any]) -> list[Any]:
-        """What tasks make of so many bytes in files: `task` is given the number of a partition, and how many there are."""
+        """The results of `task(partition, partitions)`, run by tasks for `size` bytes in files."""
         from viewlet.spark.session.workers import own_workers
 
         context = self.session().sparkContext
@@ -109,7 +109,7 @@ class SparkEngine:
     def run_together(
         self, epoch: PreparedEpoch, deltas: Deltas, views: Sequence[str], anew: Anew | None = None
     ) -> None:
-        """Bring the maps of some views up to date with the epoch's changes, or make them anew, in one job."""
+        """Refresh the maps of some views in one job, with the epoch's changes or from scratch."""
         from viewlet.spark.session.workers import own_workers
 
         context = self.session().sparkContext
@@ -123,7 +123,7 @@ class SparkEngine:
             raise
 
     def run(self, run: ProgramRun) -> None:
-        """Bring the maps of a program up to date with the epoch's changes."""
+        """Refresh the maps of a program."""
         from viewlet.spark.session.children import active
 
         with active(self.session()) as spark:
@@ -152,7 +152,7 @@ class SparkEngine:
 
 @dataclass(frozen=True)
 class EachTask:
-    """A function for the numbers of partitions."""
+    """Calls a task with its partition and their number."""
 
     task: Callable[[int, int], Any]
     parts: int
@@ -162,7 +162,7 @@ class EachTask:
 
 
 def partitions_for(cores: int) -> int:
-    """Into how many partitions the work is cut: a power of two, at least the cores."""
+    """The number of partitions: a power of two, at least the number of cores."""
     return 1 << max(1, (cores - 1).bit_length())
 
 
@@ -173,7 +173,7 @@ class _Pipeline:
         self.spark, self.address, self.parts, self.run = spark, address, parts, run
 
     def of(self, term: Term, kept: PreparedStep) -> DataFrame | None:
-        """The pieces that a term contributes to its map, ready for the last exchange; None for nothing."""
+        """The pieces that a term contributes to its map, ready for the last exchange; None if there are none."""
         steps: tuple[Any, ...] = chain(term)
         while True:
             at = next((i for i, s in enumerate(steps) if isinstance(s, SparkRowwise)), None)
@@ -205,7 +205,7 @@ class _Pipeline:
         return frame
 
     def _start(self, first: Term | Rows, target: Target) -> list[Piece] | None:
-        """The driver's part: the delta that a term starts from, cut up."""
+        """The driver's part: the delta that a term starts from, split by partition."""
         match first:
             case Rows():
                 return by_partition(first, target, self.parts)
@@ -229,7 +229,7 @@ class _Pipeline:
         return [(part, pack(rows)) for part, rows in cut(groups, partition_of(touched, self.parts))]
 
     def _lookups(self, steps: Sequence[Term]) -> dict[tuple[str, str], Lookups]:
-        """Where the maps that some steps read are."""
+        """The references of the maps that some steps read."""
         found: dict[tuple[str, str], Lookups] = {}
         for step in steps:
             for name, version in (
@@ -241,7 +241,7 @@ class _Pipeline:
 
 
 def _runs_in_tasks(first: Term | Rows) -> bool:
-    """Whether a term's start is itself work for the partitions; what only Spark evaluates is driven from here."""
+    """Whether the start of a term runs on the partitions; what only Spark evaluates is driven from here."""
     return isinstance(first, FinalizeSums | Fold | Sessionize) or (isinstance(first, Regroup) and first.native is None)
 
 
@@ -250,7 +250,7 @@ def _probed(step: Term) -> list[tuple[str, str]]:
 
 
 def _cut_at_probes(steps: Sequence[Term]) -> list[Segment]:
-    """A look-up needs its rows on the partition of its key; what follows it can go along."""
+    """Segments that each begin with a look-up, which needs its rows on the partition of its key."""
     segments: list[Segment] = []
     current: list[Term] = []
     where = Target()
@@ -276,7 +276,7 @@ def each_partition(
 
 @contextmanager
 def tasks_errors() -> Iterator[None]:
-    """An error that a task raised, as the error that it is."""
+    """Raises an error from a task as the exception that it was there."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -295,7 +295,7 @@ def tasks_errors() -> Iterator[None]:
             hint = f"install NumPy and PyArrow where the workers run, or set PYSPARK_PYTHON={sys.executable}"
             raise SparkMissing("the Python of Spark's workers lacks what Viewlet needs", hint=hint) from None
         text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
-        if text.startswith("["):  # the caller's own DataFrame fails
+        if text.startswith("["):  # an error of the caller's own DataFrame
             raise
         hint = "nothing was applied: look at Spark's executors and their disks, and try again"
         raise SparkFailed(f"Spark did not finish a job: {text.strip().partition(chr(10))[0]}", hint=hint) from error

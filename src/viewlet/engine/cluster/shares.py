@@ -1,4 +1,4 @@
-"""Which rows belong to which partition, and results put together out of shares."""
+"""Splitting rows by partition, and combining results from partitions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def partition_numbers(rows: Rows, columns: tuple[str, ...], parts: int) -> Numbers:
-    """The partition of each row, by the hash of some columns; a group's own hash says its partition."""
+    """The partition of each row, by the hash of some columns or, for regrouped rows, by their group's hash."""
     return partition_of(tag_hashes(rows, columns), parts)
 
 
 def tag_hashes(rows: Rows, columns: tuple[str, ...]) -> Hashes:
-    """What says the partition of each row."""
+    """The hash that determines each row's partition."""
     return values_of(rows[KEY], "i8").view(np.uint64) if columns == (KEY,) else rows.hashes(columns)
 
 
 def home_of(parts: int) -> int:
-    """The partition of what is by no columns."""
+    """The partition of rows that are partitioned by no columns."""
     return int(partition_of(hash_rows([], 1), parts)[0])
 
 
@@ -43,7 +43,7 @@ def share_of(rows: Rows, columns: tuple[str, ...], part: int, parts: int) -> Row
 def sent(
     rows: Rows, tag: Partitioned, parts: int, sums: tuple[str, ...] | None = None, *, can_split: bool = False
 ) -> Iterator[tuple[int, Rows]]:
-    """The rows that go to each partition; those of keys that many share are added up (`sums`) or dealt out."""
+    """The rows for each partition; rows of frequent keys are added up first (`sums`) or dealt out (`can_split`)."""
     hashes = tag_hashes(rows, tag.columns)
     if sums is not None and (fewer := added_up(rows, hashes, sums)) is not rows:
         rows, hashes = fewer, tag_hashes(fewer, tag.columns)
@@ -52,7 +52,7 @@ def sent(
 
 
 def dealt(rows: Rows, parts: int) -> Iterator[tuple[int, Rows]]:
-    """Rows that may be anywhere, in about equal shares."""
+    """Rows that may go anywhere, in nearly equal shares."""
     ends = [len(rows) * part // parts for part in range(parts + 1)]
     for part, (start, end) in enumerate(pairwise(ends)):
         if end > start:
@@ -60,7 +60,7 @@ def dealt(rows: Rows, parts: int) -> Iterator[tuple[int, Rows]]:
 
 
 def together(results: Iterable[Rows | None], columns: Sequence[Field]) -> Rows | None:
-    """Some results as one, by position, under the names of some columns; further ones are left out."""
+    """Several results concatenated, with `columns` renaming theirs by position; surplus columns are dropped."""
     names = [f.name for f in columns]
     there = [r.replaced(dict(zip(names, r.columns.values(), strict=False))) for r in results if r is not None]
     there = [rows for rows in there if len(rows)]

@@ -1,6 +1,6 @@
-"""One partition while an epoch runs: its share of every result, maps opened where they are, runs that are written here.
+"""One partition during an epoch: its share of every result, maps opened in place, and runs written here.
 
-A map as the epoch leaves it (`new`) is what was committed and the run that its delta has become on this partition.
+The state of a map after the epoch (`new`) is what was committed plus the run that its delta became on this partition.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from viewlet.store.storage.open_storage import storage_at
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What stages took: bytes that went through exchanges, bytes of runs that were read, runs that were open already.
+    """What stages transferred: bytes through exchanges, bytes of runs read, number of runs read and already open.
 
-    Of files in an object store: how many were in the cache of an executor's disk, and the bytes of those that were not.
+    For files in an object store: how many were in the executor's disk cache, and the bytes of those fetched.
     """
 
     shuffled_bytes: int = 0
@@ -47,24 +47,24 @@ class Site:
     part: int
     parts: int
     inline: int
-    """The bytes up to which a run is sent instead of written."""
+    """The bytes up to which a run is sent to the driver instead of written to a file."""
     maps: Mapping[str, StoredMap]
     superseded: Mapping[str, StoredMap] = field(default_factory=dict)
-    """Maps that are made anew: what they held until now is taken away from what they become."""
+    """Maps that are made anew: their old contents are subtracted from the new ones."""
     deltas: dict[str, Rows] = field(default_factory=dict)
     written: dict[str, Written] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
-    """Results that stand for the deltas of maps, for the statement that runs."""
+    """For the current statement, the results that stand in for the deltas of maps."""
     is_cut: bool = False
-    """Whether maps show just the rows of this partition, to the statement that runs."""
+    """Whether the current statement sees only this partition's rows of maps."""
     initial: bool = False
     _opened: dict[tuple[str, bool], Contents] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
     _used: list[tuple[Run, bool]] = field(default_factory=list)
-    """The runs of maps that were looked at, and whether an earlier task of this worker had opened them."""
+    """The runs of opened maps, and whether an earlier task of this worker had opened them."""
 
     def reader(self, given: Iterable[tuple[str, str]], *, is_cut: bool) -> Site:
-        """The same place as one statement sees it."""
+        """The site as one statement sees it."""
         return replace(self, instead=dict(given), is_cut=is_cut)
 
     def change(self, bag: str) -> Rows | None:
@@ -102,12 +102,12 @@ class Site:
         raise AssertionError("a task cannot ask Spark")
 
     def put(self, name: str, rows: Rows | None) -> None:
-        """Keep a result; no rows are none."""
+        """Keep a result, unless it is empty."""
         if rows is not None and len(rows):
             self.deltas[name] = rows
 
     def update(self, statement: Update) -> None:
-        """Add what some results come to to a map; the net of it is its delta."""
+        """Add results to a map; what they net to is its delta."""
         sources = [*(self.change(name) for name in statement.sources), self._superseded(statement.name)]
         rows = together(sources, statement.map.columns)
         if rows is None:
@@ -118,7 +118,7 @@ class Site:
         self._append(statement.map, rows, counts=not isinstance(statement.tag, Replicated) or self.part == 0)
 
     def _superseded(self, name: str) -> Rows | None:
-        """What a map that is made anew loses here."""
+        """This partition's old contents of a map that is made anew, negated."""
         stored = self.superseded.get(name)
         if stored is None:
             return None
@@ -132,7 +132,7 @@ class Site:
             self._runs[kept.name], self.written[kept.name] = made
 
     def take_over(self, made: Written) -> None:
-        """Go on with a run that an earlier stage made here."""
+        """Continue with a run that an earlier stage made here."""
         stored = self.maps.get(made.bag)
         self.written[made.bag] = made
         if stored is not None:

@@ -1,8 +1,9 @@
-"""Keys that many rows of an epoch share: what is done so that not one task gets all of them.
+"""Skew: frequent keys of an epoch, handled so that no single task gets all of their rows.
 
-Rows that are only added to a map are added up before they move, each partition its own: a key is then one row of each.
-Rows that are only looked up in maps as they were, and then move on, may be looked up anywhere, since every task can read
-every map: those of a key that has more than a partition's share are dealt to all partitions. Neither changes a result.
+Rows that are only added to a map are added up on each partition before they move, so a key becomes one row per
+partition. Rows that are only looked up in maps as they were, and then move on, may be looked up anywhere, since every
+task can read every map: those of a key with more than a partition's share are dealt to all partitions. Neither changes
+a result.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from viewlet.program.distributed import Compute, Distributed, Move, Partitioned,
 from viewlet.program.terms import Change, Probe
 
 _MANY = 4096
-"""Rows of a move in one task below which keys are not counted."""
+"""Keys are not counted for fewer rows than this in a task's move."""
 _SAMPLE = 4096
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def summed_columns(move: Move, program: Distributed) -> tuple[str, ...] | None:
-    """The sums among the columns of a move whose rows are only added to maps; None if they are used otherwise."""
+    """The sums among a move's columns if its rows are only added to maps; None if they have other uses."""
     found = {_sums(move, s) if isinstance(s, Update) else None for s in _users(move.name, program)}
     return found.pop() if len(found) == 1 else None
 
 
 def _sums(move: Move, update: Update) -> tuple[str, ...]:
-    """The map's sums by the names that its columns have in the move."""
+    """The map's sums, by their names in the move."""
     pairs = zip(move.columns, update.map.columns, strict=False)
     return tuple(own.name for own, kept in pairs if kept.name in update.map.sums)
 
 
 def can_be_split(move: Move, program: Distributed, cut: frozenset[str]) -> bool:
-    """Whether the rows of a move are only looked up in maps that the epoch leaves as they were, and then move on."""
+    """Whether the rows of a move are only looked up in maps that the epoch has not changed, and then move on."""
     users = _users(move.name, program)
     return bool(users) and isinstance(move.tag, Partitioned) and all(_is_free(s, program, cut) for s in users)
 
@@ -57,7 +58,7 @@ def _users(name: str, program: Distributed) -> list[Statement]:
 
 
 def added_up(rows: Rows, hashes: Hashes, sums: tuple[str, ...]) -> Rows:
-    """Rows that are many and share keys, added up; others as they are."""
+    """The rows added up if they are many and share keys, else unchanged."""
     if len(rows) < _MANY:
         return rows
     sample = _sample(hashes)
@@ -65,7 +66,7 @@ def added_up(rows: Rows, hashes: Hashes, sums: tuple[str, ...]) -> Rows:
 
 
 def dealt_out(numbers: Numbers, hashes: Hashes, parts: int) -> Numbers:
-    """The partition of each row; rows of a hash that has more than a partition's share go to all of them in turn."""
+    """The partition of each row; rows of a hash with more than a partition's share are dealt to all in turn."""
     if len(hashes) < _MANY:
         return numbers
     sample = _sample(hashes)

@@ -1,10 +1,10 @@
-"""Rows of a DataFrame, brought together by hash in tasks: none of them passes through the driver.
+"""Rows of DataFrames brought together by hash in tasks, without passing through the driver.
 
     rows → cut: (slice, Arrow bytes) → exchange, sorted by slice → one slice after the other → names and counts
 
-A slice is a range of hashes, and a partition has several. Spark sorts a partition by slice, on disk if need be, so that
-a task holds one slice at a time, however many rows there are. Several DataFrames pass the exchange together: those with
-the same slices meet in them.
+A slice is a range of hashes, and a partition has several. Spark sorts a partition by slice, spilling to disk if
+necessary, so a task holds one slice at a time, however many rows there are. Several DataFrames can share an exchange;
+those with the same slice numbers meet in them.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _PIECES = "slice int, frame int, note binary, data binary"
 _NOTES = "note binary"
 _NAMES = ["slice", "frame", "note", "data"]
 _ROWS, _BYTES = 1 << 18, 32 << 20
-"""How much of its rows a task cuts at once: enough for pieces not to be tiny."""
+"""The rows and bytes that a task cuts at once, enough to avoid tiny pieces."""
 _SLICE = 32 << 20
-"""Bytes of a slice, as Spark estimates them: what a task holds at once."""
+"""The estimated bytes of a slice, which a task holds at once."""
 _MOST = 4096
-"""Slices at most: estimates of joins can be far too large."""
+"""The most slices: Spark's estimates for joins can be far too large."""
 BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(_BYTES)}
-"""What a session has to say for pieces to reach tasks in batches that fit into memory."""
+"""Session settings with which pieces reach tasks in batches that fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToSlices:
-    """Rows that are brought together with others, by hashes."""
+    """Rows to be brought together by hash."""
 
     rows: Rows
     hashes: Hashes
@@ -49,28 +49,28 @@ class ToSlices:
 
 @dataclass(frozen=True, slots=True)
 class ToDriver:
-    """What the driver is told instead."""
+    """A note that goes to the driver instead."""
 
     note: Any
 
 
 Read = Callable[[Iterator[pa.Table]], Iterator[ToSlices | ToDriver]]
-"""What becomes of the tables that Spark gives to a task."""
+"""Turns the tables that Spark gives to a task into rows for slices and notes."""
 Slice = Mapping[int, Rows]
-"""The rows of a slice, by the numbers of the frames that they are of, in this order."""
+"""The rows of a slice by frame number, ascending."""
 Take = Callable[[Iterator[Slice]], Iterator[Any]]
-"""Takes slices, one after the other; what it yields goes to the driver."""
+"""Processes slices, one after the other; what it yields goes to the driver."""
 
 
 def slices_for(size: int, parts: int) -> int:
-    """Into how many slices so many bytes are cut, for so many partitions: a power of two."""
+    """The number of slices for a size in bytes and a number of partitions: a power of two."""
     wanted = max(parts, min(size // _SLICE, _MOST))
     return 1 << (wanted - 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """A frame that is cut into slices: how many, from which number on, and its own number among others."""
+    """A frame to be cut into slices: their number, the first one, and the frame's own number."""
 
     frame: DataFrame
     read: Read
@@ -80,20 +80,20 @@ class Cutting:
 
 
 def take_slices(cuttings: Sequence[Cutting], take: Take, parts: int) -> list[Any]:
-    """Bring the rows of frames of one session together in slices, and let tasks take these; what they say of them."""
+    """Bring rows of frames in one session together in slices, and process these in tasks; returns their notes."""
     from viewlet.spark.session.arrow_frames import collected
 
     cut = [c.frame.mapInArrow(CutTask(c.read, c.slices, c.first, c.number), _PIECES) for c in cuttings]
     pieces = reduce(lambda a, b: a.unionAll(b), cut).repartitionById(parts, "slice")
     slices = max(c.first + c.slices for c in cuttings)
-    ordered = pieces.sortWithinPartitions("slice") if slices > parts else pieces  # one slice is in order as it is
+    ordered = pieces.sortWithinPartitions("slice") if slices > parts else pieces  # one slice needs no sorting
     notes = collected(ordered.mapInArrow(SliceTask(take), _NOTES))
     return [pickle.loads(note) for note in notes["note"].to_pylist()]
 
 
 @dataclass(frozen=True)
 class CutTask:
-    """A function for `mapInArrow`: rows in, pieces of slices out."""
+    """Cuts rows into slices, for `mapInArrow`."""
 
     read: Read
     slices: int
@@ -120,7 +120,7 @@ class CutTask:
 
 @dataclass(frozen=True)
 class SliceTask:
-    """A function for `mapInArrow`: pieces in the order of their slices in, notes for the driver out."""
+    """Processes pieces sorted by slice and returns notes for the driver, for `mapInArrow`."""
 
     take: Take
 
@@ -136,7 +136,7 @@ class SliceTask:
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches as fewer, larger tables."""
+    """Batches combined into fewer, larger tables."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -162,7 +162,7 @@ def _number(piece: _Piece) -> int:
 
 
 def _together(pieces: Iterable[_Piece], notes: list[bytes]) -> Slice:
-    """The rows of a slice; notes among them are put aside."""
+    """The rows of a slice; notes among the pieces are added to `notes`."""
     rows: dict[int, list[Rows]] = {}
     for _, frame, note, data in pieces:
         if data is not None:

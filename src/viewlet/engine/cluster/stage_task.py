@@ -1,4 +1,4 @@
-"""What a Spark task does: parcels of its partition in, the statements of its stage, parcels for the next ones out."""
+"""A stage as a Spark task: parcels of its partition in, the statements of the stage, parcels for the next stage out."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from viewlet.store.storage.objects import Objects
 from viewlet.store.storage.open_storage import storage_at
 
 IN = " ⟨in "
-"""How an error says which statement it is of: the driver tells whose view that is."""
+"""Marks the failed statement in an error message, so that the driver can name the view."""
 
 
 @dataclass(frozen=True)
 class StageTask:
-    """A function for the partitions of a stage."""
+    """Maps the partitions of a stage."""
 
     address: str
     parts: int
     inline: int
     code: bytes
-    """The stage, pickled: a worker loads and compiles it once, however many epochs run it."""
+    """The stage, pickled: a worker unpickles and compiles it once for all epochs."""
     maps: Mapping[str, StoredMap]
     scattered: Sequence[Sequence[Parcel]]
     """What the driver sends to each partition."""
     is_first: bool
-    """Whether its parcels come from the driver, not from an exchange."""
+    """Whether its parcels come from the driver instead of an exchange."""
     initial: bool = False
     superseded: Mapping[str, StoredMap] = field(default_factory=dict)
-    """Maps that are made anew: what they held until now is taken away from what they become."""
+    """Maps that are made anew: their old contents are subtracted from the new ones."""
 
     def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcels]:
         settle()
@@ -59,7 +59,7 @@ class StageTask:
         yield from out.items()
 
     def _parcels(self, site: Site, stage: Stage) -> dict[int, list[Parcel]]:
-        """What goes to each partition."""
+        """The parcels for each partition."""
         own = [Parcel("rows", name, pack(site.deltas[name])) for name in stage.kept if name in site.deltas]
         out = {site.part: own + [Parcel("run", w.bag, w) for w in site.written.values()]}
         for move in stage.moves:
@@ -70,7 +70,7 @@ class StageTask:
 
 
 def cache_traffic(address: str) -> Callable[[], Traffic]:
-    """What a task takes from its executor's cache, and what has to be fetched, from now on."""
+    """A function that returns the cache hits and fetched bytes since this call."""
     storage = storage_at(address)
     if not isinstance(storage, Objects):
         return Traffic
@@ -79,7 +79,7 @@ def cache_traffic(address: str) -> Callable[[], Traffic]:
 
 
 def traffic_of(parcels: Iterable[Parcel]) -> Traffic:
-    """What earlier stages took."""
+    """The total traffic of earlier stages."""
     return sum((parcel.data for parcel in parcels if parcel.kind == "traffic"), Traffic())
 
 
@@ -100,11 +100,11 @@ def parcels_of(
 
 @dataclass(frozen=True)
 class ToDriver:
-    """A function for the partitions after a stage: what the driver is to have."""
+    """Maps the partitions after the last stage of a job to the parcels for the driver."""
 
     gathered: frozenset[str]
     once: frozenset[str]
-    """Results of which one partition's are enough."""
+    """Results that are equal on all partitions, so that one partition's suffice."""
 
     def __call__(self, part: int, arrived: Iterable[Parcels]) -> Iterator[Parcel]:
         yield from (parcel for _, parcels in arrived for parcel in parcels if self._is_wanted(parcel, part))
@@ -122,13 +122,13 @@ class ToDriver:
 
 @lru_cache(64)
 def load(code: bytes) -> tuple[Stage, dict[str, CompiledTerm]]:
-    """A stage, and its terms as functions."""
+    """A stage with its terms compiled."""
     stage: Stage = pickle.loads(code)
     return stage, {s.name: compile_term(s.term) for s in stage.statements if isinstance(s, Compute)}
 
 
 def receive(site: Site, parcels: Iterable[Parcel]) -> None:
-    """Take in what was sent here."""
+    """Put the parcels' contents where the statements find them."""
     rows: dict[str, list[Rows]] = {}
     meeting: dict[str, list[Rows]] = {}
     for parcel in parcels:
@@ -152,7 +152,7 @@ def receive(site: Site, parcels: Iterable[Parcel]) -> None:
 
 
 def _read(stored: StoredMap, site: Site) -> Rows:
-    """What is to be read here of a bag: some runs, or the rows of this partition."""
+    """This partition's share of a bag: some runs, or the rows that belong here."""
     whole = stored.open(site.address)
     if isinstance(stored.tag, Partitioned):
         return stored.share(whole, site.part, site.parts).consolidated()
@@ -164,7 +164,7 @@ def _run(site: Site, statement: Statement, terms: Mapping[str, CompiledTerm], st
         return
     match statement:
         case Arrival():
-            pass  # it was sent here
+            pass  # its rows came as parcels
         case Compute(name, given=given):
             try:
                 site.put(name, terms[name](site.reader(given, is_cut=name in stage.cut)))

@@ -1,7 +1,7 @@
-"""A distributed program as Spark runs it: stages with exchanges between them, and what is left to the driver.
+"""A distributed program as Spark runs it: stages with exchanges in between, and the driver's statements.
 
-Results that a later stage reads where they are go along to the same partition. So do the runs that a stage writes, up
-to the driver: what becomes of a stage's output is decided by the attempt whose output Spark uses, and by no other.
+A result that a later stage reads in place travels along to the same partition. So do the runs that a stage writes, up
+to the driver: only the attempt whose output Spark uses decides what becomes of it.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class Stage:
 
     statements: tuple[Statement, ...]
     moves: tuple[Move, ...] = ()
-    """What the exchange after it transports."""
+    """The moves carried out by the exchange after the stage."""
     kept: tuple[str, ...] = ()
-    """Results that go along to the same partition, because a later stage or the driver reads them."""
+    """Results that travel along to the same partition, since a later stage or the driver reads them."""
     once: frozenset[str] = frozenset()
-    """The results that are the same on every partition: one of them is enough for the driver."""
+    """Results that are equal on every partition, so that the driver needs only one of them."""
     cut: frozenset[str] = frozenset()
-    """Statements whose rows are on every partition, and meet just the rows of a map that belong there."""
+    """Statements with rows on every partition, which may match only the map rows that belong to the partition."""
     before: tuple[Statement, ...] = ()
-    """What the driver does first, because it scatters something that the stage reads: another job begins here."""
+    """The driver's statements before a stage that reads something that they scatter: a new job begins here."""
     summed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Moves of what is only added to maps, with the sums among their columns: rows are added up before they move."""
+    """Moves whose rows are only added to maps, with their sums: rows are added up before they move."""
     split: frozenset[str] = frozenset()
-    """Moves of rows that may be anywhere after all, so that those of a key that has too many can be dealt out."""
+    """Moves whose rows may go anywhere, so that those of frequent keys can be dealt out."""
 
     @property
     def names(self) -> frozenset[str]:
-        """All that it reads or makes, maps among them."""
+        """All results and maps that the stage reads or makes."""
         made = frozenset(s.name for s in self.statements if not isinstance(s, Arrival))
         read = {name for s in (*self.statements, *self.moves) for name in deltas_of(s)}
         return made | read | {n for s in self.statements if isinstance(s, Compute) for n, _ in maps_read(s.term)}
@@ -68,12 +68,12 @@ class StagedEpoch:
 
     @property
     def driver(self) -> tuple[Statement, ...]:
-        """All statements of the driver's."""
+        """All statements of the driver."""
         return tuple(s for stage in self.stages for s in stage.before) + self.after
 
 
 def staged(program: Distributed) -> StagedEpoch:
-    """How a program runs on Spark."""
+    """Divide a program into stages."""
     there = _stored(program.statements) | {s.name for s in program.statements if isinstance(s, Arrival)}
     gathers = [s for s in program.statements if isinstance(s, Move) and s.transformer == "gather"]
     gathered = frozenset(move.source for move in gathers) - there
@@ -84,7 +84,7 @@ def staged(program: Distributed) -> StagedEpoch:
 
 
 def _stages(program: Distributed, gathered: frozenset[str]) -> tuple[tuple[Stage, ...], tuple[Statement, ...]]:
-    """The stages, and what is left to the driver: as much as can wait until all of them are done."""
+    """The stages, and the driver's statements that can wait until all of them are done."""
     tags = {s.name: s.tag for s in program.statements}
     once = frozenset(name for name, tag in tags.items() if isinstance(tag, Replicated))
     stored, made = _stored(program.statements), set[str]()
@@ -109,7 +109,7 @@ def _stages(program: Distributed, gathered: frozenset[str]) -> tuple[tuple[Stage
 
 
 def _following(blocks: Sequence[Block], at: int) -> int:
-    """Where the next block is that runs on the partitions."""
+    """The index of the next block that runs on the partitions."""
     return next((i for i in range(at + 1, len(blocks)) if blocks[i].mode == "workers"), len(blocks))
 
 
@@ -118,7 +118,6 @@ def _is_scatter(statement: Statement) -> bool:
 
 
 def _is_exchange(statement: Statement) -> bool:
-    """Whether rows move between partitions."""
     return isinstance(statement, Move) and statement.transformer == "repartition"
 
 
@@ -127,18 +126,18 @@ def _exchanges(block: Block) -> list[Move]:
 
 
 def _stored(statements: Sequence[Statement]) -> set[str]:
-    """The maps whose deltas are runs, which go along anyway."""
+    """Maps whose deltas are runs, which travel along anyway."""
     return {s.name for s in statements if isinstance(s, Update) and s.map.stored}
 
 
 def _read_in(blocks: Sequence[Block]) -> set[str]:
-    """The results that the partitions read in some blocks."""
+    """The results that partitions read in some blocks."""
     there = [s for b in blocks for s in (b.statements if b.mode == "workers" else _exchanges(b))]
     return {name for statement in there for name in deltas_of(statement)}
 
 
 def _meets_partitions(statement: Statement, tags: Mapping[str, Tag], program: Distributed) -> bool:
-    """Whether a statement's rows are on every partition when they are looked up in a map that is partitioned."""
+    """Whether a statement looks rows that are on every partition up in a partitioned map."""
     if not isinstance(statement, Compute) or not _is_everywhere(statement.term, tags, program.maps):
         return False
     return any(isinstance(s, Probe) and isinstance(program.maps[s.map], Partitioned) for s in chain(statement.term))

@@ -1,4 +1,4 @@
-"""What a Spark task does with its partition: the block, with the same code as in process."""
+"""A step as a Spark task: part of a term on one partition, with the same code as in process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Where a map is."""
+    """The runs of a map, for look-ups."""
 
     refs: tuple[RunRef, ...]
     layout: Layout
@@ -29,7 +29,7 @@ class Lookups:
 
 
 class TaskEpoch:
-    """The epoch as one task sees it: its share of a delta, and maps opened where they lie."""
+    """The epoch as one task sees it: its share of a delta, and maps opened in place."""
 
     def __init__(self, task: Task, part: int, change: Rows | None) -> None:
         self.task, self.part, self.initial = task, part, task.initial
@@ -58,7 +58,7 @@ class TaskEpoch:
 
 @dataclass(frozen=True)
 class Task:
-    """A function for `mapInArrow`: pieces of this partition in, pieces for the next ones out."""
+    """Maps pieces of a partition to pieces for the next ones, for `mapInArrow`."""
 
     address: str
     parts: int
@@ -67,9 +67,9 @@ class Task:
     target: Target
     initial: bool
     sliced: frozenset[str] = frozenset()
-    """Maps of which the task reads only its own partition: it got every row of the delta."""
+    """Maps of which the task reads only its own partition, since it got every row of the delta."""
     writes: tuple[Layout | None, tuple[str, ...]] | None = None
-    """For the last task: the layout and sums of the map whose run it writes; without layout it only adds up."""
+    """For the last task: the layout and sums of the map whose run it writes; without a layout it only adds up."""
 
     @staticmethod
     def running(
@@ -124,7 +124,7 @@ class Task:
         layout, sums = self.writes
         delta = None if rows is None else rows.consolidate(sums)
         if delta is not None and len(delta):
-            # The name of a map may be anything, even what a file's name must not be, or the number of an epoch.
+            # A map's name may contain anything: characters that file names must not, or the number of an epoch.
             own = f"task-{uuid.uuid4().hex}"
             refs = () if layout is None else write_runs(self.address, delta, layout, name=own)
             yield pa.RecordBatch.from_pydict({"ref": [pickle.dumps(refs)], "data": [pack(delta)]})

@@ -1,6 +1,6 @@
-"""Runs that tasks make: in files under names that no other attempt has, or small enough to be sent to the driver.
+"""Runs made by tasks: in files under unique names, or sent to the driver if they are small.
 
-Only the names that come back from a task reach a record, so that what a failed or superfluous attempt wrote is garbage.
+Only names that come back from a task reach a record, so files of failed or superfluous attempts are garbage.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from viewlet.store.runs.write_runs import save_durably
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A run that a task made of a bag's delta, and how many rows it puts in and takes away."""
+    """A run that a task made from a bag's delta, and how many rows it inserts and deletes."""
 
     bag: str
     ref: RunRef
     inserted: int
     deleted: int
     counts: bool = True
-    """Whether it is the one that is committed, where every partition makes the same."""
+    """Whether this run is committed, of those that every partition makes alike."""
 
 
 def write_run_of(
     bag: str, run: Run, weights: Weights, address: str, inline: int, *, counts: bool = True
 ) -> tuple[Run, Written]:
-    """Put a run that was just made into a file, unless it has at most `inline` bytes or does not count."""
+    """Save a new run to a file, unless it has at most `inline` bytes or does not count."""
     if counts and run.ref.size > inline:
         run = save_durably(run, address, f"task-{uuid.uuid4().hex}")
     inserted, deleted = int(np.maximum(weights, 0).sum()), int(np.maximum(-weights, 0).sum())
@@ -39,5 +39,5 @@ def write_run_of(
 
 
 def sendable(ref: RunRef) -> RunRef:
-    """The same with its bytes in one piece."""
+    """The same reference with its bytes in one piece."""
     return ref if ref.data is None else replace(ref, data=(b"".join(ref.data),))

@@ -21,7 +21,7 @@ from viewlet.plan.show import show_expr
 
 
 def why_not_aggregate(plan: Aggregate) -> str | None:
-    """Why an aggregate is not computed here; None if it is."""
+    """Why an aggregate cannot be evaluated here; None if it can."""
     for key in plan.keys:
         if why := why_not_order(key.type) or why_not_expr(key):
             return why
@@ -38,7 +38,7 @@ def _why_not_inputs(call: Reduce) -> str | None:
 
 
 def _split(plan: Aggregate) -> tuple[tuple[Reduce, ...], tuple[Expr, ...]]:
-    """The different aggregate calls, and the results as expressions over keys and calls as columns."""
+    """The distinct aggregate calls, and the results as expressions over columns for keys and calls."""
     calls = tuple(dict.fromkeys(e for r in plan.results for e in walk(r.expr) if isinstance(e, Reduce)))
     known: dict[Expr, Expr] = {
         **{call: Column(f"call {i}", call.type) for i, call in enumerate(calls)},
@@ -48,13 +48,13 @@ def _split(plan: Aggregate) -> tuple[tuple[Reduce, ...], tuple[Expr, ...]]:
 
 
 def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
-    """The function from the rows to one row for each group; groups of different `_key` are different."""
+    """The function from rows to one row per group; groups never cross values of `_key`."""
     calls, results = _split(plan)
     keys, labels = [compile_expr(key) for key in plan.keys], [show_expr(key) for key in plan.keys]
     reducers = [compile_call(call) for call in calls]
     outputs = [(r.name, compile_expr(e)) for r, e in zip(plan.results, results, strict=True)]
 
-    of_nothing = not any(call.handlers for call in calls)  # for one of a user, Spark gives no row then
+    of_nothing = not any(call.handlers for call in calls)  # for user-defined aggregates Spark returns no row then
 
     def run(rows: Rows) -> Rows:
         found = [normalized(key(rows)) for key in keys]
@@ -74,7 +74,7 @@ def compile_aggregate(plan: Aggregate, has_key: bool) -> Callable[[Rows], Rows]:
 
 
 def _groups(keys: Sequence[pa.Array], rows: Rows, has_key: bool) -> tuple[np.ndarray, Groups]:
-    """Where each group begins, and the groups; without any key there is one, even of no rows."""
+    """The first row of each group, and the groups; without keys there is one group, even for no rows."""
     if not keys and not has_key:
         return np.zeros(0, dtype=np.int64), Groups(np.zeros(len(rows), dtype=np.int64), rows.weights, 1)
     first, of = number_groups([*keys, rows[KEY]] if has_key else keys, len(rows))
@@ -94,7 +94,7 @@ def compile_call(call: Reduce) -> Callable[[Rows, Groups], pa.Array]:
     def reduce_chosen(rows: Rows, groups: Groups) -> pa.Array:
         at = np.flatnonzero(
             chosen(rows)
-        )  # Spark computes the arguments of these rows only, and so can fail on no other
+        )  # Spark computes the arguments of these rows only, and so cannot fail on others
         some = rows.select(dict.fromkeys(needed)).take(at)
         return reduce([arg(some) for arg in args], groups.take(at))
 

@@ -1,4 +1,4 @@
-"""approx_count_distinct over rows in memory: registers, and the estimate from them (columns/kernels/sketches.py)."""
+"""approx_count_distinct over rows in memory: registers and the estimate from them (columns/kernels/sketches.py)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _hashed(call: Reduce) -> Expr:
 
 
 def refuse_count(call: Reduce) -> str | None:
-    """What is hashed by Spark alone is estimated by Spark alone."""
+    """Why only Spark can estimate a count: the values are of a type that only Spark hashes."""
     return why_not(_hashed(call))
 
 
 def build_count(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
-    """Every register of a group with its least share."""
+    """The estimate from the least share of each register of a group."""
     constants, hashed = call.args[1], compile_expr(_hashed(call))
     assert isinstance(constants, Literal)
     estimate = Estimate(constants.value)

@@ -1,4 +1,4 @@
-"""Variance and its relatives, of the rows of each group: read off exact sums of powers, as maps of them are."""
+"""Variance and related functions per group, computed from exact sums of powers, as maps of them are."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FUNCTIONS = {
     "stddev": "stddev_samp",
     "std": "stddev_samp",
 }
-"""The functions that are evaluated here, and what else each is called."""
+"""The functions evaluated here, and the function that each stands for."""
 
 
 def build_moment(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
-    """A function of the central moments of one column, or of the rows that have both of two."""
+    """A function of the central moments of one column, or of two columns over rows where neither is NULL."""
     function = FUNCTIONS[call.function]
 
     def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:

@@ -45,13 +45,13 @@ def _reducer(call: Reduce, finish: Finish) -> Callable[[Sequence[pa.Array], Grou
 
 
 def adds_doubles(call: Reduce) -> bool:
-    """Whether Spark adds up doubles: of floats, and for the average of BIGINT, each of which it makes a double."""
+    """Whether Spark adds up doubles: for floats, and for the average of BIGINT, whose values it converts."""
     kind = call.args[0].type.name
     return kind in FRACTIONAL or (kind == "bigint" and call.type == DOUBLE)
 
 
 def finish_doubles(call: Reduce) -> Callable[[ExactSums, Sizes], pa.Array]:
-    """The values of sum or avg, from exact sums of doubles and the number of values in each."""
+    """The values of sum or avg, from exact sums of doubles and counts."""
     is_sum = call.function == "sum"
 
     def finish(totals: ExactSums, sizes: Sizes) -> pa.Array:
@@ -65,7 +65,7 @@ Finish = Callable[[Sequence[Limb], Sizes], pa.Array]
 
 
 def finish_sum(call: Reduce) -> Finish:
-    """The values of sum, from exact sums and the number of values in each."""
+    """The values of sum, from exact sums and counts."""
     kind, name, may_fail = arrow_type(call.type), call.function, not call.function.startswith("try_")
 
     def finish(limbs: Sequence[Limb], sizes: Sizes) -> pa.Array:
@@ -81,7 +81,7 @@ def finish_sum(call: Reduce) -> Finish:
 
 
 def finish_avg(call: Reduce) -> Finish:
-    """The values of avg, from exact sums and the number of values in each."""
+    """The values of avg, from exact sums and counts."""
     kind, name, may_fail = arrow_type(call.type), call.function, not call.function.startswith("try_")
     precision, scale = call.args[0].type.args if call.args[0].type.name == "decimal" else (0, 0)
     sum_kind = pa.decimal128(min(precision + 10, 38), scale) if precision > 28 else None  # fewer digits never overflow
@@ -89,7 +89,7 @@ def finish_avg(call: Reduce) -> Finish:
     def finish(limbs: Sequence[Limb], sizes: Sizes) -> pa.Array:
         if pa.types.is_decimal128(kind):
             valid = sizes > 0
-            if sum_kind is not None:  # Spark fails where the sum has no place, even if the average has
+            if sum_kind is not None:  # Spark fails if the sum overflows, even if the average fits
                 over = to_decimal(limbs, sum_kind)[1]
                 _check(over, f"ARITHMETIC_OVERFLOW: the sum in {name} does not fit {spark_type(sum_kind)}", may_fail)
                 valid &= ~over
@@ -107,7 +107,7 @@ def _check(over: Mask, message: str, may_fail: bool) -> None:
 
 
 def _valid_where(values: pa.Array, valid: Mask) -> pa.Array:
-    """The same values, NULL elsewhere."""
+    """The values where `valid`, NULL elsewhere."""
     if valid.all():
         return values
     packed = pa.py_buffer(np.packbits(valid, bitorder="little"))

@@ -1,4 +1,4 @@
-"""Groups of rows, and picking from them: which group each row belongs to, and how often the row counts."""
+"""Groups of rows: the group of each row and the row's weight; and functions that pick rows from groups."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Groups:
         return len(self.of)
 
     def sizes(self) -> Weights:
-        """How many rows each group has."""
+        """The number of rows in each group."""
         return add_up(self.weights, self.of, self.count)
 
     def take(self, at: Positions) -> Groups:
         return Groups(self.of[at], self.weights[at], self.count)
 
     def once(self) -> Groups:
-        """The same rows, each counted once."""
+        """The same rows, each of weight one."""
         return Groups(self.of, np.ones(len(self.of), dtype=np.int64), self.count)
 
 
@@ -52,7 +52,7 @@ def taken(arrays: Sequence[pa.Array], groups: Groups, at: Positions) -> tuple[li
 
 
 def distinct(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array], Groups]:
-    """Each different combination of arguments once in its group."""
+    """Each distinct combination of arguments once per group."""
     keys = [normalized(array) for array in arrays]
     first, _ = number_groups([pa.array(groups.of), *keys], len(groups))
     picked, kept = taken(keys, groups, first)
@@ -60,14 +60,14 @@ def distinct(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array]
 
 
 def count_each(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array], Groups]:
-    """Each different row of a group once, with the weight of all that are like it; 0.0 and −0.0 differ."""
+    """Each distinct row of a group once, with the total weight of its copies; 0.0 and −0.0 differ."""
     first, numbers = group([pa.array(groups.of), *arrays], len(groups))
     picked, kept = taken(arrays, groups, first)
     return picked, Groups(kept.of, add_up(groups.weights, numbers, len(first)), groups.count)
 
 
 def repeated(arrays: Sequence[pa.Array], groups: Groups) -> tuple[list[pa.Array], Groups]:
-    """Each row as often as its weight says."""
+    """Each row repeated by its weight."""
     if (groups.weights == 1).all():
         return list(arrays), groups
     picked, kept = taken(arrays, groups, np.repeat(np.arange(len(groups)), groups.weights))
@@ -83,7 +83,7 @@ def take_or_null(array: pa.Array, at: Positions) -> pa.Array:
 
 
 def extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positions:
-    """Where each group's least (or greatest) value is; −1 in a group without rows."""
+    """The position of each group's least or greatest value; −1 for a group without rows."""
     keys = ascending(array, zeros_differ=True)
     if largest:
         keys = [~key for key in keys]
@@ -93,12 +93,12 @@ def extreme_positions(array: pa.Array, groups: Groups, largest: bool) -> Positio
         np.minimum.at(best, groups.of, keys[0])
         hits = np.flatnonzero(keys[0] == best[groups.of])
     else:
-        hits = sort([groups.of, *keys], len(groups))[::-1]  # the last write, that of the least, stays
+        hits = sort([groups.of, *keys], len(groups))[::-1]  # the last write, that of the least, wins
     at[groups.of[hits]] = hits
     return at
 
 
 def lists_of(values: pa.Array, groups: Groups, at: Positions, kind: pa.DataType) -> pa.Array:
-    """The values at some positions, group after group, as a list for each group."""
+    """The values at some positions, ordered by group, as one list per group."""
     offsets = pa.array(np.concatenate([[0], np.cumsum(groups.sizes())]), type=pa.int32())
     return pa.ListArray.from_arrays(offsets, values.take(pa.array(at, type=pa.int64())), type=kind)

@@ -1,7 +1,7 @@
 """Exact sums of integers and decimals.
 
-A number is a row of *limbs*: digits to the base 2³², least first, the last one signed. Limbs of many numbers
-add up in 64 bits without overflow (fewer than 2³¹ rows), and `carried` makes digits of the sums again.
+A number is a row of *limbs*: digits to the base 2³², least significant first, the last one signed. Limbs of many
+numbers add up in 64 bits without overflow (fewer than 2³¹ rows), and `carried` turns the sums into digits again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BASE, _LOW = 32, np.int64(0xFFFFFFFF)
 
 
 def limbs_of(array: pa.Array) -> list[Limb]:
-    """The limbs of integers or unscaled decimals; anything at all where they are NULL."""
+    """The limbs of integers or unscaled decimals; arbitrary where NULL."""
     kind = array.type
     if not pa.types.is_decimal128(kind):
         values = values_of(array, f"i{kind.bit_width // 8}").astype(np.int64)
@@ -36,7 +36,7 @@ def limbs_of(array: pa.Array) -> list[Limb]:
 
 
 def carried(limbs: Sequence[Limb]) -> list[Limb]:
-    """The same numbers with every limb but the last a digit again."""
+    """The same numbers with carries propagated: every limb but the last is a digit again."""
     result, carry = [], np.zeros(len(limbs[0]), dtype=np.int64)
     for limb in limbs[:-1]:
         total = limb + carry
@@ -46,7 +46,7 @@ def carried(limbs: Sequence[Limb]) -> list[Limb]:
 
 
 def to_bigint(limbs: Sequence[Limb]) -> tuple[Limb, Mask]:
-    """The numbers in 64 bits, and which of them do not fit."""
+    """The numbers in 64 bits, and which of them overflow."""
     digits = carried(limbs)
     if len(digits) == 1:
         return digits[0], np.zeros(len(digits[0]), dtype=np.bool_)
@@ -56,7 +56,7 @@ def to_bigint(limbs: Sequence[Limb]) -> tuple[Limb, Mask]:
 
 
 def to_decimal(limbs: Sequence[Limb], kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
-    """The numbers as decimals of a type, and which of them do not fit it."""
+    """The numbers as decimals of a type, and which of them do not fit."""
     digits = _widened(carried(limbs))
     l0, l1, l2, l3 = digits[:4]
     low, high = l0 | (l1 << _BASE), l2 | (l3 << _BASE)
@@ -67,7 +67,7 @@ def to_decimal(limbs: Sequence[Limb], kind: pa.Decimal128Type) -> tuple[pa.Array
 
 
 def _widened(digits: list[Limb]) -> list[Limb]:
-    """Exactly four limbs, the last one signed."""
+    """The number in four limbs, the last one signed."""
     while len(digits) < 4:
         top = digits.pop()
         digits += [top & _LOW, top >> _BASE]
@@ -75,7 +75,7 @@ def _widened(digits: list[Limb]) -> list[Limb]:
 
 
 def _too_wide(low: Limb, high: Limb, precision: int) -> Mask:
-    """Which 128-bit numbers have more digits than `precision`."""
+    """Which 128-bit numbers have more than `precision` digits."""
     limit = 10**precision
     if limit < 2**63:
         return (high != low >> 63) | (low >= limit) | (low <= -limit)
@@ -95,13 +95,13 @@ def to_double(limbs: Sequence[Limb]) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def to_ints(limbs: Sequence[Limb]) -> list[int]:
-    """The numbers as Python's."""
+    """The numbers as Python integers."""
     columns = [limb.tolist() for limb in limbs]
     return [sum(digit << (_BASE * place) for place, digit in enumerate(row)) for row in zip(*columns, strict=True)]
 
 
 def add_limbs(limbs: Sequence[Limb], weights: Weights, groups: Limb, count: int) -> list[Limb]:
-    """The sum of each group, each number as often as its weight says."""
+    """The weighted sum of each group."""
     assert int(weights.sum()) < 2**31, "a group sum of 2^31 rows or more belongs to Spark"
     sums = []
     for limb in limbs:
@@ -112,11 +112,11 @@ def add_limbs(limbs: Sequence[Limb], weights: Weights, groups: Limb, count: int)
 
 
 _SPARK_SCALE = 39
-"""Spark divides decimals to this many digits after the point, and then rounds to the result's scale."""
+"""Spark divides decimals to this many fractional digits, and then rounds to the result's scale."""
 
 
 def averages(limbs: Sequence[Limb], counts: Weights, scale: int, kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
-    """Sum / count for decimals of a scale, as Spark divides, and which results do not fit; 0 where the count is."""
+    """Sum / count for decimals of a scale, rounded as in Spark, and which do not fit; a count of 0 gives 0."""
     divisors = np.maximum(counts, 1)
     values, wide = to_bigint(limbs) if len(limbs) <= 2 else (counts, np.ones(1, dtype=np.bool_))
     shift = 10 ** (kind.scale - scale)
@@ -134,7 +134,7 @@ def _average(number: int, divisor: int, scale: int, result_scale: int) -> int:
 
 
 def _divided(number: int, divisor: int) -> int:
-    """The quotient rounded half up, away from zero."""
+    """The quotient rounded half away from zero."""
     quotient, rest = divmod(abs(number), divisor)
     rounded = quotient + (2 * rest >= divisor)
     return -rounded if number < 0 else rounded

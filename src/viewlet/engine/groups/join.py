@@ -1,7 +1,7 @@
-"""Join: pairs of rows with equal keys, found through integer codes, then tested for the rest of the condition.
+"""Join: pairs of rows with equal keys, found through integer codes, then filtered by the rest of the condition.
 
-With `_key` on both sides, rows meet only within their `_key`. Weights of paired rows multiply; a row without
-a partner keeps its own.
+With `_key` on both sides, rows match only within their `_key`. Weights of paired rows multiply; a row without a partner
+keeps its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from viewlet.plan.expr import Call, Expr, columns_of, conjunction, conjuncts
 from viewlet.plan.nodes import Join, names
 
 _PAIRS_AT_ONCE = 1 << 20
-"""Pairs to test against a condition at a time: bounds the memory of a join without keys."""
+"""Pairs tested against a condition at a time, which bounds the memory of a join without keys."""
 
 Pairs = tuple[Positions, Positions]
 
@@ -40,7 +40,7 @@ class Equality:
 
 
 def split_condition(plan: Join) -> tuple[tuple[Equality, ...], Expr | None]:
-    """The equalities between the sides, and what else a pair has to fulfil."""
+    """The equalities between the sides, and the rest of the condition."""
     equalities, rest = [], []
     for term in conjuncts(plan.condition):
         found = _equality(term, frozenset(names(plan.left)), frozenset(names(plan.right)))
@@ -63,7 +63,7 @@ def _equality(term: Expr, left: frozenset[str], right: frozenset[str]) -> Equali
 
 
 def why_not_join(plan: Join, keyed: tuple[bool, bool]) -> str | None:
-    """Why a join is not computed here; None if it is. `keyed`: whether the sides have a `_key`."""
+    """Why a join cannot be evaluated here; None if it can. `keyed`: whether the sides have a `_key`."""
     kept = {"left": (True, False), "right": (False, True), "full": (True, True), "inner": (False, False)}
     keeps = kept.get(plan.kind, (True, False))
     if any(keyed) and any(keep and not key for keep, key in zip(keeps, keyed, strict=True)):
@@ -118,7 +118,7 @@ def _compile_outer(
 
 
 def _paired(plan: Join, keyed: tuple[bool, bool], left: tuple[Rows, Positions], right: tuple[Rows, Positions]) -> Rows:
-    """The rows at paired positions side by side, NULL and weight one where a position is −1."""
+    """The rows at paired positions side by side; NULLs and weight one where a position is −1."""
     columns = {name: take_or_null(left[0][name], left[1]) for name in names(plan.left)}
     columns |= {name: take_or_null(right[0][name], right[1]) for name in names(plan.right)}
     keys = [take_or_null(rows[KEY], at) for (rows, at), has in zip((left, right), keyed, strict=True) if has]
@@ -151,7 +151,7 @@ def _partnered(pairs: Iterator[Pairs], length: int) -> Mask:
 
 
 def _compile_pairs(plan: Join, keyed: tuple[bool, bool]) -> Callable[[Rows, Rows], Iterator[Pairs]]:
-    """The function that finds the positions of the pairs that fulfil the condition, some at a time."""
+    """The function that finds the positions of pairs that satisfy the condition, in portions."""
     equalities, rest = split_condition(plan)
     lefts, rights = [compile_expr(e.left) for e in equalities], [compile_expr(e.right) for e in equalities]
     strict = [i for i, e in enumerate(equalities) if not e.null_safe]
@@ -180,7 +180,7 @@ def _beside(left: Rows, at: Positions, right: Rows, to: Positions, needed: froze
 
 
 def _matches(codes: Pairs, nulls: Sequence[Mask | None], one_is_enough: bool, at_once: int | None) -> Iterator[Pairs]:
-    """The pairs of positions with equal codes, or one for each left row, except where a key is NULL that must be equal."""
+    """Pairs of positions with equal codes, or one per left row; keys that must be equal and are NULL match nothing."""
     left, right = codes
     places = np.argsort(right, kind="stable")
     if nulls[1] is not None:
@@ -200,7 +200,7 @@ def _matches(codes: Pairs, nulls: Sequence[Mask | None], one_is_enough: bool, at
 
 
 def _portions(sizes: Positions, at_once: int | None) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about so many pairs each."""
+    """Ranges of rows with about `at_once` pairs each."""
     total = np.cumsum(sizes)
     if at_once is None or len(sizes) == 0 or total[-1] <= at_once:
         yield 0, len(sizes)

@@ -12,11 +12,11 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, valu
 from viewlet.columns.rows import group
 
 KEY = "_key"
-"""The column that says which group of the whole computation a row belongs to."""
+"""The column that holds the group of each row."""
 
 
 def normalized(array: pa.Array) -> pa.Array:
-    """The same values with one zero and one NaN, at any depth."""
+    """The same values with canonical zeros and NaNs, at any depth."""
     kind = array.type
     if pa.types.is_floating(kind):
         return _normalized_floats(array)
@@ -28,7 +28,7 @@ def normalized(array: pa.Array) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
     offsets = array.offsets if array.offset == 0 else pc.subtract(array.offsets, array.offsets[0])
     values = array.values if array.offset == 0 else array.flatten()
-    if array.offset and array.null_count:  # `flatten` drops what NULL lists hold, so the offsets are counted anew
+    if array.offset and array.null_count:  # `flatten` drops the values of NULL lists, so offsets are recomputed
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), type=pa.int32())
     return pa.ListArray.from_arrays(offsets, normalized(values), type=kind, mask=missing)
@@ -47,7 +47,7 @@ def _normalized_floats(array: pa.Array) -> pa.Array:
 
 
 def number_groups(keys: Sequence[pa.Array], length: int) -> tuple[Positions, Positions]:
-    """Number the distinct keys (already normalized): where each occurs first, and each row's number."""
+    """Number the distinct, already normalized keys: where each occurs first, and each row's number."""
     if not keys:
         return np.zeros(min(length, 1), dtype=np.int64), np.zeros(length, dtype=np.int64)
     return group(keys, length)
@@ -56,7 +56,7 @@ def number_groups(keys: Sequence[pa.Array], length: int) -> tuple[Positions, Pos
 def number_pairs(
     left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
 ) -> tuple[Positions, Positions]:
-    """Number the keys of two sides alike: equal numbers where keys are equal."""
+    """Number the keys of two sides jointly: equal keys get equal numbers."""
     both = [normalized(pa.concat_arrays([a, b])) for a, b in zip(left, right, strict=True)]
     _, numbers = number_groups(both, sum(sizes))
     return numbers[: sizes[0]], numbers[sizes[0] :]

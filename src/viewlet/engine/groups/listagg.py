@@ -17,7 +17,7 @@ from viewlet.plan.expr import Literal, Reduce, columns_of
 
 
 def refuse_listagg(call: Reduce) -> str | None:
-    """Texts of rows, in an order of rows; with DISTINCT, in an order of the texts themselves."""
+    """Why only Spark can evaluate it: constant texts, no order, or DISTINCT with an order other than the texts' own."""
     value, delimiter, *keys = call.args
     if not isinstance(delimiter, Literal) or not keys or not all(map(columns_of, (value, *keys))):
         return "listagg of constants, or without an order, is evaluated by Spark alone"
@@ -27,7 +27,7 @@ def refuse_listagg(call: Reduce) -> str | None:
 
 
 def build_listagg(call: Reduce) -> Callable[[Sequence[pa.Array], Groups], pa.Array]:
-    """Texts that are NULL do not count; a delimiter that is NULL is empty."""
+    """NULL texts are skipped; a NULL delimiter is empty."""
     kind, delimiter = arrow_type(call.type), call.args[1]
     assert isinstance(delimiter, Literal)
     between = pa.scalar(delimiter.value or "", type=kind)

@@ -1,7 +1,7 @@
 """Percentiles: values at given fractions of a sorted group, as doubles.
 
-With n values in order, `percentile` looks at the place (n − 1)·share, counted from 0, and interpolates between its
-neighbours; `percentile_disc` takes the value of rank ⌈n·share⌉, counted from 1. −0.0 comes before 0.0.
+With n values in order, `percentile` interpolates around the position (n − 1)·share, counted from 0; `percentile_disc`
+takes the value of rank ⌈n·share⌉, counted from 1. −0.0 comes before 0.0.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT
 
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
 Look = Callable[[Positions], Doubles]
-"""The value of each group at a place, counted from 0."""
+"""The value of each group at a position, counted from 0."""
 Pick = Callable[[Look, Positions, float], Doubles]
-"""What is where, how many values each group has, and the share: the value of each group."""
+"""From a look-up of positions, the number of values per group and a share, the result of each group."""
 
 _ONCE = (Literal(1, BIGINT), Literal(1, INT), Literal(False, BOOLEAN))
-"""The further arguments of a percentile that counts each value once, from the least on."""
+"""The remaining arguments of a percentile with frequency 1 in ascending order."""
 
 
 def refuse(call: Reduce) -> str | None:
-    """Only constant shares of numbers, each counted once."""
+    """Why only Spark can evaluate it: shares that are not constant, values that are not numbers, or frequencies."""
     value, shares, *rest = call.args
     if value.type.is_numeric and shares_in(shares) and all(r in _ONCE for r in rest):
         return None
@@ -40,21 +40,21 @@ def refuse(call: Reduce) -> str | None:
 
 
 def _weighted(look: Look, sizes: Positions, share: float) -> Doubles:
-    """Both neighbours, weighted by how near they are."""
+    """Linear interpolation, as a weighted sum of both neighbours."""
     place, below, above = _neighbours(look, sizes, share)
     between = (np.ceil(place) - place) * below + (place - np.floor(place)) * above
     return np.where((place == np.floor(place)) | (below == above), below, between)
 
 
 def _stepped(look: Look, sizes: Positions, share: float) -> Doubles:
-    """From the neighbour below, a part of the way to the one above."""
+    """Linear interpolation, as the lower neighbour plus a fraction of the difference."""
     place, below, above = _neighbours(look, sizes, share)
     between = below + (above - below) * (place - np.floor(place))
     return np.where((place == np.floor(place)) | (below == above), below, between)
 
 
 def _neighbours(look: Look, sizes: Positions, share: float) -> tuple[Doubles, Doubles, Doubles]:
-    """A place, and the values of each group below and above it."""
+    """The position in each group, and the values below and above it."""
     place: Doubles = (sizes - 1) * np.float64(share)
     return place, look(np.floor(place).astype(np.int64)), look(np.ceil(place).astype(np.int64))
 
@@ -75,7 +75,7 @@ def _builder(pick: Pick, *, descending: bool) -> Callable[[Reduce], Callable[[Se
             at = sort([kept.of, *keys], len(kept))
             numbers = as_double(Rows({"x": arrays[0]}, kept.weights)).to_numpy(zero_copy_only=False)[at]
             sizes, ends = kept.sizes(), np.cumsum(kept.weights[at])
-            start, values = np.cumsum(sizes) - sizes, np.append(numbers, 0.0)  # an empty group reads any value
+            start, values = np.cumsum(sizes) - sizes, np.append(numbers, 0.0)  # an empty group reads an arbitrary value
 
             def look(place: Positions) -> Doubles:
                 return values[ends.searchsorted(start + place, "right")]
@@ -89,7 +89,7 @@ def _builder(pick: Pick, *, descending: bool) -> Callable[[Reduce], Callable[[Se
 
 
 def _results(found: list[Doubles], valid: np.ndarray[Any, np.dtype[np.bool_]], *, one: bool) -> pa.Array:
-    """One value for each group, or a list of as many as there are shares."""
+    """One value per group, or a list with one per share."""
     if one:
         return from_numpy(found[0], pa.float64(), valid)
     offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * len(found))

@@ -78,19 +78,19 @@ def _why_not_node(plan: Plan, keyed: bool) -> str | None:
 
 
 def _has_key(plan: Plan, keyed: bool) -> bool:
-    """Whether a plan's rows carry a `_key`: all do but constant ones."""
+    """Whether a plan's rows carry a `_key`; only constant rows do not."""
     return keyed and (isinstance(plan, Input) or any(_has_key(c, keyed) for c in children(plan)))
 
 
 def compile_plan(plan: Plan, *, keyed: bool = True) -> Function:
     """The function from the rows of each input to the plan's rows.
 
-    With `keyed`, inputs and results have a last column `_key`, and rows of different `_key` never meet.
+    With `keyed`, inputs and results have a last column `_key`, and rows with different `_key` never meet.
     """
     function = _compile(plan, keyed)
 
     def run(inputs: Sequence[Rows]) -> Rows:
-        with np.errstate(all="ignore"):  # infinities and NaN are values here, not accidents
+        with np.errstate(all="ignore"):  # infinities and NaN are regular values here
             return function(inputs)
 
     return run

@@ -1,8 +1,8 @@
-"""The checked table of aggregate functions: for which types we compute exactly what Spark computes.
+"""The checked table of aggregate functions, with the types for which we compute exactly what Spark computes.
 
-A reducer maps the argument columns of some rows, and their groups, to one value for each group. NULL
-arguments do not count; a group in which nothing counts gives NULL (0 for counts). Functions of doubles may
-differ from Spark's in the last bits, as Spark's own do from run to run, but never with the order of the rows.
+A reducer maps the argument columns of some rows, and their groups, to one value per group. NULL arguments are skipped;
+a group in which all are NULL gives NULL (0 for counts). Functions of doubles may differ from Spark's in the last bits,
+as Spark's own do from run to run, but never with the order of the rows.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ Reducer = Callable[[Sequence[pa.Array], Groups], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function of the table: what it is refused for (None: nothing), and how it is built."""
+    """A table entry: why a call is refused (None if it is not), and how its reducer is built."""
 
     refuse: Callable[[Reduce], str | None]
     build: Callable[[Reduce], Reducer]
 
 
 def why_not_reduce(call: Reduce) -> str | None:
-    """Why an aggregate call is not computed here; None if it is."""
+    """Why an aggregate call cannot be evaluated here; None if it can."""
     if call.handlers is not None:
         return None
     entry = _entry(call)
@@ -66,7 +66,7 @@ def why_not_reduce(call: Reduce) -> str | None:
 
 
 def compile_reduce(call: Reduce) -> Reducer:
-    """The function that an aggregate call computes, on rows that its WHERE has already chosen."""
+    """The reducer of an aggregate call, for rows that already satisfy its WHERE."""
     if call.handlers is not None:
         return lambda args, groups: handlers.replay(handlers.load(call), args, groups)
     entry = _entry(call)
@@ -82,7 +82,7 @@ def compile_reduce(call: Reduce) -> Reducer:
 
 
 def _entry(call: Reduce) -> Entry | None:
-    """The table's entry for a call, by the name alone where the function takes any parameters."""
+    """The table's entry for a call; for functions with arbitrary parameters, by the bare name."""
     name = call.function.partition("[")[0]
     return TABLE.get(name if name in ("listagg", "approx_count_distinct") else call.function)
 
@@ -92,7 +92,7 @@ def _anything(call: Reduce) -> str | None:
 
 
 def _only(*names: str) -> Callable[[Reduce], str | None]:
-    """Refuse arguments of other types than these."""
+    """Refuse arguments of other types."""
 
     def refuse(call: Reduce) -> str | None:
         wrong = [a.type for a in call.args if a.type.name not in names]
@@ -106,7 +106,7 @@ def _orderable(call: Reduce) -> str | None:
 
 
 def _keyable(call: Reduce) -> str | None:
-    """Sets of floats are left to Spark, for which two NaN are two elements of a set."""
+    """Refuses sets of floats: for Spark, two NaN are two elements of a set."""
     kind = call.args[0].type
     return why_not_order(kind) or (f"collect_set of {kind} is evaluated by Spark alone" if kind.has_floats else None)
 
@@ -139,7 +139,7 @@ def _extreme(*, largest: bool) -> Callable[[Reduce], Reducer]:
 
 
 def _mode(*, largest: bool, one_zero: bool = False) -> Callable[[Reduce], Reducer]:
-    """The value that a group has most often, −0.0 as 0.0 or by itself; of several the smallest, or the largest."""
+    """The most frequent value of a group; of several, the smallest or largest. `one_zero`: −0.0 counts as 0.0."""
 
     def build(call: Reduce) -> Reducer:
         given = _with_one_zero(call.args[0].type) if one_zero else lambda array: array
@@ -157,7 +157,7 @@ def _mode(*, largest: bool, one_zero: bool = False) -> Callable[[Reduce], Reduce
 
 
 def _with_one_zero(kind: Type) -> Callable[[pa.Array], pa.Array]:
-    """A column without −0.0; of other types than floating-point numbers, as it is."""
+    """A function that replaces −0.0 by 0.0 in floating-point columns and leaves others as they are."""
     if kind.name not in FRACTIONAL:
         return lambda array: array
     normalize = compile_expr(Call("normalize_float", (Column("x", kind),), kind))
@@ -165,7 +165,7 @@ def _with_one_zero(kind: Type) -> Callable[[pa.Array], pa.Array]:
 
 
 def _nothing_binary_inside(call: Reduce) -> str | None:
-    """Spark 4.1.0 takes equal byte strings for different values of a mode; later patches of 4.1 do not."""
+    """Refuses byte strings: Spark 4.1.0 counts equal ones as different values; later patches of 4.1 do not."""
     kind = call.args[0].type
     return f"{call.function} of {kind} is evaluated by Spark alone" if kind.holds("binary") else why_not_order(kind)
 
@@ -177,7 +177,7 @@ def _nothing_floating_inside(call: Reduce) -> str | None:
 
 
 def _ends(*, last: bool, ignore_nulls: bool) -> Callable[[Reduce], Reducer]:
-    """`first`, `last`: of rows among which the plan leaves no choice."""
+    """`first`, `last`: the plan guarantees that the result does not depend on the choice."""
 
     def build(call: Reduce) -> Reducer:
         def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
@@ -193,7 +193,7 @@ def _ends(*, last: bool, ignore_nulls: bool) -> Callable[[Reduce], Reducer]:
 
 
 def _collect(*, as_set: bool) -> Callable[[Reduce], Reducer]:
-    """The values of each group as an array, in an order that does not depend on that of the rows."""
+    """The values of each group as an array, in an order independent of the rows' order."""
 
     def build(call: Reduce) -> Reducer:
         kind = arrow_type(call.type)
@@ -209,7 +209,7 @@ def _collect(*, as_set: bool) -> Callable[[Reduce], Reducer]:
 
 
 def collect_in_order(call: Reduce) -> Reducer:
-    """collect_list over the frames of a window, whose rows have an order."""
+    """collect_list over window frames, whose rows are ordered."""
     kind = arrow_type(call.type)
 
     def reduce(args: Sequence[pa.Array], groups: Groups) -> pa.Array:
@@ -227,7 +227,7 @@ def _bitwise(operation: np.ufunc, start: int) -> Callable[[Reduce], Reducer]:
             (array,), kept = without_nulls(args, groups)
             values = array.to_numpy(zero_copy_only=False).astype(np.int64)
             if operation is np.bitwise_xor:
-                values = values * (kept.weights & 1)  # in pairs they cancel
+                values = values * (kept.weights & 1)  # pairs cancel
             result = np.full(kept.count, start, dtype=np.int64)
             operation.at(result, kept.of, values)
             return from_numpy(result.astype(f"i{kind.bit_width // 8}"), kind, kept.sizes() > 0)

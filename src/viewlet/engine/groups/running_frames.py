@@ -1,7 +1,7 @@
-"""Aggregates over many overlapping frames in one pass: differences of running sums, running extremes.
+"""Aggregates over many overlapping frames in one pass: differences of running sums, or running extremes.
 
-Numbers keep running sums of limbs, which are exact, so that any frame is a difference; moments, running sums of
-powers. Extremes run forward through frames that begin together.
+Sums and moments of a frame are differences of running sums, which are exact: of limbs for numbers, of powers for
+moments. Extremes run forward through frames with the same start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Running = Callable[[Sequence[pa.Array], Positions, Positions], pa.Array]
 
 
 def compile_running(over: Over) -> Running | None:
-    """The function from argument columns and ranges of positions to each range's value, if there is one."""
+    """The function from argument columns and ranges of positions to each range's value; None if there is none."""
     call = Reduce(over.function, over.args, over.type)
     match over.function:
         case "count":
@@ -48,7 +48,7 @@ def compile_running(over: Over) -> Running | None:
 
 
 def _running(values: np.ndarray[Any, Any]) -> Positions:
-    """The sum of the values before each position, and of all."""
+    """Prefix sums, starting with 0."""
     sums = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(values, out=sums[1:])
     return sums
@@ -69,7 +69,7 @@ def _count(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Arra
 
 
 def _differences(array: pa.Array, low: Positions, high: Positions) -> tuple[list[Positions], Positions]:
-    """The limbs of the sum of each range, and how many values it has."""
+    """The limbs of the sum of each range, and its number of values."""
     valid = valid_mask(array)
     totals = [_running(np.where(valid, limb, 0)) for limb in limbs_of(array)]
     count = _running(valid)
@@ -100,7 +100,7 @@ def _moments(function: str) -> Running:
 
 
 def _extreme(*, largest: bool) -> Running:
-    """The least (greatest) value from where a range begins to its end, for ranges that do not part in between."""
+    """The least or greatest value of each range, for ranges that start where a partition does."""
 
     def run(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Array:
         array = args[0]
@@ -110,7 +110,7 @@ def _extreme(*, largest: bool) -> Running:
         begins = np.zeros(len(array) + 1, dtype=np.bool_)
         begins[low] = True
         part = np.cumsum(begins[:-1])
-        # A part's keys lie below those of all parts before it, so one running minimum restarts with each part.
+        # A partition's keys lie below those of all earlier ones, so one running minimum restarts with each partition.
         shifted = keys - part * (2 * none + 2)
         best = np.minimum.accumulate(shifted) if len(array) else shifted
         place = np.maximum.accumulate(np.where(shifted == best, np.arange(len(array)), -1)) if len(array) else best

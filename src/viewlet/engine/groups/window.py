@@ -19,7 +19,7 @@ from viewlet.plan.nodes import Top, Window, overs_of
 
 
 def why_not_window(plan: Window) -> str | None:
-    """Why a window operator is not computed here; None if it is."""
+    """Why a window operator cannot be evaluated here; None if it can."""
     for part in plan.partition:
         if why := why_not_order(part.type) or why_not_expr(part):
             return why
@@ -36,7 +36,7 @@ def why_not_terms(order: Sequence[Order]) -> str | None:
 
 
 def _split(plan: Window) -> tuple[tuple[Over, ...], tuple[Expr, ...]]:
-    """The different window calls, and the results as expressions over the calls as columns."""
+    """The distinct window calls, and the results as expressions over columns for the calls."""
     calls = overs_of(plan)
     known = {call: Column(f"_over {i}", call.type) for i, call in enumerate(calls)}
     return calls, tuple(rewrite(r.expr, lambda e: known.get(e) if isinstance(e, Over) else None) for r in plan.results)
@@ -63,9 +63,9 @@ def compile_window(plan: Window, has_key: bool) -> Callable[[Rows], Rows]:
 
 
 def compile_places(plan: Window, has_key: bool) -> Callable[[Rows], tuple[Positions, Mask, Mask]]:
-    """The function that sorts rows by partition and order, and tells where partitions and peers begin.
+    """The function that sorts rows by partition and order, and marks where partitions and peers begin.
 
-    Ties are left open only where no function can tell.
+    Ties are left open only if no function can tell.
     """
     partition = [compile_expr(p) for p in plan.partition]
     terms = _compile_terms(plan.order)
@@ -82,7 +82,7 @@ def compile_places(plan: Window, has_key: bool) -> Callable[[Rows], tuple[Positi
 
 
 def _contents(rows: Rows) -> Rows:
-    """The rows without the number of their group, which is none of their own."""
+    """The rows without `_key`, which is not part of their contents."""
     return rows.select(name for name in rows.columns if name != KEY)
 
 
@@ -93,7 +93,7 @@ def _compile_terms(order: Sequence[Order]) -> Callable[[Rows], list[np.ndarray]]
 
 
 def compile_top(plan: Top, has_key: bool) -> Callable[[Rows], Rows]:
-    """The function that keeps the first rows in order, of each `_key`."""
+    """The function that keeps the first rows in order, per `_key`."""
     terms = _compile_terms(plan.order)
     first, last = plan.offset, None if plan.limit is None else plan.offset + plan.limit
 

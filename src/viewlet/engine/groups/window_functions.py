@@ -1,7 +1,7 @@
 """Window functions over sorted rows: ranks, neighbours, and aggregates over a frame.
 
-A frame is a range of positions for each row. An aggregate over frames is read off running sums or running extremes
-where it can be; else it is the reducer of the same name with each frame as a group.
+A frame is a range of positions for each row. An aggregate over frames uses running sums or extremes where possible;
+otherwise it is the reducer of the same name with each frame as a group.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PICKS = ("first", "first_value", "any_value", "last", "last_value", "nth_value")
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Rows in window order; for each, where its partition and its peers (rows that tie with it) begin and end."""
+    """Rows in window order, with the start and end of each row's partition and of its peers (rows that tie with it)."""
 
     rows: Rows
     start: Positions
@@ -48,14 +48,14 @@ class Sorted:
 
 
 def _spans(begins: Mask) -> tuple[Positions, Positions]:
-    """Where each row's span begins and ends, from where spans begin."""
+    """The start and end of each row's span, given where spans begin."""
     first = np.flatnonzero(begins)
     sizes = np.diff(first, append=len(begins))
     return np.repeat(first, sizes), np.repeat(first + sizes, sizes)
 
 
 def why_not_over(over: Over) -> str | None:
-    """Why a window call is not computed here; None if it is."""
+    """Why a window call cannot be evaluated here; None if it can."""
     if why := next((w for e in over.args if (w := why_not_expr(e))), None):
         return why
     if over.where is not None:
@@ -109,7 +109,7 @@ def _as_reduce(over: Over) -> Reduce:
 
 
 def depends_on_ties(over: Over) -> bool:
-    """Whether the order of rows that tie shows in the result."""
+    """Whether the result depends on the order of tied rows."""
     if over.function in ("rank", "dense_rank", "percent_rank", "cume_dist"):
         return False
     if over.function in (
@@ -168,7 +168,7 @@ def _cume_dist(over: Over) -> Function:
 
 
 def _ntile(over: Over) -> Function:
-    """Buckets whose sizes differ by one at most, the larger ones first."""
+    """Buckets whose sizes differ by at most one, larger ones first."""
     buckets = _constant(over.args[0])
     assert buckets is not None
 
@@ -192,7 +192,7 @@ RANKS: dict[str, Callable[[Over], Function]] = {
 
 
 def _compile_neighbour(over: Over) -> Function:
-    """lag, lead: the value of the one row of its frame, so many rows away in the partition; else the default."""
+    """lag, lead: the value of the row at a constant distance in the partition, else the default."""
     step = None if over.frame.lower is None else _constant(over.frame.lower)
     assert step is not None
     value = compile_expr(over.args[0])
@@ -208,7 +208,7 @@ def _compile_neighbour(over: Over) -> Function:
 
 
 def _where(chosen: Mask, yes: pa.Array, no: pa.Array) -> pa.Array:
-    """`yes` where chosen, else `no`; of any type."""
+    """`yes` where chosen, else `no`; for any type."""
     if no.null_count == len(no):
         return yes
     at = np.arange(len(yes))
@@ -245,14 +245,14 @@ def _compile_pick(over: Over) -> Function:
 
 
 def _next_valid(values: pa.Array) -> Positions:
-    """For each position, that of the next value that is not NULL."""
+    """For each position, the position of the next value that is not NULL."""
     length = len(values)
     at = np.append(np.where(valid_mask(values), np.arange(length), length), length)
     return np.minimum.accumulate(at[::-1])[::-1]
 
 
 def _last_valid(values: pa.Array) -> Positions:
-    """For each end of a frame, the position of the last value before it that is not NULL."""
+    """For each frame end, the position of the last value before it that is not NULL."""
     at = np.where(valid_mask(values), np.arange(len(values)), -1)
     return np.maximum.accumulate(np.append(-1, at))
 
@@ -270,7 +270,7 @@ def _compile_frames(over: Over) -> Callable[[list[pa.Array], Positions, Position
 
     def apply(args: list[pa.Array], low: Positions, high: Positions) -> pa.Array:
         new = np.ones(len(low), dtype=np.bool_)
-        new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])  # both only ever grow, so equal ranges are neighbours
+        new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])  # both only grow, so equal ranges are adjacent
         first, count = np.flatnonzero(new), len(low)
         low, high = low[first], high[first]
         found = _reduce_ranges(reduce, args, low, high - low) if running is None else running(args, low, high)
@@ -282,7 +282,7 @@ def _compile_frames(over: Over) -> Callable[[list[pa.Array], Positions, Position
 def _reduce_ranges(
     reduce: Callable[[list[pa.Array], Groups], pa.Array], args: list[pa.Array], low: Positions, sizes: Positions
 ) -> pa.Array:
-    """The reducer with each range as a group, so many ranges at a time that they fit in memory."""
+    """The reducer with each range as a group, in portions of ranges that fit in memory."""
     parts: list[pa.Array] = []
     begin, total = 0, np.cumsum(sizes)
     while begin < len(low) or not parts:

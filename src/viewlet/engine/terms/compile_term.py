@@ -1,7 +1,7 @@
 """Terms as functions: the code that both engines run, in the driver's process or in a task.
 
-A term is compiled once into a closure over Arrow and NumPy columns; running it costs look-ups, arithmetic
-and group sums on the delta. What it reads it gets from an `EpochReader`: deltas, and maps before and after.
+A term is compiled once into a closure over Arrow and NumPy columns; running it costs look-ups, arithmetic and group
+sums on the delta. An `EpochReader` provides its inputs: deltas, and maps before and after.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class EpochReader(Protocol):
     """What a running term can read."""
 
     initial: bool
-    """Whether this is the view's first epoch, which puts in what is there without any data."""
+    """Whether this is the view's first epoch, which adds rows that exist without any data."""
 
     def change(self, bag: str) -> Rows | None: ...
     def old(self, bag: str) -> Contents: ...
@@ -69,7 +69,7 @@ class EpochReader(Protocol):
 
 
 _SAMPLE = 256
-"""Rows by which the work of a step is estimated."""
+"""Rows sampled to estimate the work of a step."""
 
 TermFn = Callable[[EpochReader], Rows | None]
 StepFn = Callable[[EpochReader, Rows], Rows]
@@ -77,41 +77,41 @@ StepFn = Callable[[EpochReader, Rows], Rows]
 
 @dataclass(frozen=True, slots=True)
 class CompiledTerm:
-    """A term as a function; one that starts from a bag's change can be given the rows of it piece by piece."""
+    """A term as a function; one that starts from a bag's change can process its rows in pieces."""
 
     start: TermFn
     steps: tuple[StepFn, ...]
     bag: str | None = None
     """The bag whose change it starts from."""
     used: tuple[tuple[int, str], ...] = ()
-    """Which columns of that change it uses, by their places, and their names in the term."""
+    """The columns of that change that it uses, by position, with their names in the term."""
     weight: str | None = None
-    """The column that is to hold the weights."""
+    """The column that receives the weights."""
     is_local: bool = True
     """Whether none of its steps runs on Spark."""
     looked_up: frozenset[tuple[str, str]] = frozenset()
-    """The maps that its look-ups read, each with the version that is read."""
+    """The maps that its look-ups read, with the version of each."""
     factor: str | None = None
     """The factor of a product whose change it starts from: the name of its weight or, if it has none, of its map."""
     factors: tuple[str, ...] = ()
     """All factors of that product."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The maps whose touched groups it is a function of, each with the key of these, where that is all it reads."""
+    """The maps of whose touched groups it is a function, with the key of each; empty if it reads anything else."""
 
     def __call__(self, epoch: EpochReader) -> Rows | None:
-        """What the term comes to in an epoch; None for no rows."""
+        """The term's result in an epoch; None for no rows."""
         return self.after(epoch, self.start(epoch))
 
     def of(self, epoch: EpochReader, rows: Rows) -> Rows | None:
-        """What it comes to for some rows of the change, with just the columns that it uses, by their own names."""
+        """The result for some rows of the change that have only the used columns, under their own names."""
         return self.after(epoch, self.named(rows) if len(rows) else None)
 
     def named(self, rows: Rows) -> Rows:
-        """Rows of the change, with just the columns that it uses, under the names that it has for them."""
+        """Rows of the change that have only the used columns, with these renamed as in the term."""
         return _named(rows, rows.columns.values(), self.used, self.weight)
 
     def after(self, epoch: EpochReader, rows: Rows | None) -> Rows | None:
-        """What the steps make of rows that it starts from."""
+        """The result of the steps on rows that the term starts from."""
         for step in self.steps:
             if rows is None:
                 return None
@@ -121,7 +121,7 @@ class CompiledTerm:
         return rows
 
     def work(self, epoch: EpochReader, rows: Rows) -> float:
-        """How many rows all steps together handle for some that it starts from, estimated from a sample at each step."""
+        """The number of rows that all steps together handle for `rows`, estimated by sampling before each step."""
         total, share = float(len(rows)), 1.0
         for step in self.steps:
             if len(rows) > _SAMPLE:
@@ -160,14 +160,14 @@ def compile_term(term: Term) -> CompiledTerm:
 
 
 def _factors(first: Change, probes: Sequence[Probe]) -> list[str]:
-    """The factors of a product: by the names of their weights, which no other product has, or by those of their maps."""
+    """The factors of a product, by the names of their weights, which are unique to it, or else of their maps."""
     weights = [first.weight, *(probe.weight for probe in probes)]
     named = [weight for weight in weights if weight is not None]
     return named if len(named) == len(weights) else [first.bag, *(probe.map for probe in probes)]
 
 
 def _groups_of(term: Term) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The maps whose touched groups a term is a function of, with the key of these; none if it is one of anything else."""
+    """The maps of whose touched groups a term is a function, with their keys; empty if it reads anything else."""
     match term:
         case FinalizeSums(map=name, keys=keys) if keys:
             return ((name, keys),)
@@ -238,13 +238,13 @@ def _change(term: Change, used: tuple[tuple[int, str], ...]) -> TermFn:
 
 
 def _named(rows: Rows, columns: Iterable[pa.Array], used: tuple[tuple[int, str], ...], weight: str | None) -> Rows:
-    """Some columns under the names that a term has for them."""
+    """Columns under the names that a term has for them."""
     named = dict(zip((name for _, name in used), columns, strict=True))
     return rows.replaced(_weighed(named, weight, rows.weights))
 
 
 def _weighed(columns: dict[str, pa.Array], name: str | None, weights: Weights) -> dict[str, pa.Array]:
-    """Columns with the weights as a last one, where that is wanted."""
+    """The columns, followed by the weights if they have a name."""
     return columns if name is None else {**columns, name: from_numpy(weights, pa.int64())}
 
 
@@ -283,7 +283,7 @@ def _probe(term: Probe) -> Callable[[EpochReader, Rows], Rows]:
 
 
 Meet = Callable[[Contents, Rows], Rows]
-"""Rows, each beside what it meets of a map."""
+"""Rows of a map joined with the given rows."""
 
 
 def _meet_all(term: Probe) -> Meet:
@@ -345,19 +345,19 @@ def _bounds(within: Range, rows: Rows) -> tuple[Bound | None, Bound | None]:
 def _with_own_keys(
     keys: Sequence[pa.Array], index: Sequence[str], at: Positions, found: Rows
 ) -> tuple[Positions, Rows]:
-    """Of what was found by hash, the rows whose keys are those that were looked for."""
+    """Of the rows found by hash, those whose keys are equal."""
     equal = same(keys, at, [found[c] for c in index], np.arange(len(at)))
     return (at, found) if equal.all() else (at[equal], found.filter(equal))
 
 
 def _paired(term: Probe, rows: Rows, found: Rows) -> Rows:
-    """Rows beside what they met; weights multiply."""
+    """Rows beside their matches; weights multiply."""
     taken = _weighed({name: found[c] for c, name in term.take}, term.weight, found.weights)
     return Rows({**rows.columns, **taken}, rows.weights * found.weights)
 
 
 def _netted(term: Probe, pairs: Rows, found: Rows) -> Rows:
-    """Without the pairs of what left the map; sums that are carried on net by themselves."""
+    """The pairs, netted if deleted map rows are among them; pairs that carry the weight are netted later."""
     return pairs.consolidate() if term.weight is None and (found.weights < 0).any() else pairs
 
 

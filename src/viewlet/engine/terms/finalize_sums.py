@@ -1,4 +1,4 @@
-"""The results of maps of sums: for the keys that a change touches, or for those that a look-up finds."""
+"""The rows that maps of sums stand for: of the keys that a change touches, or that a look-up finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def compile_finalize(term: FinalizeSums) -> TermFn:
-    """Take away what the touched keys stood for, put in what they stand for now."""
+    """The touched keys' new rows minus their old ones."""
     names = [f.name for f in term.columns]
 
     def run(epoch: EpochReader) -> Rows | None:
@@ -49,7 +49,7 @@ def compile_finalize(term: FinalizeSums) -> TermFn:
 def _answers(
     term: FinalizeSums, names: list[str], state: Rows, groups: Positions, count: int, keys: Rows, always: bool
 ) -> tuple[Mask, Rows]:
-    """A row for each group, and whether it exists; `always`: it exists even without rows."""
+    """A row for each group, and whether it exists; with `always` it exists even without rows."""
     with naming_group(dict(zip(names, keys.columns.values(), strict=False))):
         counts, values = decode(term.sums, state, groups, count)
     columns = dict(zip(names, [*keys.columns.values(), *values], strict=True))
@@ -58,14 +58,14 @@ def _answers(
 
 
 def _touched(delta: Rows | None, keys: Sequence[str]) -> Hashes:
-    """The hashes of the keys that a delta touches; without keys, the one there is."""
+    """The hashes of the keys that a delta touches; without keys there is one."""
     if delta is None or not keys:
         return hash_rows([], 1)
     return different(delta.hashes(keys))
 
 
 def decode_rows(sums: tuple[Sum, ...], state: Rows) -> Rows:
-    """The rows that the contents of a map of sums stand for; without keys there always is one."""
+    """The rows that a map of sums stands for; without keys there is always one."""
     keys = _keys_beside(sums, state)
     if keys:
         return decode_matches(sums, np.zeros(len(state), dtype=np.int64), state)[1]
@@ -74,7 +74,7 @@ def decode_rows(sums: tuple[Sum, ...], state: Rows) -> Rows:
 
 
 def decode_matches(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[Positions, Rows]:
-    """The rows that looked-up contents of a map of sums stand for, and which probe found each."""
+    """The rows that looked-up parts of a map of sums stand for, and the probe of each."""
     keys = _keys_beside(sums, state)
     first, groups = group([from_numpy(at, pa.int64()), *(state[k] for k in keys)], len(state))
     counts, values = decode(sums, state, groups, len(first))
@@ -84,6 +84,6 @@ def decode_matches(sums: tuple[Sum, ...], at: Positions, state: Rows) -> tuple[P
 
 
 def _keys_beside(sums: tuple[Sum, ...], state: Rows) -> list[str]:
-    """The columns of a map of sums that are its keys."""
+    """The key columns of a map of sums."""
     skipped = {SLOT, *(c for s in sums for c in sum_columns(s))}
     return [n for n in state.names if n not in skipped]

@@ -1,9 +1,9 @@
-"""States by key that absorb a delta, where a state is enough and no rows are kept.
+"""States by key that absorb a delta, for aggregates whose states suffice without their rows.
 
-    M[k] ← M[k] + lift(Δ[k]),   with an inverse also for what Δ takes away
+    M[k] ← M[k] + lift(Δ[k]),   with inverses for deletions in Δ
 
-A key is there while it has rows. Over an input that only grows the delta takes nothing away, so that no inverse is
-needed. The target's delta is the old row of each touched key taken away and the new one put in.
+A key exists while it has rows. Over an input that only grows, Δ has no deletions, so no inverse is needed. The target's
+delta deletes the old row of each touched key and inserts the new one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 Columns = dict[str, pa.Array]
 Absorber = Callable[[Rows, Positions, Rows, Groups, Mask], Columns]
-"""From the states that there are and their groups, a delta and its groups, and the groups that have rows then, the
-columns of the new states."""
+"""Maps old states with their groups, a delta with its groups, and which groups now have rows, to the columns of the new
+states."""
 
 
 def compile_fold(term: Fold) -> TermFn:
-    """What a change of a map means for the states by key."""
+    """The function from a change of a map to the change of the states by key."""
     absorbers = [_compile_absorb(part) for part in term.parts]
     always = not term.keys and not any(part.call.handlers for part in term.parts)
     cancels = all(part.call.handlers and part.call.handlers.inverts for part in term.parts)
@@ -55,7 +55,7 @@ def compile_fold(term: Fold) -> TermFn:
 
 
 def _of_nothing(term: Fold) -> Rows:
-    """The row of a global aggregate without rows."""
+    """The row of a global aggregate over no rows."""
     columns = {f.name: pa.nulls(1, arrow_type(f.type)) for f in term.columns}
     return Rows(columns | {COUNT: pa.array([0], pa.int64())}, np.ones(1, dtype=np.int64))
 
@@ -78,7 +78,7 @@ def _compile_absorb(part: FoldedAggregate) -> Absorber:
 
 
 def _compile_monoid(part: FoldedAggregate) -> Absorber:
-    """A function that takes its own values in again."""
+    """A function that can take its own results as input."""
     reduce, name = compile_reduce(part.call), part.value.name
     (argument,) = part.call.args
     assert isinstance(argument, Column)
@@ -92,7 +92,7 @@ def _compile_monoid(part: FoldedAggregate) -> Absorber:
 
 
 def _compile_handlers(part: FoldedAggregate) -> Absorber:
-    """A function of a user, by its delta handlers."""
+    """A user-defined function, through its delta handlers."""
     names, arguments = [f.name for f in part.state], [a.name for a in part.call.args if isinstance(a, Column)]
 
     def absorb(was: Rows, there: Positions, delta: Rows, groups: Groups, alive: Mask) -> Columns:
@@ -110,7 +110,7 @@ def _compile_handlers(part: FoldedAggregate) -> Absorber:
 
 
 def _before(users: Replay, states: list[pa.Array], there: Positions, count: int) -> list[pa.Array]:
-    """The state of each group so far; zero where there is none."""
+    """The state of each group so far, zero if it has none."""
     at = np.zeros(count, dtype=np.int64)
     at[there] = np.arange(1, len(there) + 1)
     both = zip(handlers.zeros(users), states, strict=True)
@@ -118,7 +118,7 @@ def _before(users: Replay, states: list[pa.Array], there: Positions, count: int)
 
 
 def _values(users: Replay, states: list[pa.Array], alive: Mask) -> pa.Array:
-    """What the states of the groups that have rows say."""
+    """The values of the states of groups that have rows, NULL for the others."""
     at = np.flatnonzero(alive)
     found = handlers.result(users, [state.take(from_numpy(at, pa.int64())) for state in states])
     places = np.full(len(alive), -1, dtype=np.int64)

@@ -48,9 +48,9 @@ def compile_regroup(term: Regroup) -> TermFn:
 
 
 _MANY = 0.1
-"""Where changes are more than this share of the rows, whole groups are read."""
+"""Whole groups are read if changes are more than this share of the result's rows,"""
 _FEW, _SHORT = 256, 16
-"""And where the touched groups have so few rows together, or each: to find what is near takes longer than reading them."""
+"""or if the touched groups have at most this many rows in all, or each on average: finding affected rows costs more."""
 
 
 def _are_few(contents: Contents, grouped: Grouped, touched: Hashes) -> bool:
@@ -61,26 +61,26 @@ def _are_few(contents: Contents, grouped: Grouped, touched: Hashes) -> bool:
 
 
 def _compile_whole(term: Regroup) -> Callable[[EpochReader, Hashes], Rows | None]:
-    """The function of whole groups, by their hashes."""
+    """The function of whole groups, given by their hashes."""
     function = None if term.native is not None else regroup_function(term)
 
     def run(epoch: EpochReader, touched: Hashes) -> Rows | None:
         inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
         now = epoch.regroup_on_spark(term, inputs) if function is None else function(inputs)
         if epoch.initial and term.is_keyed and not epoch.old(term.target).runs:
-            return now.select([f.name for f in term.columns])  # nothing to take away; the store nets what it sorts
+            return now.select([f.name for f in term.columns])  # nothing to delete; the store nets as it sorts
         return replace_groups(term, epoch.old(term.target), touched, now)
 
     return run
 
 
 def regroup_function(term: Regroup) -> Callable[[Sequence[Rows]], Rows]:
-    """The function of a regrouped operator, where it can be evaluated here."""
+    """The function of a regrouped operator that can be evaluated here."""
     return compile_plan(term.function, keyed=term.is_keyed)
 
 
 def touched_groups(term: Regroup, epoch: EpochReader) -> Hashes | None:
-    """The hashes of the groups that the epoch touches, or None."""
+    """The hashes of the groups that the epoch touches; None if there are none."""
     deltas = [(i, d) for i in term.inputs if (d := epoch.change(i.map)) is not None]
     if not term.is_keyed:
         return hash_rows([], 1) if deltas or epoch.initial else None
@@ -90,7 +90,7 @@ def touched_groups(term: Regroup, epoch: EpochReader) -> Hashes | None:
 
 
 def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
-    """The rows of the touched groups, with the group's hash as a column where there are groups."""
+    """The rows of the touched groups, with the group's hash as a column if there are groups."""
     names = [f.name for f in grouped.columns]
     if not grouped.key and isinstance(grouped.read, Group | Nearby):
         rows = contents.consolidated() if grouped.sums is None else decode_rows(grouped.sums, contents.scan())
@@ -104,7 +104,7 @@ def group_rows(contents: Contents, grouped: Grouped, touched: Hashes) -> Rows:
 
 
 def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Positions, Rows]:
-    """The rows of the touched groups, or of each just those that come first in some orders, or stand for all."""
+    """The rows of the touched groups that the operator reads: all, the first in some orders, or representatives."""
     read = grouped.read
     if isinstance(read, Group | Nearby) or _are_few(contents, grouped, touched):
         return contents.lookup(grouped.key, touched)
@@ -119,7 +119,7 @@ def _found(contents: Contents, grouped: Grouped, touched: Hashes) -> tuple[Posit
 
 
 def replace_groups(term: Regroup, target: Contents, touched: Hashes, now: Rows) -> Rows | None:
-    """The difference between the groups' new rows and those that are stored."""
+    """The groups' new rows minus the stored ones; None if they are equal."""
     names = [f.name for f in term.columns]
     groups = touched.view(np.int64) if term.is_keyed else np.zeros(1, dtype=np.int64)
     if not term.is_keyed:

@@ -1,8 +1,8 @@
-"""Running window functions that resume from the preceding row: what they return for it, and for the rows after it.
+"""Running window functions that resume from the preceding row's result.
 
-rank = rows before + rank among what follows        sum = sum up to the row before + sum of what follows
+    rank = rows before + rank among what follows        sum = sum up to the row before + sum of what follows
 
-A sum of doubles does not resume from the row before, where it has been rounded, but from the exact sum of all before it.
+A sum of doubles is rounded in that row, so it resumes from the exact sum of all rows before.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Resume = Callable[[Rows, Weights, Sums, Positions, Rows], Rows | None]
 
 
 def compile_resume(plan: Plan) -> Resume:
-    """The function from the results of some ranges alone to what they are in their partitions.
+    """The function from results over some ranges alone to the results in their partitions.
 
-    It is given how many rows are before each range, the sums of doubles there, and the stored results of the rows right
-    before it, with the range that each is before. None if these do not determine which of them is the last.
+    Its inputs are the number of rows before each range, the sums of doubles there, and the stored results of the rows
+    just before it with their ranges. It returns None if it cannot tell which of these rows is the last.
     """
     assert isinstance(plan, Window)
     calls = [(r.name, r.expr) for r in plan.results if isinstance(r.expr, Over) and not _adds_doubles(r.expr)]
@@ -70,7 +70,7 @@ def _adds_doubles(call: Over) -> bool:
 
 
 def _compile_sum(plan: Window, call: Over) -> Callable[[Rows, ExactSums, pa.Array, pa.Array], pa.Array]:
-    """The function that adds up doubles from the exact sums before; there is one if one of two others is."""
+    """The function that adds sums of doubles to the exact sums before; the result is NULL if both are."""
     value, places = compile_expr(call.args[0]), compile_places(plan, has_key=True)
     inputs = (*names(plan.rows), KEY)
 
@@ -107,7 +107,7 @@ def _compile_last(plan: Window) -> Callable[[Positions, Rows, int], Positions | 
 
 
 def _continued(call: Over, value: pa.Array, before: Weights, last: pa.Array, has_last: Mask) -> pa.Array:
-    """The value of a function, from its value among what follows the last row and from its value there."""
+    """The value of a function, from its value over the rows after the last one, and its value at the last one."""
     match call.function:
         case "row_number" | "rank":
             return pc.add_checked(value, from_numpy(before, pa.int64()).cast(value.type))

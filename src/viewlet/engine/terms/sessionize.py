@@ -1,9 +1,9 @@
-"""Sessionizing: which rows of a group belong together because their intervals of time overlap.
+"""Sessionizing: grouping rows whose time intervals overlap.
 
-    S' = S − met(ΔQ) + sessionize(met(ΔQ) + ΔQ),   met(ΔQ) the sessions of S that a span of ΔQ meets
+    S' = S − met(ΔQ) + sessionize(met(ΔQ) + ΔQ),   met(ΔQ) the sessions of S that a span of ΔQ overlaps
 
-Sessions do not meet one another. So a change can join only sessions that it meets, directly or through other changes, and
-what it removes can split only those.
+Sessions do not overlap each other. An insertion can therefore only join sessions that it overlaps, directly or through
+other changes, and a deletion can only split those.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from viewlet.engine.terms.compile_term import EpochReader, TermFn
 
 _MANY = 0.1
-"""Where changes are more than this share of the rows, whole groups are read."""
+"""Whole groups are read if changes are more than this share of the rows."""
 
 
 def compile_sessionize(term: Sessionize) -> TermFn:
-    """What a change of a map means for the sessions of its rows."""
+    """The function from a change of a map to the change of its rows' sessions."""
     *names, first, last = (f.name for f in term.columns)
 
     def run(epoch: EpochReader) -> Rows | None:
@@ -42,7 +42,7 @@ def compile_sessionize(term: Sessionize) -> TermFn:
 
 
 def _touched_sessions(term: Sessionize, target: Contents, delta: Rows, session: tuple[str, str]) -> Rows:
-    """The rows of the sessions that a change meets; of whole groups where there are many, or where groups share a hash."""
+    """The rows of the sessions that a change overlaps; of whole groups if there are many or groups share a hash."""
     few = len(delta) <= _MANY * target.rows
     affected = target.sessions_met(term.keys, session, delta, term.span) if few else None
     if affected is None:
@@ -51,7 +51,7 @@ def _touched_sessions(term: Sessionize, target: Contents, delta: Rows, session: 
 
 
 def _gathered(term: Sessionize, rows: Rows, session: tuple[str, str]) -> Rows:
-    """Rows with where the session of each starts and ends."""
+    """Rows with the start and end of their session."""
     _, groups = number_groups([rows[name] for name in term.keys], len(rows))
     start, end = (values_of(rows[name], "i8") for name in term.span)
     joined = join_up(groups, start, end)

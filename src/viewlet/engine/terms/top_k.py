@@ -1,17 +1,17 @@
-"""The first rows of a map in an order, with a reserve: a global LIMIT reads them instead of all rows.
+"""The first rows of a map in an order, plus a reserve, which a global LIMIT reads instead of all rows.
 
     R = { q ∈ Q : q does not sort after the last row of R },   and R = Q where R has fewer rows than the LIMIT needs
 
-so ΔR = ΔQ where R = Q, and else ΔR = { q ∈ ΔQ : q does not sort after the last row of R }. The first law holds of
-R + ΔR again; the second fails where R lost too many rows, and then R begins anew, from Q. R is known by its rows
-alone: nothing besides the map could be lost, or out of date. Rows that the order does not tell apart, as 0.0 and
-−0.0, are in R together or not at all.
+Therefore ΔR = ΔQ if R = Q, and otherwise ΔR = { q ∈ ΔQ : q does not sort after the last row of R }. The first law holds
+again for R + ΔR; the second fails if R lost too many rows, and R is then refilled from Q. R is determined by its rows
+alone: there is no other state that could be lost or out of date. Rows that the order does not distinguish, such as 0.0
+and −0.0, are in R together or not at all.
 
-On a cluster, what changes of Q is on many partitions. Each sends what goes of its part and the first `kept` rows of what
-comes (`Leaders`). Where it held something back, it sent `kept` rows, so that R then begins anew with the first `kept`
-rows of all: what was held back sorts after them.
+On a cluster, the change of Q is spread over many partitions. Each sends the deletions of its part and the first `kept`
+insertions (`Leaders`). If it held any back, it sent `kept` rows, and R is then rebuilt with the first `kept` rows of
+all: those held back sort after them.
 
-Each row of R is marked with whether the LIMIT lets it through. Behind the last one that it does, nothing changes that.
+Each row of R is marked with whether the LIMIT lets it through. Changes after the last such row do not alter the marks.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from viewlet.engine.terms.compile_term import EpochReader, TermFn
 
 Bound = Callable[[Key, Positions, Mask], Any]
-"""The key of a certain row: found among the keys of the rows that tie with it so far, given with their
-positions and with which rows are known to sort before it."""
+"""The key of a certain row, chosen from the keys of the rows that still tie, given their positions and a mask of the
+rows known to sort before it."""
 UpTo = Callable[[Rows, Bound], Mask]
 
 
 def compile_top_k(term: TopK) -> TermFn:
-    """What a change of a map means for its first rows."""
+    """The function from a change of a map to the change of its first rows."""
     *names, mark = [f.name for f in term.columns]
     up_to, limit = _compile_up_to(term.limit.order), compile_plan(term.limit, keyed=False)
 
@@ -73,12 +73,12 @@ def compile_top_k(term: TopK) -> TermFn:
 
 
 def _may_be_part(delta: Rows, term: TopK) -> bool:
-    """Whether a partition may have held back some of what comes."""
+    """Whether a partition may have held back insertions."""
     return bool(delta.weights[delta.weights > 0].sum() >= term.kept)
 
 
 def compile_leaders(term: Leaders) -> Callable[[Rows], Rows]:
-    """The part of a change that its first rows in an order can depend on."""
+    """The part of a change that the first rows in an order can depend on."""
     up_to = _compile_up_to(term.order)
 
     def leaders(rows: Rows) -> Rows:
@@ -89,7 +89,7 @@ def compile_leaders(term: Leaders) -> Callable[[Rows], Rows]:
 
 
 def _source(contents: Contents, term: TopK) -> Rows:
-    """The rows that a reserve is filled from: of a map in the order of a column its first ones, else all."""
+    """The rows from which a reserve is filled: the first ones if the map can be read in order, else all."""
     if (by := term.read_by) is None or not contents.is_sorted:
         return contents.consolidated()
     order = contents.layout.columns[by[0]]
@@ -98,7 +98,7 @@ def _source(contents: Contents, term: TopK) -> Rows:
 
 
 def _named(rows: Rows, names: Sequence[str]) -> Rows:
-    """A bag's first columns, under the term's names."""
+    """The first columns of a bag, under the term's names."""
     return Rows(dict(zip(names, rows.columns.values(), strict=False)), rows.weights)
 
 
@@ -107,17 +107,17 @@ def _marked(rows: Rows, mark: str, value: bool) -> Rows:
 
 
 def _not_after(up_to: UpTo, rows: Rows, delta: Rows) -> Rows:
-    """The rows of a delta that do not sort after the last of some rows."""
+    """The rows of a delta that do not sort after the last of `rows`."""
     count = len(rows)
     inside = up_to(Rows.concat([rows, delta]), lambda key, at, _: key[at < count].max())
     return delta.filter(inside[count:])
 
 
 def _first(up_to: UpTo, rows: Rows, count: int) -> Rows:
-    """The first rows, so many that they occur `count` times, with those that are tied with the last of them.
+    """The first rows, at least `count` with multiplicity, including ties with the last of them.
 
-    A source in order gives as many as occur `count` times and then those without a value: rows that occur more than
-    once count as often, lest one without a value be taken for a row that was not read.
+    A source read in order returns that many rows and then those whose column is NULL. Multiplicity is counted so that
+    one of the latter is never taken for the next in order.
     """
     if rows.weights.sum() <= count:
         return rows
@@ -131,9 +131,9 @@ def _first(up_to: UpTo, rows: Rows, count: int) -> Rows:
 
 
 def _compile_up_to(order: Sequence[Order]) -> UpTo:
-    """The function that tells which rows do not sort after the one that a bound finds.
+    """The function that marks the rows that do not sort after the row whose key `bound` returns.
 
-    It takes the keys one by one, and the less significant ones only of the rows that still tie.
+    It compares key by key, the less significant ones only for rows that still tie.
     """
     terms = [(compile_expr(o.key), o.descending, o.nulls_first) for o in order]
 

@@ -1,4 +1,4 @@
-"""Rows from arrays and maps: one for each element, with its position."""
+"""Unnesting arrays and maps: a row for each element, with its position."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from viewlet.program.terms import Unnest
 
 
 def compile_unnest(term: Unnest) -> Callable[[Rows], Rows]:
-    """The function from rows to those that a generator makes of them, beside what is kept of each."""
+    """The function from rows to those that a generator makes of them, beside the kept columns."""
     call = term.generator
     return _replicate(term, call) if call.function == "replicate_rows" else _explode(term, call)
 
 
 def _explode(term: Unnest, call: Call) -> Callable[[Rows], Rows]:
-    """explode, posexplode, inline: a row for each element; `outer`: one without an element where there are none."""
+    """explode, posexplode, inline: a row per element; with `outer`, a row of NULLs if there are none."""
     nested = compile_expr(call.args[0])
     generated = [f.name for f in term.generated]
     kept = [f.name for f in term.columns if f.name not in generated]
@@ -47,14 +47,14 @@ def _explode(term: Unnest, call: Call) -> Callable[[Rows], Rows]:
 
 
 def _elements(array: pa.Array) -> tuple[Positions, Positions]:
-    """Where the elements of each array or map begin among all, and how many there are; none of NULL."""
+    """The start of each array's or map's elements, and their number, 0 for NULL."""
     offsets = offsets_of(array)
     counts = np.diff(offsets)
     return offsets[:-1], np.where(valid_mask(array), counts, 0) if array.null_count else counts
 
 
 def _values(array: pa.Array, at: Positions, *, inline: bool) -> list[pa.Array]:
-    """The columns that elements make: themselves, keys and values of a map, or the fields of a struct."""
+    """The columns of elements: the values, keys and values of a map, or the fields of a struct."""
     if pa.types.is_map(array.type):
         return [take_or_null(array.keys, at), take_or_null(array.items, at)]
     values = take_or_null(array.values, at)
@@ -64,7 +64,7 @@ def _values(array: pa.Array, at: Positions, *, inline: bool) -> list[pa.Array]:
 
 
 def _replicate(term: Unnest, call: Call) -> Callable[[Rows], Rows]:
-    """Each row as often as a number says: the weight does."""
+    """Each row repeated as often as a number says, by its weight."""
     times, *values = map(compile_expr, call.args)
     generated = [f.name for f in term.generated]
     kept = [f.name for f in term.columns if f.name not in generated]

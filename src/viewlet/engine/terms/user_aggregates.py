@@ -1,6 +1,6 @@
 """The delta handlers of users' aggregates, over columns: rows to states, states to states, states to values.
 
-An aggregate that works row by row is called for each row and each state; one that works on columns, once.
+A row-by-row aggregate is called for each row and each state; one that works on columns, once.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Reduce
 
 States = list[pa.Array]
-"""The states of some groups, a column for each field."""
+"""The states of some groups, one column per field."""
 
 
 def load(call: Reduce) -> Replay:
-    """The functions of a call."""
+    """The unpickled handlers of a call."""
     assert call.handlers is not None
     try:
         return _unpickled(call.handlers.code)
@@ -48,7 +48,7 @@ def _unpickled(code: bytes) -> Replay:
 
 
 class _Calling:
-    """Their code: whatever it raises becomes an error of the definition."""
+    """Runs users' code: any exception becomes an error of the definition."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -66,7 +66,7 @@ def replay(users: Replay, columns: Sequence[pa.Array], groups: Groups) -> pa.Arr
 
 
 def fold(users: Replay, columns: Sequence[pa.Array], groups: Groups) -> States:
-    """The state of each group of rows. Where states do not merge, the order of rows may matter, and is that of values."""
+    """The state of each group of rows. If states do not merge, the order may matter, so rows are sorted by value."""
     if not users.aggregate.nulls:
         columns, groups = without_nulls(columns, groups)
     if users.aggregate.merge is None:
@@ -87,7 +87,7 @@ def _fold_rows(users: Replay, aggregate: Aggregate, columns: Sequence[pa.Array],
 
 
 def _in_order(columns: Sequence[pa.Array], groups: Groups) -> Positions:
-    """The rows group by group, in the order of their values."""
+    """The rows by group and in the order of their values."""
     keys: list[Key] = [groups.of]
     for column in columns:
         keys += ascending(column) if why_not_order(spark_type(column.type)) is None else [hash_array(column)]
@@ -95,7 +95,7 @@ def _in_order(columns: Sequence[pa.Array], groups: Groups) -> Positions:
 
 
 def merge(users: Replay, a: States, b: States) -> States:
-    """The states of the rows of both."""
+    """The merged states."""
     with _Calling(users.name):
         if isinstance(users.aggregate, Aggregate):
             pairs = zip(_each(a), _each(b), strict=True)
@@ -104,7 +104,7 @@ def merge(users: Replay, a: States, b: States) -> States:
 
 
 def inverse(users: Replay, a: States) -> States:
-    """The states that take others away."""
+    """The states that cancel the given ones."""
     with _Calling(users.name):
         if isinstance(users.aggregate, Aggregate):
             return _transposed(users, [users.aggregate.inverse(one) for one in _each(a)])
@@ -112,7 +112,7 @@ def inverse(users: Replay, a: States) -> States:
 
 
 def result(users: Replay, a: States) -> pa.Array:
-    """What states say."""
+    """The values of states."""
     with _Calling(users.name):
         if isinstance(users.aggregate, Aggregate):
             return _array([users.aggregate.result(one) for one in _each(a)], arrow_type(users.aggregate.type))
@@ -141,7 +141,7 @@ def _columns(users: Replay, columns: Sequence[Any]) -> States:
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    """What users give as a column of the declared type; a value that it cannot hold is an error."""
+    """Users' values as a column of the declared type; a value that does not fit is an error."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if isinstance(values, pa.Array):

@@ -1,9 +1,9 @@
-"""Windows by affected ranges: only the affected rows are computed again.
+"""Windows by affected ranges: only affected rows are recomputed.
 
-    range = the rows that see a change,    context = the rows that a range sees besides itself
+    range = the rows that see a change,    context = the other rows that they see
 
-Where frames are bounded, the function runs over ranges and contexts, and what it gives for the contexts is dropped.
-Where rows see all rows before them, it runs over the ranges alone, and resumes from the row before each.
+If frames are bounded, the function runs over ranges and contexts, and its results for the contexts are dropped. If rows
+see all rows before them, it runs over the ranges alone, and resumes from the row before each.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ WindowDelta = Callable[["EpochReader", Rows], tuple[Rows, Mask] | None]
 
 
 def compile_window_delta(term: Regroup, near: Nearby) -> WindowDelta:
-    """The function from changes to what they mean for the result, with which of them it saw to; None if it cannot tell.
+    """The function from changes to the result's change, and which of them it covers; None if it cannot tell.
 
-    Changes in partitions that have NULL to be ordered by are left to others.
+    It does not cover changes in partitions where the order column is NULL in some row.
     """
     evaluate = _compile_limited(term, near) if near.back is not None else _compile_running(term, near)
     before, after = _by_value(near, near.ahead, near.back)
@@ -57,7 +57,7 @@ def compile_window_delta(term: Regroup, near: Nearby) -> WindowDelta:
         try:
             now = evaluate(ordered, affected, changes, target, there)
         except (EvaluationError, pa.ArrowInvalid):
-            return None  # it may come of what the context lacks: whole partitions will tell
+            return None  # perhaps only because the context is incomplete: whole partitions decide
         if now is None:
             return None
         now = now.with_columns({KEY: from_numpy(groups[values_of(now[KEY], "i8")], pa.int64())})
@@ -68,7 +68,7 @@ def compile_window_delta(term: Regroup, near: Nearby) -> WindowDelta:
 
 
 def _by_value(near: Nearby, before: int | None, after: int | None) -> tuple[int | None, int | None]:
-    """Numbers of rows before and after in a window's order, as below and above by value."""
+    """Numbers of rows before and after in a window's order, as numbers below and above by value."""
     return (after, before) if near.descending else (before, after)
 
 
@@ -87,7 +87,7 @@ class Ordered:
         return Ordered(contents, term.inputs[0].key, contents.layout.columns[names.index(near.order)], names)
 
     def have_values(self, changes: Rows) -> Mask:
-        """Which changes are in partitions where no row has NULL to be ordered by."""
+        """Which changes are in partitions where no row's order column is NULL."""
         hashes = changes.hashes(self.key)
         without, _ = self.contents.without_value(self.key, self.order, hashes)
         gone = hashes[~valid_mask(changes[self.order])]
@@ -97,20 +97,20 @@ class Ordered:
         return self.contents.affected_ranges(self.key, self.order, changes, before, after)
 
     def inside(self, affected: AffectedRanges) -> Rows:
-        """The rows of some ranges, numbered by these."""
+        """The rows of some ranges, numbered by range."""
         return self._numbered(*self.contents.inside(self.key, self.order, affected)).consolidate()
 
     def beside(self, affected: AffectedRanges, count: int, *, before: bool) -> Rows:
-        """The rows next to some ranges, numbered by these."""
+        """The rows next to some ranges, numbered by range."""
         return self._numbered(*self.contents.beside(self.key, self.order, affected, count, before=before))
 
     def count_outside(self, affected: AffectedRanges, changes: Rows, *, before: bool) -> Positions:
-        """How many rows of its partition are before each range, or after it."""
+        """How many rows of its partition are before or after each range."""
         keys = [changes[name].take(from_numpy(affected.example, pa.int64())) for name in self.key]
         return self.contents.count_outside(self.key, self.order, affected, keys, before=before)
 
     def sums_outside(self, affected: AffectedRanges, argument: Expr, *, before: bool) -> ExactSums:
-        """What the rows of its partition before each range, or after it, add up to."""
+        """Sums over the rows of its partition before or after each range."""
         values = compile_expr(argument)
 
         def running(rows: Rows) -> ExactSums:
@@ -129,7 +129,7 @@ Evaluate = Callable[[Ordered, AffectedRanges, Rows, Contents, AffectedRanges], R
 
 
 def _compile_limited(term: Regroup, near: Nearby) -> Evaluate:
-    """The results of affected rows whose frames are bounded; the context is read with them."""
+    """The results of affected rows if frames are bounded; their context is read too."""
     function = compile_plan(term.function)
     before, after = _by_value(near, near.back, near.ahead)
     assert before is not None and after is not None

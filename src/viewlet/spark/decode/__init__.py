@@ -1,1 +1,1 @@
-"""Spark's plans and expressions, decoded into the algebra."""
+"""Decoding Spark's plans and expressions into the algebra."""

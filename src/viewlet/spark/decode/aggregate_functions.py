@@ -1,7 +1,7 @@
-"""Aggregate functions to the algebra's `Reduce`.
+"""Decoding aggregate functions into the algebra's `Reduce`.
 
-A parameter that is not an argument becomes part of the function's name, `percentile[reverse=true]`, so that two
-functions are the same only if they compute the same.
+A parameter that is not an argument becomes part of the function's name, as in `percentile[reverse=true]`, so that
+functions with equal names compute the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SILENT = frozenset(
     ("class", "num-children", "mutableAggBufferOffset", "inputAggBufferOffset", "evalContext", "evalMode", "ignoreNulls",
      "func", "dataType", "evalType", "udfDeterministic", "resultId", "name", "isDistinct")
 )  # fmt: skip
-"""Parameters that say nothing more: about Spark's buffers, or said elsewhere."""
+"""Parameters without further meaning: those of Spark's buffers, and those decoded elsewhere."""
 
 CANONICAL = {
     "Sum": "sum", "Average": "avg", "Count": "count", "Min": "min", "Max": "max", "StddevSamp": "stddev_samp",
@@ -33,13 +33,13 @@ CANONICAL = {
     "CollectSet": "collect_set", "ApproximatePercentile": "percentile_approx", "ListAgg": "listagg",
     "HyperLogLogPlusPlus": "approx_count_distinct", "RegrReplacement": "regr_sxx",
 }  # fmt: skip
-"""One name where Spark prints whichever synonym the query used."""
+"""A single name where Spark prints whichever synonym the query used."""
 
 SHORT_SUMS = ("sum", "try_sum")
 """Spark 4.1 and 4.2 forget that a sum of integers is a `try_sum`; no sum that short overflows."""
 
 USUAL: dict[str, Any] = {"nullOnDivideByZero": True, "reverse": False, "legacyCalculation": False}
-"""Parameters that are left out of the name where they have their usual value."""
+"""Parameters that the name omits if they have their default value."""
 
 
 def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
@@ -53,7 +53,7 @@ def decode_reduce(expressions: Expressions, call: Tree) -> Reduce:
 
 
 def decode_short_sum(expressions: Expressions, made: Tree) -> Reduce | Over | None:
-    """The sum of short decimals, which Spark adds up as integers: MakeDecimal(sum(UnscaledValue(e)), p, s)."""
+    """A sum of short decimals, which Spark computes in integers: MakeDecimal(sum(UnscaledValue(e)), p, s)."""
     call = made.parts[0]
     function = call.parts[0].parts[0] if call.kind == "WindowExpression" else call.parts[0] if call.parts else call
     if function.kind != "Sum" or function.parts[0].kind != "UnscaledValue" or made.data["nullOnOverflow"]:
@@ -80,7 +80,7 @@ def decode_function(expressions: Expressions, function: Tree) -> tuple[str, tupl
 
 
 def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple[Expr, ...]]:
-    """listagg: its text, its delimiter and the terms of its order, whose directions are in its name."""
+    """listagg: its text, its delimiter and the terms of its order, whose directions are part of the name."""
     value, delimiter, *terms = function.parts
     order = [expressions.order(term) for term in terms]
     args = (*expressions.decode_all([value, delimiter]), *(o.key for o in order))
@@ -90,7 +90,7 @@ def decode_listagg(expressions: Expressions, function: Tree) -> tuple[str, tuple
 
 
 def function_name(function: Tree, version: tuple[int, int]) -> str:
-    """Spark's name of an aggregate function, with its mode, its parameters, and since when it means what it does."""
+    """Spark's name of an aggregate function, with its mode, its parameters, and the version of its meaning."""
     if function.kind in ("PythonUDAF", "PythonUDF", "ScalaAggregator"):
         return f"{function.data.get('name') or function.jvm.prettyName()}[{fingerprint(function)}]"
     name = CANONICAL.get(function.kind) or str(function.jvm.prettyName())
@@ -104,7 +104,7 @@ def function_name(function: Tree, version: tuple[int, int]) -> str:
 
 
 def null_treatment(function: Tree) -> str | None:
-    """What a function does with NULL, where the query asks for another treatment than the usual one."""
+    """A function's treatment of NULL, if it is not the default."""
     ignores = function.data.get("ignoreNulls")
     if function.kind in ("CollectList", "CollectSet"):
         return "respect nulls" if ignores is False else None
@@ -112,13 +112,13 @@ def null_treatment(function: Tree) -> str | None:
 
 
 def _mode_of_division(function: Tree) -> str:
-    """What a function does that divides in the end: it has no mode of its own, its division has the session's."""
+    """The mode of a function whose final division has the session's mode, and which has none itself."""
     division = next(e for e in walk(function.jvm.evaluateExpression()) if class_of(e) == "Divide")
     return str(division.evalMode().toString())
 
 
 def parameters(function: Tree) -> dict[str, str]:
-    """The parameters of a function that are not its arguments, where they are not the usual ones."""
+    """The parameters of a function that are not arguments and do not have their default values."""
     found: dict[str, str] = {}
     for key, value in function.data.items():
         if key in SILENT or is_argument(value, len(function.parts)) or (key in USUAL and USUAL[key] == value):
@@ -132,7 +132,7 @@ def parameters(function: Tree) -> dict[str, str]:
 
 
 def is_argument(value: Any, count: int) -> bool:
-    """Whether a parameter's JSON points to children of the function."""
+    """Whether a parameter's JSON refers to children of the function."""
     if isinstance(value, list):
         return all(is_argument(v, count) for v in value)
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count

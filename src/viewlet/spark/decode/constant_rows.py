@@ -11,7 +11,7 @@ from viewlet.spark.decode.data_types import encode_type
 from viewlet.spark.session.jvm import Jvm, Node, class_of, items
 
 MOST_ROWS = 1000
-"""More constants than this are data, and stay with Spark."""
+"""More constant rows are data, and stay with Spark."""
 
 
 def constant_rows(jvm: Jvm, node: Node, kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:

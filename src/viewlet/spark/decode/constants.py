@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NoPythonValue(Exception):
-    """A constant that Python's own types cannot hold: nested, an interval, a date after the year 9999."""
+    """A constant that Python's types cannot hold: nested, an interval, a date after the year 9999."""
 
 
 def python_value(raw: Any, kind: Type) -> Any:
@@ -39,7 +39,7 @@ def python_value(raw: Any, kind: Type) -> Any:
 
 
 def _moment(raw: int, kind: str) -> date | datetime:
-    """A date from its days, or a timestamp from its microseconds, since 1970."""
+    """A date from days, or a timestamp from microseconds, since 1970."""
     try:
         if kind == "date":
             return date(1970, 1, 1) + timedelta(days=raw)
@@ -50,7 +50,7 @@ def _moment(raw: int, kind: str) -> date | datetime:
 
 
 def literal_value(data: dict[str, Any], kind: Type, source: Node) -> Any:
-    """The value of a Literal: from its JSON where that is exact, else from the JVM."""
+    """The value of a Literal: from its JSON if that is exact, else from the JVM."""
     if data["value"] is None:
         return None
     if kind.name in ("binary", "date", "timestamp", "timestamp_ntz"):

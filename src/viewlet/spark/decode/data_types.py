@@ -1,7 +1,7 @@
-"""Spark's data types, from and to the JSON that Spark writes them as.
+"""Spark's data types, to and from Spark's JSON.
 
-Two things stand beside the type of a field, in its metadata: that a column of strings is declared CHAR or VARCHAR, by
-which Spark's analyser pads what it is compared with; and the collations of a struct's fields.
+Two properties are in a field's metadata instead of its type: that a column of strings is declared CHAR or VARCHAR, by
+which Spark's analyser pads the values compared with it; and the collations of a struct's fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DECLARED, _COLLATIONS = "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS"
 
 
 def decode_type(data: Any) -> Type:
-    """The type that Spark's JSON describes; nested nullability is not part of it."""
+    """The type that Spark's JSON describes, without nested nullability."""
     if isinstance(data, str):
         return _decode_name(data)
     match data["type"]:
@@ -46,14 +46,14 @@ def _decode_name(name: str) -> Type:
 
 
 def _decode_part(data: dict[str, Any]) -> Type:
-    """The type of a struct's field, whose collations are named by the place of each string in it."""
+    """The type of a struct's field; its metadata name the collations of strings by their places in it."""
     kind = decode_type(data["type"])
     named = data.get("metadata", {}).get(_COLLATIONS, {})
     return _with_collations(kind, data["name"], {place: str(name).rpartition(".")[2] for place, name in named.items()})
 
 
 def _with_collations(kind: Type, place: str, named: dict[str, str]) -> Type:
-    if not named or kind.name == "struct":  # whose fields name their own
+    if not named or kind.name == "struct":  # a struct's fields name their own
         return kind
     if kind == STRING:
         return Type("collated", (named[place],)) if place in named else kind
@@ -68,14 +68,14 @@ def decode_field(data: dict[str, Any]) -> Field:
 
 
 def decode_declared(data: dict[str, Any]) -> Field:
-    """A column as it is declared: CHAR and VARCHAR with their lengths."""
+    """A column as declared: CHAR and VARCHAR with their lengths."""
     declared = data.get("metadata", {}).get(_DECLARED)
     kind = _decode_part(data) if declared is None else parse_type(declared)
     return Field(data["name"], kind, bool(data["nullable"]))
 
 
 def encode_type(kind: Type) -> Any:
-    """A type as Spark's JSON; everything inside it may be NULL."""
+    """A type as Spark's JSON; everything inside it is nullable."""
     match kind.name:
         case "array":
             return {"type": "array", "elementType": encode_type(kind.args[0]), "containsNull": True}

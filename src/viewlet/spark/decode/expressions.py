@@ -1,7 +1,7 @@
-"""Spark's expressions to the algebra's.
+"""Decoding Spark's expressions into the algebra's.
 
-What is known by name becomes a `Call`; everything else stays `Opaque`, with Spark's own rendering of it, and
-Spark evaluates it. Only what is no function of the row (a subquery) cannot be decoded at all.
+Known functions become a `Call`; everything else stays `Opaque`, with Spark's own rendering, and is evaluated by Spark.
+Only subqueries, which are not functions of the row, cannot be decoded at all.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Expressions:
         self.names = names
         self.version = version
         self.plain_strings = plain_strings
-        """False where a collation other than bytes may be about: then what touches it is left to Spark."""
+        """False if collations other than bytewise may occur: expressions that involve them are left to Spark."""
         self.sparks_own = sparks_own
-        """Classes of expressions that are Spark's alone to evaluate under the settings of the definition."""
+        """Expression classes that only Spark evaluates under the settings of the definition."""
 
     def decode(self, tree: Tree) -> Expr:
         """The algebra's expression for one of Spark's."""
@@ -74,11 +74,11 @@ class Expressions:
         return known(tree) or self.opaque(tree)
 
     def is_collated(self, tree: Tree) -> bool:
-        """Whether an expression takes or gives strings that are not compared as bytes."""
+        """Whether an expression has an argument or result with a non-bytewise collation."""
         return not self.plain_strings and any(t.type.holds("collated") for t in (tree, *tree.parts))
 
     def of_bytes(self, tree: Tree) -> Call | None:
-        """What looks at the bytes of strings alone, whatever their collation."""
+        """A call that only depends on the bytes of strings, whatever their collation."""
         match tree.kind:
             case "IsNull" | "IsNotNull":
                 return self.known(tree)
@@ -113,7 +113,7 @@ class Expressions:
             return self.constant_array(tree) or Opaque(str(tree.jvm.sql()), (), tree.type)
 
     def constant_array(self, tree: Tree) -> Call | None:
-        """A constant array as a call with its elements, if Python's own types can hold them."""
+        """A constant array as a call with its elements, if Python's types can hold them."""
         if tree.type.name != "array":
             return None
         kind = tree.type.args[0]
@@ -162,7 +162,7 @@ class Expressions:
         return None
 
     def as_of_now(self, name: str, tree: Tree) -> str:
-        """A function's name, with the version of Spark since which it means what it does; without ANSI, ceil never fails."""
+        """A function's name with the Spark version that defined its meaning; without ANSI, ceil never fails."""
         change = None if tree.data.get("failOnError") is False else change_of(tree.kind, self.version)
         return f"{name}[{change}]" if change else name
 
@@ -186,7 +186,7 @@ class Expressions:
         return Call("in", (self.decode(tree.parts[0]), *constants), BOOLEAN)
 
     def opaque(self, tree: Tree) -> Opaque:
-        """An expression that only Spark knows; its arguments are those of the function, or the columns it reads."""
+        """An expression that only Spark knows, over its arguments or, with lambdas, the columns it reads."""
         if any(part.kind in _LAMBDAS for part in tree.walk()):
             columns = [self.column(t) for t in tree.walk() if t.kind == "AttributeReference"]
             args: tuple[Expr, ...] = tuple(dict.fromkeys(columns))
@@ -195,14 +195,14 @@ class Expressions:
         return Opaque(self.text(tree), args, tree.type)
 
     def text(self, tree: Tree) -> str:
-        """Spark's rendering of an expression, with a mark for the code of users' functions."""
+        """Spark's rendering of an expression, with fingerprints of users' functions."""
         return rendered(str(tree.jvm), self.names) + "".join(
             f" [{fingerprint(t)}]" for t in tree.walk() if t.kind in USERS_FUNCTIONS
         )
 
 
 def rendered(text: str, names: Mapping[Id, Column]) -> str:
-    """Spark's text with the plan's names for columns, and without the numbers that change from run to run."""
+    """Spark's text with the plan's names for columns, and without numbers that vary from run to run."""
     by_number = {str(number): column.name for (number, _), column in names.items()}
     text = re.sub(r"lambda (\w+)#\d+L?", r"\1", text)
     text = re.sub(r"([^\s(),\[\]#]+)#(\d+)L?", lambda m: by_number.get(m[2], m[1]), text)

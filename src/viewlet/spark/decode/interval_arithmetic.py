@@ -1,6 +1,6 @@
 """Times and intervals: `t + INTERVAL '10' MINUTES` as a time and a number of microseconds.
 
-In UTC a day has as many of them as any other. A month has not: intervals with months are left to Spark.
+In UTC all days have the same length. Months do not: intervals with months are left to Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DAY = 86_400_000_000
 
 
 def decode_time_plus(expressions: Expressions, tree: Tree) -> Call | None:
-    """A time and an interval that is made of constants; None for others."""
+    """A time plus an interval made of constants; None for others."""
     time, interval = tree.parts
     micros = _micros(expressions, interval)
     return None if micros is None else Call("add_micros", (expressions.decode(time), micros), tree.type)

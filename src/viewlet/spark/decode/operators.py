@@ -1,9 +1,9 @@
-"""Spark's optimized plan to the algebra, operator by operator.
+"""Decoding Spark's optimized plan into the algebra, operator by operator.
 
-Every operator becomes one node, and `origin` is its place in a preorder walk of Spark's plan (`jvm.walk_plan`).
-Each column gets a name that is unique in the plan where it is made, numbered in the order of appearance, inputs
-first; operators that hand a column on keep its name. What the algebra has no word for becomes `SparkOperator`: decoding
-never fails on a plan that Spark can run.
+Every operator becomes one node, and `origin` is its position in a preorder walk of Spark's plan (`jvm.walk_plan`). Each
+column gets a name that is unique in the plan where it is created, numbered in order of appearance, inputs first;
+operators that pass a column on keep its name. Operators unknown to the algebra become a `SparkOperator`: decoding never
+fails on a plan that Spark can run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DecodedOperator:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator of Spark's plan on its way into the algebra."""
+    """One operator of Spark's plan, to be decoded."""
 
     node: Node
     data: dict[str, Any]
@@ -98,7 +98,7 @@ class Decoder:
     def _operator(
         self, kind: str, operator: Operator, inputs: list[DecodedOperator], inner: list[DecodedOperator]
     ) -> DecodedOperator:
-        """An operator over decoded inputs; sealed where the algebra cannot say what it does."""
+        """An operator over decoded inputs; a `SparkOperator` if the algebra cannot express it."""
         if inner:
             return self._seal(
                 operator, [*inputs, *inner], "a subquery that may give more than one row is evaluated by Spark alone"
@@ -232,7 +232,7 @@ class Decoder:
         )
 
     def _python(self, operator: Operator, rows: DecodedOperator) -> DecodedOperator:
-        """Python functions of each row: a projection that adds their results."""
+        """Row-wise Python functions: a projection that adds their results."""
         decoder = self._expressions(rows)
         made = [decoder.opaque(t) for t in expressions(operator.node, operator.data, "udfs")]
         kept = self._columns_of(rows, operator)
@@ -244,7 +244,7 @@ class Decoder:
         )
 
     def _top(self, operator: Operator, data: Iterator[dict[str, Any]]) -> DecodedOperator:
-        """LIMIT over OFFSET over a sort: `normalize` leaves no other form."""
+        """LIMIT over OFFSET over a sort, the only form that `normalize` leaves."""
         limit, offset, node, own = None, 0, operator.node, operator.data
         while class_of(node) != "Sort":
             if class_of(node) == "GlobalLimit":
@@ -262,7 +262,7 @@ class Decoder:
         return DecodedOperator(algebra.Top(rows.plan, order, limit, offset, origin=operator.origin), rows.ids)
 
     def _seal(self, operator: Operator, inputs: Sequence[DecodedOperator], reason: str) -> DecodedOperator:
-        """An operator that Spark alone runs, over decoded inputs."""
+        """An operator that only Spark runs, over decoded inputs."""
         known = {i: c for part in inputs for i, c in part.names().items()}
         columns = self._passed_through(operator, known)
         text = rendering(operator.node, known)
@@ -270,7 +270,7 @@ class Decoder:
         return DecodedOperator(SparkOperator(plans, text, reason, columns, origin=operator.origin), operator.ids)
 
     def _seal_tree(self, operator: Operator, data: Iterator[dict[str, Any]]) -> DecodedOperator:
-        """A loop, which Spark alone runs as a whole: its inputs are the tables that it reads."""
+        """A loop, which only Spark runs, as a whole: its inputs are the tables that it reads."""
         found: list[DecodedOperator] = []
         for child in children(operator.node):
             self._tables_in(child, data, found)
@@ -298,7 +298,7 @@ class Decoder:
         )
 
     def _results(self, operator: Operator, decoder: Expressions, name: str) -> tuple[Named, ...]:
-        """Named results: a column that is handed on keeps its name, unless it is there twice."""
+        """Named results: a column that is passed on keeps its name, unless it occurs twice."""
         results: list[Named] = []
         for tree in expressions(operator.node, operator.data, name):
             expr = decoder.decode(tree)
@@ -313,7 +313,7 @@ class Decoder:
         return tuple(results)
 
     def _passed_through(self, operator: Operator, known: dict[Id, Column]) -> tuple[Field, ...]:
-        """An operator's columns: those of its inputs under their names, the others under new ones."""
+        """An operator's columns: those of its inputs under their names, others under new ones."""
         columns: list[Field] = []
         for i, field in operator.output:
             name = (
@@ -332,9 +332,9 @@ class Decoder:
         return tuple(replace(f, name=self._name(f.name)) for f in fields)
 
     def _name(self, wanted: str) -> str:
-        """A name that nothing in the plan has yet; Spark's own counters are no part of it."""
+        """A name that is new in the plan, without Spark's own counters."""
         wanted = re.sub(r"^_common_expr_\d+$", "_common_expr", wanted)
-        wanted = f"c{wanted}" if wanted.startswith("_") else wanted  # those names are the compiler's
+        wanted = f"c{wanted}" if wanted.startswith("_") else wanted  # such names are the compiler's
         name, number = wanted, 1
         while name in self.taken:
             number += 1
@@ -344,7 +344,7 @@ class Decoder:
 
 
 def output_of(jvm: Jvm, node: Node) -> tuple[tuple[Id, Field], ...]:
-    """The columns of an operator: their ids, and their names and types."""
+    """The ids, names and types of an operator's columns."""
     nothing = jvm.logical.LocalRelation(jvm.seq([]), jvm.seq([]), False, jvm.none())
     data = json.loads(jvm.logical.Project(node.output(), nothing).toJSON())[0]["projectList"]
     return tuple((column_id(column[0]), decode_field(column[0])) for column in data)
@@ -356,7 +356,7 @@ def rendering(node: Node, known: dict[Id, Column]) -> str:
 
 
 def _projections(expand: Node) -> list[list[Any]]:
-    """An Expand's expressions as JSON, which Spark leaves out where they are in vectors."""
+    """An Expand's expressions as JSON, which Spark omits if they are in vectors."""
     return [[json.loads(e.toJSON()) for e in items(projection)] for projection in items(expand.projections())]
 
 

@@ -1,6 +1,4 @@
-"""Session windows: in Spark's plan, a struct (start, end) for each row, which an Aggregate merges where they
-overlap.
-"""
+"""Session windows: in Spark's plan, a struct (start, end) in each row; an Aggregate merges those that overlap."""
 
 from __future__ import annotations
 
@@ -12,11 +10,11 @@ from viewlet.spark.decode.tree import Undecodable
 from viewlet.spark.session.jvm import Node, class_of
 
 MARK = "spark.sessionWindow"
-"""What Spark marks a key with whose groups it merges while it runs."""
+"""Spark's mark on the key whose groups it merges during execution."""
 
 
 def in_sessions(rows: Plan, keys: tuple[Expr, ...], grouping: Sequence[Node]) -> Plan:
-    """The rows of an aggregate by some keys, each in its session where one of the keys is a session window."""
+    """The rows of an aggregate; if one of its keys is a session window, each row in its session."""
     at = [i for i, key in enumerate(grouping) if _is_marked(key)]
     if not at:
         return rows

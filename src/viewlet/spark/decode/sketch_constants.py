@@ -10,9 +10,9 @@ _HELPER = "util.HyperLogLogPlusPlusHelper"
 
 
 def hll_constants(function: Node) -> bytes:
-    """As doubles: the bits of a register's number, how many neighbours make a bias, the count up to which empty
-    registers say more than full ones, then raw estimates and their biases; these are there for up to 18 bits."""
-    words = function.aggBufferAttributes().length()  # each of ten registers; a rest has one more
+    """As doubles: the bits that select a register, the number of neighbours that give a bias, the count up to which
+    linear counting is used, then raw estimates and their biases, which exist for up to 18 bits."""
+    words = function.aggBufferAttributes().length()  # each of ten registers; a remainder has one more
     bits = (10 * words - 1).bit_length() - 1
     helper = singleton(function, _HELPER)
     known = helper.THRESHOLDS()

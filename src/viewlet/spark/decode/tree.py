@@ -1,7 +1,7 @@
-"""Spark's JSON of plans and expressions as trees, each node with a way back to its object in the JVM.
+"""Spark's JSON of plans and expressions as trees, in which each node can be resolved to its object in the JVM.
 
-The JSON says nearly everything in one call. What it leaves out (the overflow mode of an addition, the type of a
-function's result) is asked of the object itself, and only where it is needed.
+One call returns nearly everything as JSON. What the JSON omits (the overflow mode of an addition, the type of a
+function's result) is read from the object itself, when needed.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from viewlet.spark.decode.data_types import decode_type
 from viewlet.spark.session.jvm import Node
 
 Id = tuple[int, str]
-"""What identifies a column in Spark: a number, and the JVM that gave it."""
+"""Spark's identifier of a column: a number, and the JVM that assigned it."""
 
 
 class Undecodable(Exception):
-    """An operator or expression that the algebra has no word for; the message says why."""
+    """The algebra cannot express an operator or expression; the message says why."""
 
 
 def refuse_collated(kinds: Iterable[Type]) -> None:
-    """Values that are not compared as bytes are left to Spark, together with the operator that compares them."""
+    """Leaves values with a collation to Spark, together with the operator that compares them."""
     if any(kind.holds("collated") for kind in kinds):
         raise Undecodable("strings are compared by a collation, by Spark alone")
 
 
 @dataclass
 class Tree:
-    """An expression as Spark's JSON has it."""
+    """An expression in Spark's JSON."""
 
     data: dict[str, Any]
     source: Callable[[], Node]
@@ -41,7 +41,7 @@ class Tree:
 
     @cached_property
     def jvm(self) -> Node:
-        """The expression itself."""
+        """The expression in the JVM."""
         return self.source()
 
     @cached_property
@@ -81,7 +81,7 @@ def _parse(nodes: Iterator[dict[str, Any]], source: Callable[[], Node]) -> Tree:
 
 
 def expression(node: Node, data: dict[str, Any], name: str) -> Tree | None:
-    """An operator's parameter that is one expression; None where it is not given."""
+    """An operator's parameter that is one expression; None if it is not given."""
     if not data.get(name):
         return None
 
@@ -98,12 +98,12 @@ def expressions(node: Node, data: dict[str, Any], name: str) -> list[Tree]:
 
 
 def column_id(data: dict[str, Any]) -> Id:
-    """The id of the column that an attribute reads or an alias makes."""
+    """The id of the column that an attribute reads or an alias creates."""
     return (data["exprId"]["id"], data["exprId"]["jvmId"])
 
 
 def mode_of(tree: Tree) -> str:
-    """ANSI, TRY or LEGACY: what an expression does where it fails."""
+    """An expression's failure mode: ANSI, TRY or LEGACY."""
     for flag in ("failOnError", "ansiEnabled"):
         if flag in tree.data:
             return "ANSI" if tree.data[flag] else "LEGACY"
@@ -113,12 +113,12 @@ def mode_of(tree: Tree) -> str:
 
 
 def code_of(tree: Tree) -> bytes:
-    """The pickled function of a Python function of a user."""
+    """The pickled code of a user's Python function."""
     return bytes(int(b) & 0xFF for b in tree.jvm.func().command().mkString(",").split(","))
 
 
 def fingerprint(tree: Tree) -> str:
-    """What tells apart two functions of users with the same name: their code."""
+    """A digest of a user's function's code, which distinguishes functions with the same name."""
     is_python = tree.kind in ("PythonUDF", "PythonUDAF")
     code = code_of(tree) if is_python else str(tree.jvm.getClass().getName()).encode()
     return hashlib.sha256(code).hexdigest()[:8]

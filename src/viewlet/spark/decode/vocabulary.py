@@ -1,7 +1,7 @@
-"""The vocabulary: Spark's expression classes and the names that the algebra calls them by.
+"""The vocabulary: Spark's expression classes and their names in the algebra.
 
-A class that is not here is opaque: Spark evaluates it. A name stands for ANSI mode; `try_add` gives NULL and
-`wrapping_add` wraps around (or gives NULL, for a division by zero) where `add` fails.
+A class that is not listed is opaque: Spark evaluates it. A plain name means ANSI mode; where `add` fails, `try_add`
+gives NULL and `wrapping_add` wraps around (or gives NULL, for a division by zero).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MODAL = {
     "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "Divide": "divide", "IntegralDivide": "div",
     "Remainder": "mod", "Pmod": "pmod", "UnaryMinus": "negate", "Abs": "abs", "Round": "round", "BRound": "bround",
 }  # fmt: skip
-"""Functions with a mode of failing: its name comes before theirs."""
+"""Functions with a failure mode, which prefixes their names."""
 
 ONE_ARGUMENT = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
-"""Functions that are known without their optional argument only."""
+"""Functions known only without their optional argument."""
 
 ZONED = {"Hour": "hour", "Minute": "minute", "Second": "second"}
-"""Functions of a time zone; known in UTC only."""
+"""Functions that depend on a time zone; known only in UTC."""
 
 TRANSPARENT = frozenset(
     (
@@ -51,7 +51,7 @@ TRANSPARENT = frozenset(
         "UpCast",
     )
 )
-"""Wrappers that say something to Spark and nothing about the value."""
+"""Wrappers that do not change the value."""
 
 GENERATORS = {
     "Explode": "explode",
@@ -62,13 +62,13 @@ GENERATORS = {
 }
 
 BY_SETTING = {("spark.sql.icu.caseMappings.enabled", "false"): frozenset(("Upper", "Lower"))}
-"""Functions that ask a setting while they run, and are known under its default only. Others have theirs in the plan."""
+"""Functions that read a setting at run time, and are known only under its default. Others have theirs in the plan."""
 
 UTC = frozenset(("UTC", "Etc/UTC", "Z", "+00:00", "GMT", None))
 
 
 def in_mode(name: str, mode: str) -> str:
-    """A function's name with its mode of failing."""
+    """A function's name with its failure mode."""
     match mode:
         case "ANSI":
             return name

@@ -1,4 +1,4 @@
-"""Window functions to the algebra's `Over`."""
+"""Decoding window functions into the algebra's `Over`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Fragments of Spark's plans that Spark evaluates later, on rows at hand."""
+"""Fragments of Spark's plans that Spark evaluates later, on given rows."""

@@ -1,8 +1,8 @@
 """Fragments: pieces of Spark's own plan that Spark runs later, on given inputs, possibly in another process.
 
-A fragment is a header (JSON: Spark's version, the places of the inputs, the columns) and Spark's plan serialized
-by Java, with empty relations in the places of the inputs. It holds no reference to a session or to data. Columns
-are matched by position; a fragment's result has the names of the plan it came from.
+A fragment is a header (JSON: Spark's version, the positions of the inputs) and Spark's plan serialized by Java, with
+empty relations in place of the inputs. It holds no reference to a session or to data. Columns are matched by position;
+a fragment's result has the column names of its plan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY, WEIGHT = "_key", "_weight"
 
 
 def make_rowwise(analysis: Analysis, origin: int) -> bytes:
-    """The operator at `origin` over its one input with a last column `_weight`, which passes through."""
+    """The operator at `origin` over its one input, with a last column `_weight` that passes through."""
     jvm, operator = analysis.jvm, analysis.operators[origin]
     (child,) = children(operator)
     rows = _place(jvm, child, WEIGHT)
@@ -44,8 +44,8 @@ def make_rowwise(analysis: Analysis, origin: int) -> bytes:
 def make_keyed(analysis: Analysis, top: int, cuts: Sequence[int]) -> bytes:
     """The operators from `top` down to the inputs at `cuts`, each with a last column `_key`.
 
-    Rows of different keys never meet: `_key` joins the grouping, partition and join keys. An aggregate without
-    keys of its own gives no row for a key that has none.
+    Rows with different keys never meet: `_key` is added to the grouping, partition and join keys. An aggregate without
+    keys of its own returns no row for a key without rows.
     """
     jvm = analysis.jvm
     places = {origin: _place(jvm, analysis.operators[origin], KEY) for origin in cuts}
@@ -60,7 +60,7 @@ def make_keyed(analysis: Analysis, top: int, cuts: Sequence[int]) -> bytes:
 
 
 def make_whole(analysis: Analysis, top: int, cuts: Sequence[int]) -> bytes:
-    """The operators from `top` down to the inputs at `cuts`, as they are."""
+    """The operators from `top` down to the inputs at `cuts`, unchanged."""
     jvm = analysis.jvm
     places = {origin: _place(jvm, analysis.operators[origin], None) for origin in cuts}
 
@@ -102,14 +102,14 @@ def run(spark: SparkSession, fragment: bytes, inputs: Sequence[DataFrame]) -> Da
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an input goes: its number in a preorder walk, and the columns that the fragment reads."""
+    """The place of an input: its position in a preorder walk, and the columns that the fragment reads."""
 
     at: int
     schema: tuple[str, ...]
     columns: tuple[tuple[str, Node], ...]
 
     def fill(self, jvm: Jvm, frame: DataFrame) -> Node:
-        """The input's rows under the ids that the fragment's expressions use; it may have got further columns since."""
+        """The input's rows under the ids that the fragment uses; columns added to it since are dropped."""
         plan = plan_of(frame)
         given = items(plan.output())[: len(self.columns)]
         if (schema := _types(plan)[: len(self.columns)]) != self.schema:
@@ -119,7 +119,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Ready:
-    """A fragment as a plan of a session."""
+    """A fragment as a plan in a session."""
 
     jvm: Jvm
     carrier: Node
@@ -146,13 +146,13 @@ def _prepare(jvm: Jvm, fragment: bytes) -> _Ready:
 
 
 def _types(plan: Node) -> tuple[str, ...]:
-    """The types of a plan's columns, whatever their names."""
+    """The types of a plan's columns, ignoring names."""
     columns = json.loads(plan.schema().json())["fields"]
     return tuple(str(decode_type(c["type"])) for c in columns)
 
 
 def _fill(jvm: Jvm, plan: Node, rows: dict[int, Node], numbers: Iterator[int]) -> Node:
-    """A plan with its inputs in their places."""
+    """A plan with its inputs in place."""
     at = next(numbers)
     if at in rows:
         return rows[at]
@@ -179,7 +179,7 @@ def _place(jvm: Jvm, plan: Node, extra: str | None) -> Propagated:
 
 
 def _fragment(analysis: Analysis, top: int, result: Propagated, places: list[Node]) -> bytes:
-    """A plan as bytes, its columns named as in the algebra."""
+    """Serialize a plan, its columns named as in the algebra."""
     jvm = analysis.jvm
     names = [f.name for f in analysis.by_origin[top].columns]
     columns = [jvm.alias(c, n) for c, n in zip(result.columns, names, strict=True)]
@@ -193,7 +193,7 @@ def _fragment(analysis: Analysis, top: int, result: Propagated, places: list[Nod
 
 
 def _positions(walked: list[Node], places: list[Node]) -> list[int]:
-    """Where in a plan some empty relations are; two that are alike, as Spark may make them, come in their order."""
+    """The positions of empty relations in a plan; equal ones, as Spark may make them, are in order."""
     found: list[int] = []
     for place in places:
         found.append(next(i for i, node in enumerate(walked) if i not in found and node.fastEquals(place)))

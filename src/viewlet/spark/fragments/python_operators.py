@@ -1,7 +1,7 @@
 """Spark's operators that run Python over whole partitions or groups, in a form that Java can serialize.
 
-These operators keep a set of their columns that Java refuses to write. Everything else about them fits into an
-Expand, which is written in their place and turned back when it is read.
+These operators keep a set of their columns that Java refuses to write. The rest of them fits into an Expand, which is
+written instead and converted back when read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def to_serializable(jvm: Jvm, plan: Node) -> Node:
 
 
 def from_serializable(jvm: Jvm, plan: Node) -> Node:
-    """The plan again."""
+    """The inverse of `to_serializable`."""
     plan = _over(jvm, plan, [from_serializable(jvm, child) for child in children(plan)])
     kind = serializable_of(plan)
     if kind is None:

@@ -1,4 +1,4 @@
-"""What only Spark can evaluate, run by Spark: fragments of its own plan over the rows at hand."""
+"""Evaluating on Spark what only Spark can: fragments of its own plan over given rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDLESS = "a LIMIT ends no recursion in a view: end it by a condition, such as 
 
 
 def fragment_name(term: SparkRowwise | Regroup) -> str:
-    """Under which name the catalog keeps the fragment of a term."""
+    """The name under which the catalog keeps a term's fragment."""
     if isinstance(term, SparkRowwise):
         return f"rows:{term.origin}"
     assert term.native is not None
@@ -44,7 +44,7 @@ def spark_terms(program: Program) -> tuple[SparkRowwise | Regroup, ...]:
 
 
 def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFrame:
-    """Some columns of rows; one that is wanted twice is there twice. Arrow does not count rows without columns."""
+    """Columns of rows as a DataFrame, possibly repeated. (Arrow does not count rows without columns.)"""
     if not fields:
         return spark.range(len(rows)).select()
     table = pa.Table.from_arrays([rows[f.name] for f in fields], names=[f.name for f in fields])
@@ -52,7 +52,7 @@ def _frame(spark: SparkSession, rows: Rows, fields: tuple[Field, ...]) -> DataFr
 
 
 def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
-    """Spark's complaint in one line; where code of a user raised something, what that was."""
+    """Spark's error in one line; if users' code raised an exception, that one."""
     own = [line for line in str(error).splitlines() if line.strip() and not line.startswith("\tat ")]
     if "Traceback (most recent call last)" not in str(error):
         failure = EvaluationError(
@@ -60,7 +60,7 @@ def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
         )
     else:
         reason = next(line for line in reversed(own) if not line.startswith((" ", "\t")))
-        reason = reason.removeprefix("viewlet.errors.EvaluationError: ")  # an aggregate of a user raised it
+        reason = reason.removeprefix("viewlet.errors.EvaluationError: ")  # a user's aggregate raised it
         hint = "make it importable where Spark's workers run: PYTHONPATH, or spark.sparkContext.addPyFile"
         failure = EvaluationError(reason, hint=hint if "No module named" in reason else None)
     failure.expression = where
@@ -68,14 +68,14 @@ def as_evaluation_error(error: PySparkException, where: str) -> EvaluationError:
 
 
 def _single(tables: Sequence[tuple[Rows, tuple[Field, ...]]]) -> dict[str, Any]:
-    """The values of a row that is alone."""
+    """The values of a single row; none if there are more."""
     rows, fields = tables[0]
     shown = [f.name for f in fields if f.name not in (WEIGHT.name, KEY)] if len(rows) == 1 else []
     return {name: rows[name][0].as_py() for name in shown}
 
 
 class HasFragments(Protocol):
-    """What fragments belong to: a definition, with the settings that it was made under."""
+    """A definition with fragments, and the settings that it was created under."""
 
     @property
     def settings(self) -> Mapping[str, str]: ...
@@ -83,7 +83,7 @@ class HasFragments(Protocol):
 
 
 class OnSparkSession:
-    """Runs the fragments of a definition in a session with its settings, started when the first one is needed."""
+    """Runs the fragments of a definition in a session with its settings, which is started when first needed."""
 
     def __init__(self, sessions: Sessions, definition: HasFragments) -> None:
         self.sessions = sessions
@@ -98,7 +98,7 @@ class OnSparkSession:
         return Rows({n: c for n, c in result.columns.items() if n != WEIGHT.name}, weights)
 
     def regroup(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
-        """A function over groups, on the rows of the touched ones."""
+        """A function over groups, on the rows of the touched groups."""
         key = (Field(KEY, BIGINT, False),) if term.is_keyed else ()
         wanted = [(*i.columns, *key) for i in term.inputs]
         tables = [(rows.expanded(), fields) for rows, fields in zip(inputs, wanted, strict=True)]

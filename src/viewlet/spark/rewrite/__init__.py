@@ -1,1 +1,1 @@
-"""Rewrites of Spark's own plans, before Viewlet reads them."""
+"""Rewrites of Spark's own plans, before Viewlet decodes them."""

@@ -1,9 +1,9 @@
-"""Comparisons by a collation as comparisons of bytes: of the collation keys that Spark makes of strings.
+"""Comparisons by collation as bytewise comparisons of the collation keys that Spark computes for strings.
 
-Two strings are equal under a collation exactly when their keys are the same bytes, and the keys have its order. So a
-group by a collation is a group by keys, and which of its strings stands for it, which Spark leaves open, is the least
-of them. What is written so is kept by key like anything else. A value with such strings inside has no key; what
-compares those is left to Spark as a whole.
+Two strings are equal under a collation exactly when their keys have the same bytes, and the keys sort in its order. A
+group by a collation is therefore a group by keys. Spark leaves open which of a group's strings represents it; here it
+is the least. The result is maintained by key like anything else. A value that contains such strings has no key;
+operators that compare those are left to Spark.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from viewlet.spark.session.jvm import Jvm, Node, children, class_of, items, same
 
 _EQUALITIES = ("EqualTo", "EqualNullSafe")
 StandIns = list[tuple[Node, Node]]
-"""Grouping expressions, each with what stands for it in the results."""
+"""Grouping expressions, each with its replacement in the results."""
 
 
 def has_collations(plan: Node) -> bool:
@@ -47,7 +47,7 @@ def join_by_keys(jvm: Jvm, plan: Node) -> Node:
 
 
 def has_key(expr: Node) -> bool:
-    """Whether an expression is a string that is compared by a collation."""
+    """Whether an expression is a string with a collation."""
     return str(expr.dataType().simpleString()).startswith("string collate ")
 
 
@@ -56,7 +56,7 @@ def _key(jvm: Jvm, expr: Node) -> Node:
 
 
 def _text(jvm: Jvm, expr: Node) -> Node:
-    """A string as one that is compared by its bytes."""
+    """A string cast to one that is compared bytewise."""
     return jvm.cast(expr, jvm.data_type("string"))
 
 
@@ -74,7 +74,7 @@ def _aggregate(jvm: Jvm, node: Node) -> Node | None:
 
 
 def _least(jvm: Jvm, key: Node) -> Node:
-    """The least of the strings of a group, by their bytes."""
+    """The bytewise least string of a group."""
     return jvm.cast(jvm.reduce(jvm.aggregate.Min(_text(jvm, key))), key.dataType())
 
 
@@ -85,7 +85,7 @@ def _result(jvm: Jvm, result: Node, stand_ins: StandIns) -> Node:
 
 
 def _with_stand_ins(jvm: Jvm, expr: Node, stand_ins: StandIns) -> Node:
-    """An expression over the groups; what aggregate functions read are rows."""
+    """An expression over groups with keys replaced, except inside aggregate functions, which read rows."""
     if class_of(expr) == "AggregateExpression" or not stand_ins:
         return expr
     found = next((stand_in for key, stand_in in stand_ins if same_expr(expr, key)), None)

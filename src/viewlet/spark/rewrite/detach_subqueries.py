@@ -1,7 +1,7 @@
 """Detaching subqueries from the expressions that read them, and attaching them again.
 
-Java writes a subquery expression of Spark's but cannot read it again. So a plan travels as a union of itself,
-with a column for every subquery, and of the subqueries' plans.
+Java can write Spark's subquery expressions but not read them. A plan is therefore serialized as a union of itself, with
+a column for every subquery, and of the subqueries' plans.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PREFIX = "_subquery_"
 
 
 def detach(jvm: Jvm, plan: Node) -> Node:
-    """A plan and the plans of its scalar subqueries, side by side."""
+    """A plan and the plans of its scalar subqueries, side by side in a union."""
     if all(node.subqueries().isEmpty() for node in walk(plan)):
         return jvm.logical.Union(jvm.seq([plan]), False, False)
     plans, at = [plan], 0
@@ -30,7 +30,7 @@ def _column_for(jvm: Jvm, expr: Node, plans: list[Node]) -> Node | None:
 
 
 def attach(jvm: Jvm, carrier: Node) -> Node:
-    """The plan with its subqueries in their expressions again."""
+    """The plan with its subqueries back in their expressions."""
     plans = children(carrier)
     for at in reversed(range(len(plans) if len(plans) > 1 else 0)):
         plans[at] = plans[at].transformAllExpressions(jvm.rule(lambda e: _subquery_for(jvm, e, plans)))

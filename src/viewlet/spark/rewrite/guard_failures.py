@@ -1,7 +1,8 @@
-"""Conjuncts that cannot fail, evaluated first.
+"""Conjuncts that cannot fail are evaluated first.
 
-Spark leaves open in which order it asks the terms of a condition: `c / d > 1 AND d <> 0` fails on a row with d = 0, or
-does not, depending on which of them reaches the scan. Of its answers the one that does not fail is kept.
+Spark leaves open in which order it evaluates the terms of a condition: whether `c / d > 1 AND d <> 0` fails on a row
+with d = 0 depends on which term is pushed into the scan. Of the possible outcomes, we choose the one that does not
+fail.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ _CONDITION_AT = {"Filter": 0, "Join": 3}
 
 
 def ask_harmless_first(jvm: Jvm, plan: Node) -> Node:
-    """A plan whose conditions fail only on rows that all of their harmless terms let through."""
+    """A plan whose conditions fail only on rows that satisfy all of their harmless terms."""
     return plan.transformUpWithSubqueries(jvm.rule(lambda node: _in_order(jvm, node)))
 
 
 def careful(frame: DataFrame) -> DataFrame:
-    """A query as it is, but for the order in which its conditions are asked."""
+    """The same query with the terms of its conditions reordered."""
     jvm = Jvm(frame.sparkSession)
     return jvm.frame(ask_harmless_first(jvm, jvm.optimized(plan_of(frame))))
 
 
 def _in_order(jvm: Jvm, node: Node) -> Node | None:
-    """A filter or join with its terms in that order; None for other operators, and where they are so already."""
+    """A filter or join with harmless terms first; None for other operators, and if they are so already."""
     kind = class_of(node)
     if kind not in _CONDITION_AT or (kind == "Join" and node.condition().isEmpty()):
         return None

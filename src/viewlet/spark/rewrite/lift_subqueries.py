@@ -1,9 +1,9 @@
-"""Subqueries out of expressions: an uncorrelated scalar subquery becomes one side of a join.
+"""Lifting subqueries out of expressions: an uncorrelated scalar subquery becomes one side of a join.
 
-A subquery of at most one row, as a value in an expression, is the same as a cross join with it: inner where it
-has exactly one row, left outer where it may have none (its value is NULL then). Correlated ones that Spark made
-joins of at most one partner become ordinary joins (`single`). What Spark cannot prove to be
-one row stays inside the expression, and the operator around it is one that only Spark can run.
+A subquery of at most one row, used as a value, is equivalent to a cross join with it: inner if it has exactly one row,
+left outer if it may have none (its value is then NULL). Correlated ones, which Spark has made joins with at most one
+partner, become ordinary joins (`single_joins.py`). If Spark cannot prove that there is one row, the subquery stays in
+the expression, and only Spark can run the operator around it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from viewlet.spark.session.jvm import (
 )  # fmt: skip
 
 ROWS_KEPT = ("Project", "Sort", "SubqueryAlias", "Repartition", "RepartitionByExpression", "GlobalLimit", "LocalLimit")
-"""Operators under which one row stays one row (limits of a single row are never zero in an optimized plan)."""
+"""Operators that preserve a single row (limits of a single row are never zero in an optimized plan)."""
 
 
 def lift(jvm: Jvm, plan: Node) -> Node:
@@ -38,12 +38,12 @@ def lift(jvm: Jvm, plan: Node) -> Node:
 
 
 def tidy(jvm: Jvm, plan: Node) -> Node:
-    """A plan without the columns that lifting dragged along."""
+    """The plan without columns that lifting added needlessly."""
     return jvm.apply_rules(plan, ("ColumnPruning", "CollapseProject", "RemoveNoopOperators", "ConstantFolding"))
 
 
 def lift_all(jvm: Jvm, plan: Node) -> Node:
-    """A plan whose operators have joins in place of the subqueries in their expressions."""
+    """A plan with joins in place of the subqueries in its operators' expressions."""
     plan = rebuild(jvm, plan, [lift_all(jvm, part) for part in (*children(plan), *subplans(plan))])
     found = liftable(plan)
     if not found:
@@ -58,14 +58,14 @@ def lift_all(jvm: Jvm, plan: Node) -> Node:
 
 
 def count_instead(jvm: Jvm, plan: Node) -> Node:
-    """An analysed plan whose uncorrelated EXISTS are counts, which are cheaper to keep than the row of a LIMIT 1."""
+    """An analysed plan with uncorrelated EXISTS as counts, which are cheaper to maintain than a LIMIT 1."""
     if ".Exists" not in plan.toJSON():
         return plan
     return plan.transformAllExpressionsWithSubqueries(jvm.rule(lambda e: count_rows(jvm, e)))
 
 
 def count_rows(jvm: Jvm, expr: Node) -> Node | None:
-    """EXISTS without correlation: whether the count of rows is above zero."""
+    """An uncorrelated EXISTS as count(1) > 0."""
     if class_of(expr) != "Exists" or children(expr):
         return None
     count = jvm.reduce(jvm.aggregate.Count(jvm.seq([jvm.literal(1)])))
@@ -75,7 +75,7 @@ def count_rows(jvm: Jvm, expr: Node) -> Node | None:
 
 
 def liftable(plan: Node) -> list[Node]:
-    """The scalar subqueries in an operator's expressions that have at most one row, each once."""
+    """The distinct scalar subqueries of at most one row in an operator's expressions."""
     found: list[Node] = []
     if plan.subqueries().isEmpty():
         return found
@@ -94,7 +94,7 @@ def is_liftable(expr: Node) -> bool:
 
 
 def has_one_row(plan: Node) -> bool:
-    """Whether a plan always gives exactly one row."""
+    """Whether a plan always returns exactly one row."""
     while class_of(plan) in ROWS_KEPT:
         plan = plan.child()
     return (class_of(plan) == "Aggregate" and plan.groupingExpressions().isEmpty()) or class_of(
@@ -111,14 +111,14 @@ def attach(jvm: Jvm, rows: Node, subqueries: Sequence[Node]) -> Node:
 
 
 def lift_into(jvm: Jvm, plan: Node, found: list[Node]) -> Node:
-    """An operator whose first input carries the subqueries' values, without these in its output."""
+    """An operator whose first input carries the subqueries' values, which its output drops."""
     first, *others = children(plan)
     lifted = replace_in(jvm, plan, found).withNewChildren(jvm.seq([attach(jvm, first, found), *others]))
     return lifted if class_of(plan) in ("Project", "Aggregate") else jvm.logical.Project(plan.output(), lifted)
 
 
 def lift_from_filter(jvm: Jvm, plan: Node, found: list[Node]) -> Node:
-    """A filter in two: what needs no subquery is asked first."""
+    """A filter split in two: terms without subqueries are evaluated first."""
     terms = conjuncts(plan.condition())
     early = [t for t in terms if not any(is_subquery(e) for e in walk(t))]
     late = [t for t in terms if not any(t.equals(e) for e in early)]
@@ -139,7 +139,7 @@ def value_of(expr: Node, found: list[Node]) -> Node | None:
 
 
 def lift_from_aggregate(jvm: Jvm, plan: Node) -> Node:
-    """Subqueries inside aggregate functions join below the Aggregate; those around them, above it."""
+    """Subqueries inside aggregate functions are joined below the Aggregate, others above it."""
     results = items(plan.aggregateExpressions())
     around = [r for r in results if is_around(r)]
     if not around:
@@ -164,7 +164,7 @@ def is_around(expr: Node) -> bool:
 
 
 def calls_in(exprs: list[Node]) -> list[Node]:
-    """The aggregate calls in some expressions, each once."""
+    """The distinct aggregate calls in some expressions."""
     found: list[Node] = []
     for call in (e for root in exprs for e in walk(root) if class_of(e) == "AggregateExpression"):
         if not any(same_expr(call, f) for f in found):

@@ -1,7 +1,7 @@
-"""The final form of an optimized plan: only operators that mean something for a bag of rows.
+"""The final form of an optimized plan, with only operators that are meaningful for a bag of rows.
 
-Orders without a limit, repartitionings, hints and names vanish. A chain of limits and offsets over a sort
-becomes LIMIT over OFFSET over Sort, with projections above it rather than inside.
+Orders without a limit, repartitionings, hints and names are removed. A chain of limits and offsets over a sort becomes
+LIMIT over OFFSET over Sort, with projections above it instead of inside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def normalize(jvm: Jvm, plan: Node) -> Node:
 
 
 def only_values(jvm: Jvm, plan: Node) -> Node | None:
-    """`first` as `sum`, or as `max`, where Spark's rewriting of several DISTINCT takes the only value of a group."""
+    """`first` as `sum` or `max`, where Spark's rewrite of several DISTINCT takes the only value of a group."""
     if class_of(plan) != "Aggregate" or not any(
         is_first(e) for r in items(plan.aggregateExpressions()) for e in walk(r)
     ):
@@ -57,7 +57,7 @@ def is_first(expr: Node) -> bool:
 
 
 def normalize_limits(jvm: Jvm, plan: Node) -> Node:
-    """A chain of limits and offsets as one of each, over its sort; the projections in between come on top."""
+    """A chain of limits and offsets as one of each, over its sort; projections in between move to the top."""
     start, end, projections = 0, None, []
     chain = []
     while class_of(plan) in (*LIMITS, "Project") or class_of(plan) in VANISHING[1:]:
@@ -84,7 +84,7 @@ def count_of(expr: Node) -> int:
 
 
 def sorted_rows(jvm: Jvm, plan: Node) -> Node:
-    """The rows under a limit in their order: the sort that is there, or else one by all columns."""
+    """The sorted rows under a limit: by the given sort, or else by all columns."""
     if class_of(plan) == "Sort":
         return plan.withNewChildren(jvm.seq([normalize(jvm, plan.child())]))
     rows = normalize(jvm, plan)
@@ -92,7 +92,7 @@ def sorted_rows(jvm: Jvm, plan: Node) -> Node:
 
 
 def limited(jvm: Jvm, plan: Node, start: int, end: int | None) -> Node:
-    """The rows of a sorted plan from a position to another."""
+    """The rows of a sorted plan between two positions."""
     if start:
         plan = jvm.logical.Offset(jvm.literal(start), plan)
     if end is None:

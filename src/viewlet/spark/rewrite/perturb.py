@@ -1,9 +1,10 @@
-"""A query whose sums and moments of doubles read slightly perturbed values: how much do its results move?
+"""A query whose sums and moments of doubles read slightly perturbed values, to see how far its results move.
 
-Sums of doubles round, in Spark in an order of its own; where large values cancel, what is left may be rounding alone.
-How much, only the query itself can tell: every argument is multiplied by a number near 1, another one for each row, and
-the query is run again. A ratio of moments, such as a skewness, rounds as numbers near 1 do even where no argument moves
-it (of rows with two values it depends on how many have which), so it is moved itself, too.
+Sums of doubles round, in an order that Spark chooses; where large values cancel, the remainder may be nothing but
+rounding error. Only the query itself can tell how large that is: every argument is multiplied by a random number near
+1, a different one for each row, and the query is run again. A ratio of moments, such as a skewness, has rounding errors
+even if perturbed arguments do not move it (for rows with two distinct values it depends only on their counts), so the
+ratio itself is perturbed, too.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ ROUNDING = frozenset(
      "RegrAvgY", "RegrReplacement")
 )  # fmt: skip
 RATIOS = frozenset(("Skewness", "Kurtosis", "Corr", "RegrR2"))
-"""Those of them that are ratios of moments."""
+"""The functions among them that are ratios of moments."""
 CALLS_AT = {"Aggregate": 1, "Window": 0}
-"""Which argument of an operator's constructor holds its calls."""
+"""The position of the calls among an operator's constructor arguments."""
 CALL = {"Aggregate": "AggregateExpression", "Window": "WindowExpression"}
-"""What stands for a call in the results of an operator."""
+"""The class that wraps a call in the results of an operator."""
 
 
 def perturbed(frame: DataFrame, size: float, seed: int) -> DataFrame | None:
-    """The query with such arguments changed by up to `size`, relatively; None where it has none."""
+    """The query with such arguments changed by a relative error of up to `size`; None if there are none."""
     jvm = Jvm(frame.sparkSession)
     plan = plan_of(frame)
     perturbation = _Perturbation(jvm, size, seed)
@@ -44,7 +45,7 @@ class _Perturbation:
         self.drawn = 0
 
     def operator(self, node: Node) -> Node | None:
-        """An operator over rows that also have random numbers, one for each argument; its own columns stay."""
+        """An operator over rows with additional random numbers, one per argument; its own columns stay."""
         at = CALLS_AT.get(class_of(node))
         calls = [] if at is None else items(node.productElement(at))
         if not any(rounds(e) for c in calls for e in walk(c)):
@@ -88,7 +89,7 @@ def function_of(call: Node) -> Node:
 
 
 def rounds(expr: Node) -> bool:
-    """Whether an expression is a function of many doubles, whose result depends on their order."""
+    """Whether an expression aggregates doubles, so that the result depends on their order."""
     return class_of(expr) in ROUNDING and any(map(is_double, children(expr)))
 
 

@@ -1,7 +1,7 @@
 """PIVOT's second step as ordinary aggregates.
 
-Spark finds the value of each pivoted cell with an aggregate of its own that fills an array, and takes the array
-apart again. There is at most one row for each cell, so a `max` over the rows of that cell says the same.
+Spark computes the pivoted cells with an aggregate of its own that fills an array, and extracts them from it. Since each
+cell has at most one row, `max` over the rows of the cell is equivalent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def spread_pivots(jvm: Jvm, plan: Node) -> Node:
 
 
 def spread_pivot(jvm: Jvm, node: Node) -> Node | None:
-    """A projection of a pivot's arrays as one of cells; None for any other projection."""
+    """A projection of a pivot's array as one of cells; None for any other projection."""
     if class_of(node) != "Project" or class_of(node.child()) != "Aggregate":
         return None
     results = items(node.child().aggregateExpressions())
@@ -46,7 +46,7 @@ def is_pivot(result: Node) -> bool:
 
 
 def cells(jvm: Jvm, result: Node) -> list[Node]:
-    """One aggregate for each cell."""
+    """One aggregate per cell."""
     function = result.child().aggregateFunction()
     pivot, value = function.pivotColumn(), function.valueColumn()
     found = []
@@ -58,7 +58,7 @@ def cells(jvm: Jvm, result: Node) -> list[Node]:
 
 
 def constant(jvm: Jvm, value: Any, kind: Node) -> Node:
-    """A value of Spark's own as a constant of some type."""
+    """A value in Spark's internal form as a constant of a type."""
     if value is None or kind.typeName() in ("struct", "array"):
         return jvm.expressions.Literal(value, kind)
     return jvm.cast(jvm.literal(value), kind)

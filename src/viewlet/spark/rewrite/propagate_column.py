@@ -1,6 +1,6 @@
-"""Carrying one more column through Spark's operators: a row's weight, or the key of its group.
+"""Propagating one more column through Spark's operators: a row's weight, or the key of its group.
 
-Each rule takes an operator and its inputs, which have the column already, and gives the operator with it.
+Each rule takes an operator and its inputs, which have the column, and returns the operator with it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from viewlet.spark.session.jvm import Jvm, Node, class_of, copy_with, items, reb
 
 ROW_WISE = ("Filter", "Project", "Generate", "Expand", "BatchEvalPython", "ArrowEvalPython")
 HANDING_ON = ("Filter", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Generate", "BatchEvalPython", "ArrowEvalPython")
-"""Operators that hand on whatever columns their input has."""
+"""Operators that pass on all columns of their input."""
 
 
 @dataclass(frozen=True)
 class Propagated:
-    """A plan, its own columns, and the column that it carries (None for constants, which belong to every group)."""
+    """A plan, its own columns, and the propagated column (None for constants, which belong to every group)."""
 
     plan: Node
     columns: tuple[Node, ...]
     extra: Node | None
 
     def tidy(self, jvm: Jvm) -> Node:
-        """The plan with its own columns and the extra one last."""
+        """The plan with its own columns, followed by the extra one."""
         return jvm.project([*self.columns, *([] if self.extra is None else [self.extra])], self.plan)
 
 
@@ -36,7 +36,7 @@ def propagate_weight(jvm: Jvm, operator: Node, rows: Propagated) -> Propagated:
 
 
 def propagate_key(jvm: Jvm, operator: Node, inputs: Sequence[Propagated]) -> Propagated:
-    """An operator that keeps rows of different keys apart, with the key."""
+    """An operator with the key, which keeps rows of different keys apart."""
     kind, columns = class_of(operator), tuple(items(operator.output()))
     if all(i.extra is None for i in inputs):
         plan = rebuild(jvm, operator, [i.plan for i in inputs]) if inputs else operator
@@ -68,7 +68,7 @@ def _with(jvm: Jvm, columns: Node, extra: Node | None) -> Node:
 
 
 def propagate_through_expand(jvm: Jvm, operator: Node, rows: Propagated) -> Propagated:
-    """Every projection with the extra column as it is."""
+    """Add the extra column to every projection."""
     projections = jvm.seq([_with(jvm, p, rows.extra) for p in items(operator.projections())])
     output = _with(jvm, operator.output(), rows.extra)
     plan = copy_with(jvm, operator, {0: projections, 1: output, 2: rows.plan})
@@ -76,7 +76,7 @@ def propagate_through_expand(jvm: Jvm, operator: Node, rows: Propagated) -> Prop
 
 
 def propagate_through_window(jvm: Jvm, operator: Node, rows: Propagated) -> Propagated:
-    """The key is one more column of the partition, of the operator and of each of its functions."""
+    """Add the key to the partition of the operator and of each of its functions."""
     results = [_partitioned(jvm, r, rows.extra) for r in items(operator.windowExpressions())]
     changes = {0: jvm.seq(results), 1: _with(jvm, operator.partitionSpec(), rows.extra), 3: rows.plan}
     return Propagated(copy_with(jvm, operator, changes), tuple(items(operator.output())), rows.extra)
@@ -92,7 +92,7 @@ def _partitioned(jvm: Jvm, result: Node, extra: Node | None) -> Node:
 
 
 def propagate_through_union(jvm: Jvm, operator: Node, inputs: Sequence[Propagated]) -> Propagated:
-    """Columns go by position: the key is everywhere the last one."""
+    """Add the key as the last column of each input, since columns match by position."""
     if any(i.extra is None for i in inputs):
         raise AssertionError("constant rows in a union belong to no group")
     plan = operator.withNewChildren(jvm.seq([i.tidy(jvm) for i in inputs]))
@@ -101,7 +101,7 @@ def propagate_through_union(jvm: Jvm, operator: Node, inputs: Sequence[Propagate
 
 
 def propagate_through_join(jvm: Jvm, operator: Node, left: Propagated, right: Propagated) -> Propagated:
-    """Partners have equal keys; a row without one has its own side's. Constants are partners in every group."""
+    """Partners have equal keys; a row without one has its own side's. Constants match rows of every group."""
     columns, kind = tuple(items(operator.output())), class_of(operator.joinType())
     condition = operator.condition()
     if left.extra is not None and right.extra is not None:

@@ -1,6 +1,6 @@
-"""What cannot be kept fresh, found in the analysed plan and refused by name.
+"""Refusing, by name, what cannot be kept fresh, found in the analysed plan.
 
-The optimizer freezes `current_timestamp()` and its like into constants, so this is asked before it runs.
+This runs before the optimizer, which turns `current_timestamp()` and the like into constants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FROZEN = {
     "CurrentDatabase": "current_database", "CurrentCatalog": "current_catalog", "CurrentTimeZone": "current_timezone",
     "SparkVersion": "version",
 }  # fmt: skip
-"""Functions that Spark evaluates once a query, and calls deterministic."""
+"""Functions that Spark evaluates once per query, and considers deterministic."""
 
 CHANGING = {
     "Rand": "rand", "Randn": "randn", "Uuid": "uuid", "Shuffle": "shuffle", "Uniform": "uniform", "RandStr": "randstr",
@@ -28,12 +28,12 @@ CHANGING = {
     "InputFileBlockLength": "input_file_block_length", "CallMethodViaReflection": "java_method",
     "TryReflect": "try_reflect", "AesEncrypt": "aes_encrypt",
 }  # fmt: skip
-"""Functions that give another answer for every row or every run."""
+"""Functions that return a different value for every row or every run."""
 
 OPEN = frozenset(
     ("First", "Last", "AnyValue", "CollectList", "CollectSet", "PivotFirst", "Mode", "ListAgg", "AggregateExpression")
 )
-"""Aggregates that Spark calls non-deterministic because of ties; stabilizing gives them one answer."""
+"""Aggregates that Spark considers non-deterministic because of ties; stabilizing makes them deterministic."""
 
 CONSTANT_LEAVES = frozenset(("LocalRelation", "OneRowRelation", "OneRowRelation$", "Range", "EmptyRelation"))
 LOOP_LEAVES = frozenset(("CTERelationRef", "UnionLoopRef"))
@@ -66,7 +66,7 @@ def refuse(plan: Node, tables: Tables) -> None:
 
 
 def _classes(data: Any) -> Iterator[str]:
-    """The short names of all classes in a plan's JSON, subqueries included."""
+    """The short names of all classes in a plan's JSON, including subqueries."""
     if isinstance(data, dict):
         if "class" in data:
             yield data["class"].rsplit(".", 1)[-1]
@@ -100,7 +100,7 @@ def _refuse_node(node: Node, tables: Tables) -> None:
 
 
 def _foreign_leaf(node: Node, kind: str) -> UnsupportedQuery:
-    """What a plan reads that is not of the warehouse, by the best name there is."""
+    """The error for a source outside the warehouse, with the best name available."""
     hint = "create a table in the warehouse and insert the data"
     if kind == "LogicalRelation":
         table = node.catalogTable()
@@ -115,14 +115,14 @@ def _foreign_leaf(node: Node, kind: str) -> UnsupportedQuery:
 
 
 def _location(relation: Node) -> str:
-    """Where a relation's files are, or what kind of source it is."""
+    """The location of a relation's files, or the kind of source."""
     if class_of(relation) == "HadoopFsRelation":
         return f"the folder {relation.location().rootPaths().mkString(', ')}"
     return f"the data source {class_of(relation)}"
 
 
 def _refuse_undeclared(plan: Node) -> None:
-    """Name the function that makes a plan non-deterministic, unless it is one that stabilizing settles."""
+    """Raise for the function that makes a plan non-deterministic, unless stabilizing handles it."""
     for node in walk_plan(plan):
         for root in items(node.expressions()):
             for expr in walk(root):

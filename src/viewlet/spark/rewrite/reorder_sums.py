@@ -1,10 +1,10 @@
-"""A query whose sums of doubles do not overflow in between: what would Spark return if it added in another order?
+"""A query whose sums of doubles do not overflow on the way, to see what Spark could return in another order.
 
-Spark's sum of 1e308, 1e308 and −1e308 is 1e308 or ∞, as the rows happen to come. Here every sum is taken of values
-that are 2⁶⁴ times smaller, which leaves their digits as they are, and is multiplied at the end: beyond the largest
-double is what the sum itself is. NULL here is what is not finite although all values are: a moment (variance, corr …) of
-values whose squares are beyond the largest double, for which Spark gives ∞ or NaN, as the rows happen to lie; and a sum of
-products that are beyond it, of which Spark adds infinities and a view the products.
+Spark's sum of 1e308, 1e308 and −1e308 is 1e308 or ∞, depending on the order of rows. Here every sum is taken of values
+scaled down by 2⁶⁴, which does not change their digits, and is scaled up at the end: it exceeds the largest double only
+if the sum itself does. A result that is not finite although all values are becomes NULL. This happens to a moment
+(variance, corr …) of values whose squares exceed the largest double, for which Spark returns ∞ or NaN depending on the
+order of rows; and to a sum of products that exceed it, where Spark adds infinities and a view adds the products.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ARITHMETIC = frozenset(("Add", "Subtract", "Multiply", "UnaryMinus"))
 
 
 def steady(frame: DataFrame) -> DataFrame | None:
-    """The query with such sums; None where it has none."""
+    """The query with such sums; None if it has none."""
     jvm = Jvm(frame.sparkSession)
     rewrite = _Steady(jvm)
     result = plan_of(frame).transformUpWithSubqueries(jvm.rule(rewrite.operator))
@@ -56,7 +56,7 @@ class _Steady:
         return self._sum(call, function) if class_of(function) in ("Sum", "Average") else self._moment(call, function)
 
     def _sum(self, call: Node, function: Node) -> Node:
-        """2⁶⁴ · sum(x / 2⁶⁴), and for an average that divided by count(x)."""
+        """2⁶⁴ · sum(x / 2⁶⁴), divided by count(x) for an average."""
         e, (argument, *_) = self.jvm.expressions, children(function)
         scaled = self.jvm.aggregate.Sum(e.Multiply(argument, self.jvm.literal(1 / _SCALE)))
         total = e.Multiply(self._with(call, scaled), self.jvm.literal(_SCALE))
@@ -70,7 +70,7 @@ class _Steady:
         return self._open(call, call, [c for c in children(function) if is_double(c)])
 
     def _open(self, result: Node, call: Node, values: list[Node]) -> Node:
-        """A result, but NULL where it is not finite although all values are: 0·∞ is NaN, and so is 0·NaN."""
+        """The result, or NULL if it is not finite although all values are: 0·∞ is NaN, and so is 0·NaN."""
         e, zero = self.jvm.expressions, self.jvm.literal(0.0)
         first, *more = (e.Multiply(value, zero) for value in values)
         for other in more:
@@ -80,7 +80,7 @@ class _Steady:
         return e.If(e.Or(is_finite, is_strange), result, self.jvm.null(result.dataType()))
 
     def _with(self, call: Node, function: Node) -> Node:
-        """The same call of another function."""
+        """The same call with another function."""
         if class_of(call) == "AggregateExpression":
             return copy_with(self.jvm, call, {0: function, 4: self.jvm.new_id()})
         aggregate, spec = children(call)
@@ -88,7 +88,7 @@ class _Steady:
 
 
 def _factors(argument: Node) -> Iterator[Node]:
-    """What an argument multiplies and adds."""
+    """The operands of an argument's multiplications and additions."""
     if class_of(argument) in _ARITHMETIC:
         for part in children(argument):
             yield from _factors(part)

@@ -1,8 +1,8 @@
-"""Separating user-defined aggregates from built-in ones, which Spark does not run together.
+"""Separating user-defined aggregates from built-in ones, since Spark cannot run both in one operator.
 
     γ[k; f, u](Q) = γ[k; f](Q) ⋈[k <=> k] γ[k; u](Q)
 
-Without keys a built-in aggregate always has a row and one of a user has none where there are no rows: then it is NULL.
+Over no rows, a built-in aggregate without keys has a row and a user-defined one has none; its result is then NULL.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def separate_users(jvm: Jvm, plan: Node) -> Node:
 
 
 def separate(jvm: Jvm, node: Node) -> Node | None:
-    """An Aggregate as a join of two; None for everything else."""
+    """An Aggregate with both kinds as a join of two; None for anything else."""
     if class_of(node) != "Aggregate":
         return None
     results = items(node.aggregateExpressions())

@@ -1,7 +1,7 @@
-"""Joins with at most one partner, from correlated scalar subqueries, as joins that the algebra knows.
+"""Joins with at most one partner, from correlated scalar subqueries, as joins of the algebra.
 
-Spark's LeftSingle join is a left outer join that fails where a row finds two partners. Grouping the right side
-by the join keys first, with a count beside its values, says the same: the count tells where to fail.
+Spark's LeftSingle join is a left outer join that fails if a row has two partners. Grouping the right side by the join
+keys first, with a count beside its values, is equivalent: the count tells where to fail.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def key_in(term: Node, columns: list[Node]) -> list[Node]:
 
 
 def is_on_keys(node: Node, keys: list[Node]) -> bool:
-    """Whether the condition reads nothing of the right input but the keys, one in each equality."""
+    """Whether the condition reads only keys of the right input, one in each equality."""
     terms = conjuncts(node.condition().get())
     used = [c for c in items(node.right().output()) if any(t.references().contains(c) for t in terms)]
     return len(terms) == len(keys) and all(any(same_expr(c, k) for k in keys) for c in used)
 
 
 def single(jvm: Jvm, column: Node, found: Node, count: Node) -> Node:
-    """The value of the only partner; an error where there are several."""
+    """The value of the only partner; an error if there are several."""
     several = jvm.expressions.GreaterThan(count.toAttribute(), jvm.bigint(1))
     no_parameters = jvm.expressions.CreateMap(jvm.seq([]), True)
     error = jvm.expressions.RaiseError(jvm.literal(ERROR), no_parameters, column.dataType())

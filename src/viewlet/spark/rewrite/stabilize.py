@@ -1,9 +1,8 @@
-"""One answer where Spark leaves it open, and always one that Spark could have given.
+"""Making results deterministic where Spark leaves them open, always choosing one that Spark could have returned.
 
-LIMIT among ties, the row that DISTINCT ON keeps, the order inside `collect_list`, `row_number` of equal rows:
-Spark's own result depends on how the data happen to be laid out. Here the analysed plan is made to say which
-rows come first, by all their columns, so that every run and both engines agree. The rewritten plan has the
-same output columns (the same ids) as the original one.
+LIMIT among ties, the row that DISTINCT ON keeps, the order inside `collect_list`, `row_number` of equal rows: Spark's
+own result depends on the physical layout of the data. Here the analysed plan gets an order by all columns, so that
+every run and both engines agree. The rewritten plan has the same output columns (the same ids) as the original one.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
 LIMITS = ("GlobalLimit", "LocalLimit", "Offset")
 KEEP_ORDER = ("Project", "Filter", "SubqueryAlias", "View", "ResolvedHint")
-"""Operators that hand rows on in the order they get them."""
+"""Operators that preserve the order of rows."""
 
 _CONCERNED = re.compile(rf'"[\w.]+\.({"|".join((*LIMITS, *OPEN_AGGREGATES, "Deduplicate", "Window"))})"')
 
 
 def stabilize(jvm: Jvm, plan: Node) -> Node:
-    """An analysed plan with one answer."""
+    """An analysed plan with a deterministic result."""
     text = plan.toJSON()
     if '.ApproximatePercentile"' in text:
         plan = settle_percentiles(jvm, plan)
@@ -39,13 +38,13 @@ def stabilize(jvm: Jvm, plan: Node) -> Node:
 
 
 def stable(frame: DataFrame) -> DataFrame:
-    """A query with one answer."""
+    """A query with a deterministic result."""
     jvm = Jvm(frame.sparkSession)
     return jvm.frame(stabilize(jvm, plan_of(frame)))
 
 
 def settle(jvm: Jvm, node: Node) -> Node | None:
-    """One operator with one answer; None where it has one anyway."""
+    """One operator made deterministic; None if it is already."""
     match class_of(node):
         case "GlobalLimit" | "LocalLimit" | "Offset":
             return settle_limit(jvm, node)
@@ -59,7 +58,7 @@ def settle(jvm: Jvm, node: Node) -> Node | None:
 
 
 def settle_limit(jvm: Jvm, node: Node) -> Node | None:
-    """LIMIT and OFFSET of rows in a total order: the query's own, then all columns."""
+    """LIMIT and OFFSET over a total order: the query's own, then all columns."""
     if class_of(node.child()) in LIMITS:
         return None
     if _hides_order(node.child()):
@@ -69,15 +68,15 @@ def settle_limit(jvm: Jvm, node: Node) -> Node | None:
 
 
 def _hides_order(plan: Node) -> bool:
-    """Whether a projection stands between LIMIT and its order in a correlated subquery.
+    """Whether a projection is between LIMIT and its order in a correlated subquery.
 
-    Spark turns that LIMIT into a `row_number`, and takes the order from the operator right below it or has none.
+    Spark turns that LIMIT into a `row_number`, with an order only if the operator directly below has one.
     """
     return class_of(plan) == "Project" and is_sorted(plan) and "OuterReference" in plan.toJSON()
 
 
 def total_order(jvm: Jvm, plan: Node) -> Node:
-    """The same rows, sorted so that no two different ones are tied."""
+    """The same rows, sorted so that different rows are never tied."""
     kind = class_of(plan)
     if is_global_sort(plan):
         order = items(plan.order())
@@ -92,7 +91,7 @@ def total_order(jvm: Jvm, plan: Node) -> Node:
 
 
 def is_sorted(plan: Node) -> bool:
-    """Whether a plan's rows come in an order that the query asked for."""
+    """Whether a plan's rows are in an order that the query asked for."""
     while class_of(plan) in KEEP_ORDER:
         plan = plan.child()
     return is_global_sort(plan) or class_of(plan) in LIMITS
@@ -104,7 +103,7 @@ def is_global_sort(plan: Node) -> bool:
 
 
 def settle_duplicates(jvm: Jvm, node: Node) -> Node | None:
-    """dropDuplicates: for each key the first row by its other columns, all from one row."""
+    """dropDuplicates: for each key the first row by its other columns, all from the same row."""
     keys, child = items(node.keys()), node.child()
     output = items(child.output())
     others = [c for c in output if not any(same_expr(c, k) for k in keys)]

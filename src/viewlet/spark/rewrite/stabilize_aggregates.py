@@ -1,8 +1,8 @@
 """Aggregates that depend on the order of their rows, with an order of their own.
 
-The rows of a group are ordered by the arguments of all such functions together, so that what the query takes
-from one row (`first(a), first(b)`) comes from one row, and lists that belong together stay aligned. One
-function alone needs no more than min, max or a sorted list.
+The rows of a group are ordered by the arguments of all such functions together, so that results that the query takes
+from one row (`first(a), first(b)`) do come from one row, and related lists stay aligned. A single function only needs
+min, max or a sorted list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPEN_AGGREGATES = (*ROW_CHOICES, "CollectSet", "Mode")
 
 
 def settle_aggregate(jvm: Jvm, node: Node) -> Node | None:
-    """An Aggregate whose functions have one answer each; None where they do anyway."""
+    """An Aggregate with deterministic functions; None if they are already."""
     results = items(node.aggregateExpressions())
     calls = [e for r in results for e in walk(r) if class_of(e) == "AggregateExpression"]
     found = [c for c in calls if function_name(c) in OPEN_AGGREGATES]
@@ -48,7 +48,7 @@ def argument(call: Node) -> Node:
 
 
 def distinct(exprs: list[Node]) -> list[Node]:
-    """Each expression once, by meaning."""
+    """The expressions that differ in meaning."""
     result: list[Node] = []
     for expr in exprs:
         if not any(same_expr(expr, r) for r in result):
@@ -57,7 +57,7 @@ def distinct(exprs: list[Node]) -> list[Node]:
 
 
 def settle_call(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool) -> Node | None:
-    """One call with one answer."""
+    """One call made deterministic."""
     function, where = call.aggregateFunction(), call.filter()
     match class_of(function):
         case "First" | "AnyValue":
@@ -78,12 +78,12 @@ def settle_call(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool) -> Node 
 
 
 def least_mode(jvm: Jvm, function: Node) -> Node | None:
-    """`mode` with the smallest of the values that occur most often; None where the query says which."""
+    """`mode` with the smallest of the most frequent values; None if the query says which."""
     return copy_with(jvm, function, {3: jvm.some(True)}) if function.reverseOpt().isEmpty() else None
 
 
 def first_row(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool, last: bool) -> Node:
-    """The value of the group's first (last) row; with IGNORE NULLS, of the first that has one."""
+    """The value of the group's first (last) row; with IGNORE NULLS, of the first (last) row that has one."""
     function, where = call.aggregateFunction(), call.filter()
     value = function.child()
     if alone and jvm.is_orderable(value):
@@ -94,13 +94,13 @@ def first_row(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool, last: bool
 
 
 def extreme_row(jvm: Jvm, function: Node, where: Node, ties: list[Node], *, largest: bool) -> Node:
-    """max_by and min_by, ties broken by the values themselves."""
+    """max_by and min_by, with ties broken by the values themselves."""
     order = function.orderingExpr()
     return choose(jvm, function.valueExpr(), [order, *ties], where, present=order, largest=largest)
 
 
 def choose_rows(jvm: Jvm, columns: list[Node]) -> list[Node]:
-    """Some columns of one row of a group: the first row by all of them."""
+    """Columns of one row of a group: the first row by all of them."""
     return [choose(jvm, c, columns, jvm.none(), largest=False) for c in columns]
 
 
@@ -135,7 +135,7 @@ def sorted_list(jvm: Jvm, call: Node, ties: list[Node], *, alone: bool) -> Node 
 
 
 def skips_nulls(jvm: Jvm, function: Node) -> bool:
-    """Whether a function passes over NULL; `collect_list` always did before Spark 4.2."""
+    """Whether a function skips NULL; `collect_list` always did before Spark 4.2."""
     if class_of(function) == "CollectList" and jvm.version < (4, 2):
         return True
     return bool(function.ignoreNulls())
@@ -148,19 +148,19 @@ def list_field(jvm: Jvm, rows: Node, at: int, *, nullable: bool = False) -> Node
 
 
 def has_spread_values(calls: list[Node]) -> bool:
-    """Whether Spark spreads the values of DISTINCT over rows of their own: of several of them, or of one with a FILTER."""
+    """Whether Spark expands DISTINCT values into rows of their own: for several, or one with a FILTER."""
     distinct_calls = [c for c in calls if c.isDistinct()]
     spread = {frozenset(map(str, varying(c.aggregateFunction()))) for c in distinct_calls}
     return len(spread) > 1 or any(c.filter().isDefined() for c in distinct_calls)
 
 
 def varying(function: Node) -> list[Node]:
-    """The arguments of a function that are no constants."""
+    """The arguments of a function that are not constant."""
     return [child for child in children(function) if not child.foldable()]
 
 
 def is_unordered_text(call: Node) -> bool:
-    """Whether a call is a listagg of texts that says nothing of their order."""
+    """Whether a call is a listagg of strings without an order."""
     function = call.aggregateFunction()
     if class_of(function) != "ListAgg" or not function.orderExpressions().isEmpty():
         return False
@@ -168,7 +168,7 @@ def is_unordered_text(call: Node) -> bool:
 
 
 def spread_text(jvm: Jvm, call: Node, ties: list[Node]) -> Node:
-    """listagg as a sorted list or set: where Spark spreads values, it fails on a listagg with an order."""
+    """listagg as a sorted list or set, since Spark fails on an ordered listagg where it expands values."""
     function, e = call.aggregateFunction(), jvm.expressions
     if call.isDistinct():
         values = e.SortArray(jvm.reduce(jvm.aggregate.CollectSet(function.child()), where=call.filter()))

@@ -1,10 +1,9 @@
-"""percentile_approx, answered exactly: the value of rank ⌈share · n⌉ of the n values in order.
+"""percentile_approx, computed exactly: the value of rank ⌈share · n⌉ of the n sorted values.
 
-Spark's sketch gives this very value while a group has fewer than accuracy / 2 values. Of a larger group its answer
-depends on the order in which rows arrive; any rank within n / accuracy is a right one, and so is this. A share up to
-1 / accuracy means the least value to Spark, whatever comes, and one from 1 − 1 / accuracy on the greatest.
-
-The value is that of percentile_disc, a double, as Spark's sketch holds doubles: what it rounds is rounded alike.
+Spark's sketch returns exactly this value while a group has fewer than accuracy / 2 values. For a larger group its
+result depends on the order in which rows arrive; any rank within n / accuracy is correct, and so is this one. Spark
+takes a share up to 1 / accuracy as the least value, and one from 1 − 1 / accuracy as the greatest. The value is that of
+percentile_disc, a double like the values in Spark's sketch, so both round alike.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _settle_node(jvm: Jvm, node: Node) -> Node | None:
 
 
 def _settle_window(jvm: Jvm, node: Node) -> Node:
-    """A Window of ranks, and above it their values."""
+    """A Window of percentile_disc calls, and above it the values converted back."""
     inner, output = list[Node](), items(node.child().output())
     for result in items(node.windowExpressions()):
         found = _over_window(jvm, result, inner)
@@ -42,7 +41,7 @@ def _settle_window(jvm: Jvm, node: Node) -> Node:
 
 
 def _over_window(jvm: Jvm, result: Node, inner: list[Node]) -> Node | None:
-    """What a result becomes over columns that are added to a Window; None where it stays."""
+    """A result over columns that are added to a Window; None if it stays as it is."""
     window = result.child()
 
     def placed(call: Node) -> Node:
@@ -57,7 +56,7 @@ def _is_sketch(call: Node) -> bool:
 
 
 def exact(jvm: Jvm, call: Node, placed: Callable[[Node], Node]) -> Node | None:
-    """The value at the rank of each share, of the type of the argument; for several shares an array of them."""
+    """The value at the rank of each share, of the argument's type; an array for several shares."""
     function = call.aggregateFunction()
     value, kind = _number(jvm, function.child()), function.child().dataType()
 
@@ -70,13 +69,13 @@ def exact(jvm: Jvm, call: Node, placed: Callable[[Node], Node]) -> Node | None:
     if class_of(function.percentageExpression().dataType()) != "ArrayType":
         return found[0]
     if not found:
-        return None  # of no share it is NULL, whatever the group holds
+        return None  # with no shares it is NULL, whatever the group holds
     listed = jvm.expressions.CreateArray(jvm.seq(found))
     return jvm.expressions.If(jvm.expressions.IsNull(doubles[0]), jvm.null(listed.dataType()), listed)
 
 
 def _shares(function: Node) -> list[float]:
-    """The shares that a call asks for; those within the accuracy of an end are the end."""
+    """The shares that a call asks for; those within the accuracy of an end become that end."""
     given = function.percentageExpression().eval(None)
     shares = [float(given)] if isinstance(given, float) else [float(s) for s in given.toDoubleArray()]
     error = 1.0 / int(function.accuracyExpression().eval(None))
@@ -84,7 +83,7 @@ def _shares(function: Node) -> list[float]:
 
 
 def _number(jvm: Jvm, value: Node) -> Node:
-    """A value as a number: a date by its days, a timestamp by its microseconds; Spark takes intervals as they are."""
+    """A value as a number: dates in days, timestamps in microseconds; intervals Spark accepts as they are."""
     kind = value.dataType()
     match class_of(kind).removesuffix("$"):
         case "DateType":
@@ -95,7 +94,7 @@ def _number(jvm: Jvm, value: Node) -> Node:
 
 
 def _back(jvm: Jvm, double: Node, kind: Node) -> Node:
-    """The value of a type that a double stands for; a decimal that has become too large is NULL, as in Spark's sketch."""
+    """The value that a double stands for; a decimal that has become too large is NULL, as in Spark's sketch."""
     match class_of(kind).removesuffix("$"):
         case "DoubleType":
             return double
@@ -111,7 +110,7 @@ def _back(jvm: Jvm, double: Node, kind: Node) -> Node:
 
 
 def _from_integer(jvm: Jvm, double: Node, integer: Node, kind: Node) -> Node:
-    """The value that Spark holds as an integer."""
+    """The value that Spark represents by an integer."""
     return jvm.expressions.PreciseTimestampConversion(jvm.cast(double, integer), integer, kind)
 
 

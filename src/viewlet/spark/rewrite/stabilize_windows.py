@@ -1,9 +1,9 @@
 """Window functions that depend on the order of tied rows, with the ties broken.
 
-Three cases. *Kept*: rank and its family, and aggregates over RANGE frames, mean the query's own order and its
-ties. *Ordered*: row_number, lag, ROWS frames and the like get all other columns as further sort terms, in a
-Window of their own where they shared one with the first. *Numbered*: a choice of rows inside a RANGE frame
-(last_value, collect_list) keeps the frame and takes the rows in the order of a row_number computed before.
+There are three cases. *Kept*: rank and its family, and aggregates over RANGE frames, refer to the query's own order and
+its ties. *Ordered*: row_number, lag, ROWS frames and the like get all other columns as further sort terms, in a Window
+of their own if they shared one with kept functions. *Numbered*: a choice of rows inside a RANGE frame (last_value,
+collect_list) keeps the frame, with its rows in the order of a row_number computed before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LISTS = ("CollectList", "CollectSet", "NthValue")
 
 
 def settle_window(jvm: Jvm, node: Node) -> Node | None:
-    """A Window whose functions have one answer each; None where they do anyway."""
+    """A Window with deterministic functions; None if they are already."""
     if not any(function_of(r.child()) == "Mode" for r in items(node.windowExpressions())):
         return settle_ties(jvm, node)
     node = node.transformExpressions(jvm.rule(lambda e: least_mode(jvm, e) if class_of(e) == "Mode" else None))
@@ -39,7 +39,7 @@ def settle_window(jvm: Jvm, node: Node) -> Node | None:
 
 
 def settle_ties(jvm: Jvm, node: Node) -> Node | None:
-    """A Window whose functions do not depend on the order of tied rows; None where they do not anyway."""
+    """A Window whose functions do not depend on the order of tied rows; None if they do not already."""
     results = items(node.windowExpressions())
     cases = [case_of(jvm, r.child()) for r in results]
     if all(c == "kept" for c in cases):
@@ -62,7 +62,7 @@ def settle_ties(jvm: Jvm, node: Node) -> Node | None:
 
 
 def case_of(jvm: Jvm, window: Node) -> str:
-    """How a window expression is settled."""
+    """How a window expression is made deterministic."""
     name, frame = function_of(window), window.windowSpec().frameSpecification()
     peers = is_range(frame) or is_whole(frame)
     if name in RANKS:
@@ -92,14 +92,14 @@ def is_whole(frame: Node) -> bool:
 
 
 def starts_whole(window: Node, name: str, frame: Node) -> bool:
-    """Whether a function looks only at the first row of its partition."""
+    """Whether a function reads only the first row of its partition."""
     if name not in ("First", "AnyValue") or class_of(frame.lower()) != "UnboundedPreceding$":
         return False
     return class_of(frame.upper()) == "CurrentRow$" and not window.windowFunction().aggregateFunction().ignoreNulls()
 
 
 def order_ties(jvm: Jvm, node: Node, results: list[Node], *, number: bool) -> tuple[Node, Node | None]:
-    """A Window in the order of the query and then of all columns; with a number for each row if wanted."""
+    """A Window in the order of the query and then of all columns; with a row number if wanted."""
     order = items(node.orderSpec())
     given = [*items(node.partitionSpec()), *(o.child() for o in order)]
     full = [*order, *tie_breakers(jvm, node.child(), given)]
@@ -129,7 +129,7 @@ def row_number(jvm: Jvm, node: Node, order: list[Node]) -> Node:
 
 
 def settle_frame(jvm: Jvm, result: Node, number: Node) -> tuple[Node, Node]:
-    """A choice inside a frame of peers: the window function to compute, and the result from what it finds."""
+    """For a choice inside a frame of peers, the window function to compute, and the result from its value."""
     window = result.child()
     function, call = function_and_call(window)
     where = None if call is None else call.filter()
@@ -139,7 +139,7 @@ def settle_frame(jvm: Jvm, result: Node, number: Node) -> tuple[Node, Node]:
 
 
 def choice_of(jvm: Jvm, function: Node, number: Node) -> Node:
-    """The aggregate that finds the row or rows that a function takes, by their numbers."""
+    """The aggregate that finds the row or rows that a function chooses, by row number."""
     name, value = class_of(function), value_of(function)
     match name:
         case "CollectSet":
@@ -156,7 +156,7 @@ def choice_of(jvm: Jvm, function: Node, number: Node) -> Node:
 
 
 def result_of(jvm: Jvm, function: Node, found: Node) -> Node:
-    """The result of a function, from the row or rows that were found."""
+    """The result of a function, from the row or rows found."""
     match class_of(function):
         case "CollectSet":
             return jvm.expressions.SortArray(found)

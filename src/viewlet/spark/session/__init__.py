@@ -1,1 +1,1 @@
-"""Sessions of Spark and the JVM behind them."""
+"""Spark sessions and the JVM behind them."""

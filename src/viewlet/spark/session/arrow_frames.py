@@ -1,4 +1,4 @@
-"""Arrow tables as Spark DataFrames, and back, with the types that Viewlet stores."""
+"""Arrow tables as Spark DataFrames, and back, in the types that Viewlet stores."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ VARIANT_TYPE = Type("variant")
 
 
 def spark_schema(fields: Sequence[Field]) -> StructType:
-    """The Spark schema of some columns."""
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(encode_fields(tuple(fields)))
 
 
 def arrow_schema(fields: Sequence[Field]) -> pa.Schema:
-    """The Arrow schema of some columns."""
     return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in fields])
 
 
@@ -41,7 +39,7 @@ def from_arrow(spark: SparkSession, table: pa.Table, fields: Sequence[Field]) ->
 def from_partitions(
     spark: SparkSession, parts: int, read: Callable[[int], pa.Table], fields: Sequence[Field]
 ) -> DataFrame:
-    """A DataFrame whose partitions tasks read: `read` gives the rows of each, by its number; columns by position."""
+    """A DataFrame of `parts` partitions, whose rows tasks get from `read(partition)`; columns by position."""
     numbers = spark.range(0, parts, 1, parts)
     return _received(numbers.mapInArrow(PartitionTask(read, tuple(fields)), spark_schema(_sent(fields))), fields)
 
@@ -51,12 +49,12 @@ def from_tasks(
     task: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Table]],
     fields: Sequence[Field],
 ) -> DataFrame:
-    """A DataFrame of the rows that tasks give; `map_with` runs a function that gives batches of a schema in them."""
+    """A DataFrame of the rows that tasks return; `map_with` is given the task and the schema of its batches."""
     return _received(map_with(RowsTask(task, tuple(fields)), spark_schema(_sent(fields))), fields)
 
 
 def can_come_from_tasks(kind: Type) -> bool:
-    """Whether Spark takes values of a type from a task: of some it tells more apart than Arrow does."""
+    """Whether tasks may return a type to Spark; not if Spark has several types for the same Arrow type."""
     inside = [
         part for arg in kind.args for part in (arg if isinstance(arg, tuple) else (arg,)) if isinstance(part, Type)
     ]
@@ -69,7 +67,7 @@ _BATCH = 10_000
 
 @dataclass(frozen=True)
 class PartitionTask:
-    """A function for `mapInArrow`: numbers of partitions in, their rows out."""
+    """Maps numbers of partitions to their rows, for `mapInArrow`."""
 
     read: Callable[[int], pa.Table]
     fields: tuple[Field, ...]
@@ -81,7 +79,7 @@ class PartitionTask:
 
 @dataclass(frozen=True)
 class RowsTask:
-    """A function for `mapInArrow`: whatever a task takes in, its rows out."""
+    """Maps a task's input to rows, for `mapInArrow`."""
 
     task: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Table]]
     fields: tuple[Field, ...]
@@ -92,7 +90,7 @@ class RowsTask:
 
 
 def _sendable(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """An Arrow table as Spark takes it."""
+    """An Arrow table in a form that Spark accepts."""
     named = table.rename_columns([f.name for f in fields])
     for i, f in enumerate(fields):
         if f.type == VARIANT_TYPE:
@@ -103,22 +101,22 @@ def _sendable(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
 
 
 def _sent(fields: Sequence[Field]) -> list[Field]:
-    """The columns as Spark takes them from Arrow."""
+    """The columns in types that Spark accepts from Arrow."""
     return [Field(f.name, INT, f.nullable) if f.type.name in MONTHS else f for f in fields]
 
 
 def _received(frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
-    """The columns as they are meant."""
+    """A DataFrame as received from Arrow, converted to the intended types."""
     return _recast(frame, _sent(fields), fields, "CAST(make_ym_interval(0, {}) AS {})")
 
 
 def _unsliced(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in arrays of their own: PySpark rebuilds lists and maps, and cannot where they are slices."""
+    """Copies of the arrays: PySpark rebuilds lists and maps, which fails for slices."""
     return column.take(pa.array(range(len(column)), pa.int64()))
 
 
 def _filled(variants: pa.ChunkedArray) -> pa.Array:
-    """Variants whose parts are never NULL, as Spark wants them; a variant itself may be."""
+    """Variants whose parts are never NULL, as Spark requires; a variant itself may be."""
     array = pa.concat_arrays(variants.chunks) if variants.num_chunks else pa.array([], variants.type)
     parts = [array.field(i).fill_null(b"") for i in range(array.type.num_fields)]
     fields = [f.with_nullable(False) for f in array.type]
@@ -134,7 +132,7 @@ def to_arrow(frame: DataFrame, fields: Sequence[Field]) -> pa.Table:
 
 
 def collected(frame: Any) -> pa.Table:
-    """What Spark sends. `toArrow` would cast it to types that are never NULL inside, and fail where all of them is."""
+    """The batches that Spark sends. `toArrow` would cast to types without NULLs inside, and fail on these."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -148,7 +146,7 @@ def collected(frame: Any) -> pa.Table:
 
 
 def streamed(frame: DataFrame) -> Iterator[pa.RecordBatch]:
-    """The same rows, batch by batch, as Spark computes them: neither side ever holds them all."""
+    """The same rows batch by batch, as Spark computes them: neither side ever holds them all."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -157,7 +155,7 @@ def streamed(frame: DataFrame) -> Iterator[pa.RecordBatch]:
 
     large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") == "true"
     schema = to_arrow_schema(frame.schema, prefers_large_types=large)
-    yield pa.RecordBatch.from_pylist([], schema=schema)  # so that the columns are known where there are no rows
+    yield pa.RecordBatch.from_pylist([], schema=schema)  # so that the columns are known even without rows
     try:
         with quietly():
             for message in partitions_of(frame):
@@ -167,7 +165,7 @@ def streamed(frame: DataFrame) -> Iterator[pa.RecordBatch]:
 
 
 def _cause(error: Py4JJavaError) -> str:
-    """What a task raised, which PySpark hides where it happens while rows are sent."""
+    """The root cause of a task's failure, which PySpark hides while rows are sent."""
     cause = error.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()
@@ -175,7 +173,7 @@ def _cause(error: Py4JJavaError) -> str:
 
 
 def without_months(frame: DataFrame) -> DataFrame:
-    """The same rows with intervals of months as their numbers: Spark's own exchange with Arrow has no such type."""
+    """The same rows with intervals of months as integers, since Spark cannot send these intervals to Arrow."""
     there = [Field(f.name, Type(f.dataType.simpleString())) for f in frame.schema.fields]
     sent = [Field(f.name, INT) if f.type.name in MONTHS else f for f in there]
     whole = "CAST({0} AS INTERVAL YEAR TO MONTH)"
@@ -183,7 +181,7 @@ def without_months(frame: DataFrame) -> DataFrame:
 
 
 def _recast(frame: DataFrame, there: Sequence[Field], wanted: Sequence[Field], form: str) -> DataFrame:
-    """The columns whose types change, through an expression in their names and new types."""
+    """Convert the columns whose types change, by an expression over their names and new types."""
     if all(a.type == b.type for a, b in zip(there, wanted, strict=True)):
         return frame
     quoted = ["`" + f.name.replace("`", "``") + "`" for f in there]

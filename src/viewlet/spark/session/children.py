@@ -1,8 +1,8 @@
-"""Child sessions: whatever Viewlet does with Spark, it does in a session of its own.
+"""Child sessions: Viewlet uses Spark only in sessions of its own.
 
 A child shares the SparkContext and the persistent catalog with the caller's session. Settings, temporary views and
-functions are its own, so the caller's stay as they are. Spark and PySpark both remember an active session, and
-PySpark's `createDataFrame` changes it: inside `active` it is the child, afterwards again whichever it was.
+functions are its own, so the caller's stay as they are. Spark and PySpark both track an active session, and PySpark's
+`createDataFrame` changes it: inside `active` it is the child, and afterwards the previous one again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from viewlet.spark.session.workers import own_workers
 
 
 def clone(parent: SparkSession) -> SparkSession:
-    """A session with the settings, temporary views and functions that another one has now."""
+    """A session with a copy of another's current settings, temporary views and functions."""
     return _wrapped(parent, session_of(parent).cloneSession())
 
 
 def bare(parent: SparkSession) -> SparkSession:
-    """A session without temporary views and functions, with Spark's settings as they were at its start."""
+    """A session without temporary views and functions, with Spark's initial settings."""
     return _wrapped(parent, session_of(parent).newSession())
 
 
 def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
-    """PySpark's object for a session; it would make itself the session of `rdd.toDF`."""
+    """PySpark's object for a session, prevented from becoming the session of `rdd.toDF`."""
     to_frame = RDD.toDF
     for name, value in OURS.items():
         session.sessionState().conf().setConfString(name, value)
@@ -43,7 +43,7 @@ def _wrapped(parent: SparkSession, session: Any) -> SparkSession:
 
 @contextmanager
 def active(spark: SparkSession) -> Iterator[SparkSession]:
-    """Make a session the active one, for as long as the block runs; errors in it are raised, not logged."""
+    """Make a session the active one in the block, without PySpark's own logging of errors."""
     sessions: Any = SparkSession._get_j_spark_session_class(java_of(spark))
     before, before_in_python = sessions.getActiveSession(), SparkSession._activeSession
     sessions.setActiveSession(session_of(spark))

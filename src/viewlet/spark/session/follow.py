@@ -1,6 +1,6 @@
 """A session that follows another one's settings, temporary views and functions.
 
-What is set or registered in the follower itself stays, until its leader has something newer under that name.
+What is set or registered in the follower itself stays, until the leader changes something of the same name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from viewlet.spark.session.settings import settings_of
 
 @dataclass
 class _Knowledge:
-    """What a session knows, by name: values of settings, and objects of the JVM that are equal while unchanged."""
+    """A session's settings, views and functions by name; JVM objects are equal if unchanged."""
 
     settings: dict[str, str]
     views: dict[str, Node]
@@ -36,9 +36,9 @@ class Follower:
         self._own: frozenset[str] = frozenset()
 
     def follow(self, own: Collection[str] = ()) -> dict[str, str | None]:
-        """Learn what the leader has learnt, but for temporary views under names of the follower's own.
+        """Copy the leader's changes, except for temporary views whose names are in `own`.
 
-        The settings that changed are returned, those that were unset as None.
+        Returns the settings that changed, with None for those unset.
         """
         now, before, self._own = _knowledge(self.leader), self._own, frozenset(name.lower() for name in own)
         now.views = {name: view for name, view in now.views.items() if name.lower() not in self._own}
@@ -71,7 +71,7 @@ class Follower:
 
 
 def share_variables(given: SparkSession, to: SparkSession, text: str) -> None:
-    """Give a session those variables of another one that a text may mention; Spark lists none, and clones none."""
+    """Copy variables that a text may mention to another session, since Spark neither lists nor clones them."""
     theirs, ours = (state_of(spark).catalogManager().tempVariableManager() for spark in (given, to))
     jvm = Jvm(to)
     for word in () if theirs.isEmpty() else set(re.findall(r"\w+", text.lower())):
@@ -88,7 +88,7 @@ def _knowledge(spark: SparkSession) -> _Knowledge:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is new or other than before, and None for what is gone."""
+    """What is new or changed, and None for what is gone."""
     for name in before.keys() - now.keys():
         yield name, None
     for name, value in now.items():

@@ -1,7 +1,7 @@
-"""The JVM of a Spark that Viewlet starts itself, without the warnings of every start.
+"""The JVM of a Spark that Viewlet starts itself, without the usual startup warnings.
 
-Java, log4j and Hadoop greet with a dozen lines before any setting of the log applies. They are held back while Spark
-starts: dropped once it runs, printed if it does not, since then they may say why. What comes later passes through.
+Java, log4j and Hadoop print a dozen lines before any logging setting applies. They are held back while Spark starts:
+dropped once it runs, printed if it fails, since they may say why. Later output passes through.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STDERR = 2
 
 @contextmanager
 def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
-    """Start a JVM unless there is one; what it says while the block runs is held back."""
+    """Start a JVM unless there is one; its output during the block is held back."""
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
@@ -29,7 +29,7 @@ def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
         conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": relay.entrance})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
-        with warnings.catch_warnings():  # PySpark imports its own tests, which do not know every version of pandas
+        with warnings.catch_warnings():  # PySpark imports its own tests, which do not support every pandas
             warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
             yield
     except BaseException:
@@ -40,7 +40,7 @@ def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 class Relay:
-    """A pipe to our own standard error that holds back what comes in until it is opened."""
+    """A pipe to our own standard error that holds back its input until it is opened."""
 
     def __init__(self) -> None:
         exit_, self.entrance = os.pipe()
@@ -60,6 +60,6 @@ class Relay:
         os.write(STDERR, b"".join(self.held))
 
     def open(self) -> None:
-        """Let everything through from now on; the JVM has the entrance, or is gone."""
+        """Pass everything on from now; the JVM has a copy of the entrance, or has ended."""
         self._is_open.set()
         os.close(self.entrance)

@@ -17,7 +17,7 @@ def java_of(spark: SparkSession) -> Any:
 
 
 def gateway_of(spark: SparkSession) -> Any:
-    """What PySpark speaks with the JVM through."""
+    """PySpark's gateway to the JVM."""
     return spark.sparkContext._gateway
 
 
@@ -35,7 +35,7 @@ def session_of(spark: SparkSession) -> Any:
 
 
 def settings_of(spark: SparkSession) -> Any:
-    """A session's settings as they are now, as a map of the JVM's that can be compared with another."""
+    """A session's current settings, as a JVM map that can be compared with another."""
     return session_of(spark).sessionState().conf().getAllConfs()
 
 
@@ -50,17 +50,17 @@ def plan_of(frame: DataFrame) -> Any:
 
 
 def has_plan(frame: Any) -> TypeGuard[DataFrame]:
-    """Whether a DataFrame is one of this process, and not of Spark Connect."""
+    """Whether a DataFrame is a classic one, not one of Spark Connect."""
     return hasattr(frame, "_jdf")
 
 
 def estimated_bytes(frame: DataFrame) -> int:
-    """How many bytes Spark expects a DataFrame to have."""
+    """The size of a DataFrame in bytes, as Spark estimates it."""
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def partitions_of(frame: DataFrame) -> Iterator[bytes]:
-    """The rows of a DataFrame as messages of Arrow, one partition after the other; the next one is computed ahead."""
+    """The rows of a DataFrame as Arrow messages, partition by partition, with the next one computed ahead."""
     from pyspark.serializers import NoOpSerializer
     from pyspark.util import _local_iterator_from_socket
 
@@ -71,16 +71,16 @@ def partitions_of(frame: DataFrame) -> Iterator[bytes]:
 
 
 def functions_of(spark: SparkSession) -> dict[str, Any]:
-    """The names of a session's temporary functions, each with what the registry of functions knows it by."""
+    """The names of a session's temporary functions, with their identifiers in the function registry."""
     found = state_of(spark).catalog().listTemporaryFunctions()
     known = [found.apply(i) for i in range(found.length())]
-    if version_of(spark.version) >= (4, 2):  # there the catalog names them shorter than the registry
+    if version_of(spark.version) >= (4, 2):  # there the catalog's names are shorter than the registry's
         some, identifier = java_of(spark).scala.Option, java_of(spark).org.apache.spark.sql.catalyst.FunctionIdentifier
         known = [identifier(name.funcName(), some.apply("session"), some.apply("system")) for name in known]
     return {str(name.funcName()): name for name in known}
 
 
 def config_entry(spark: SparkSession, name: str) -> Any:
-    """What Spark declares of a setting; None for one that it does not know."""
+    """Spark's declaration of a setting; None for an unknown setting."""
     settings = getattr(java_of(spark).org.apache.spark.sql.internal, "SQLConf$")
     return getattr(settings, "MODULE$").getConfigEntry(name)

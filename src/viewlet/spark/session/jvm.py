@@ -1,7 +1,7 @@
-"""Speaking with the JVM: Spark's own plan and expression objects, handled from Python.
+"""Access to the JVM: Spark's own plan and expression objects, handled from Python.
 
-A plan is rewritten by building new Catalyst nodes; the old ones are never changed. The rules that Viewlet
-applies are Python functions; where Spark has to walk a tree (subqueries inside expressions), it calls them back.
+A plan is rewritten by building new Catalyst nodes; existing ones are never changed. The rules that Viewlet applies are
+Python functions; where Spark has to walk a tree (subqueries inside expressions), it calls them back.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from viewlet.spark.session.handles import context_of, gateway_of, java_of, sessi
 from viewlet.spark.session.versions import probe, version_of
 
 Node = Any
-"""A Catalyst plan or expression: an object of the JVM."""
+"""A Catalyst plan or expression: an object in the JVM."""
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 
 Rule = Callable[[Node], Node | None]
-"""What a node becomes; None leaves it as it is."""
+"""Returns the replacement of a node, or None to leave it as it is."""
 
 
 class Jvm:
-    """The JVM of a Spark session, and how to build Catalyst's nodes in it."""
+    """The JVM of a Spark session, with builders for Catalyst nodes."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -78,7 +78,7 @@ class Jvm:
         return self.expressions.NamedExpression.newExprId()
 
     def alias(self, expr: Node, name: str, expr_id: Node | None = None) -> Node:
-        """An expression under a name; the same column as before where its id is given."""
+        """An expression with a name, and with the given id to replace an existing column."""
         expr_id = self.new_id() if expr_id is None else expr_id
         return self.expressions.Alias(expr, name, expr_id, self.seq([]), self.none(), self.seq([]))
 
@@ -86,7 +86,7 @@ class Jvm:
         return self.column(name, data_type, self.new_id(), nullable=nullable)
 
     def column(self, name: str, data_type: Node, expr_id: Node, *, nullable: bool) -> Node:
-        """The column of an id."""
+        """The column with an id."""
         metadata = self.java.org.apache.spark.sql.types.Metadata.empty()
         return self.expressions.AttributeReference(name, data_type, nullable, metadata, expr_id, self.seq([]))
 
@@ -104,7 +104,7 @@ class Jvm:
         return self.expressions.Cast(expr, data_type, self.some("UTC"))
 
     def can_fail_to_cast(self, cast: Node) -> bool:
-        """Whether a cast fails on some values of the type that it is given."""
+        """Whether a cast can fail on values of its argument's type."""
         widens = module(getattr(self.expressions, "Cast$")).canUpCast(cast.child().dataType(), cast.dataType())
         return str(cast.evalMode().toString()) == "ANSI" and not widens
 
@@ -147,11 +147,11 @@ class Jvm:
         return bool(self.expressions.RowOrdering.isOrderable(expr.dataType()))
 
     def parsed(self, text: str) -> Node:
-        """A text as a plan whose names are not looked up yet."""
+        """A parsed text, with names not yet resolved."""
         return self.session.sessionState().sqlParser().parsePlan(text)
 
     def analysed(self, parsed: Node) -> Node:
-        """A parsed plan with its names looked up; nothing is executed, not even a command."""
+        """A parsed plan with its names resolved; nothing is executed, not even a command."""
         skip = self.java.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
         return self.session.sessionState().executePlan(parsed, skip).analyzed()
 
@@ -159,24 +159,24 @@ class Jvm:
         return self.session.sessionState().optimizer().execute(analysed)
 
     def apply_rules(self, plan: Node, names: Iterable[str]) -> Node:
-        """A plan after some rules of the optimizer, each applied once."""
+        """A plan after some optimizer rules, each applied once."""
         rules = self.java.org.apache.spark.sql.catalyst.optimizer
         for name in names:
             plan = module(getattr(rules, f"{name}$")).apply(plan)
         return plan
 
     def is_kind(self, plan: Node, kind: str) -> bool:
-        """Whether a plan is of a class of Spark's logical plans, or of one below it."""
+        """Whether a plan is of a class of Spark's logical plans, or a subclass."""
         return bool(self.java.java.lang.Class.forName(f"{_LOGICAL}.{kind}").isInstance(plan))
 
     def empty_leaf(self, schema: Any) -> Node:
-        """A plan that reads an RDD of no rows, with the columns of a schema in JSON."""
+        """A plan that reads an RDD without rows, with the columns of a schema in JSON."""
         rows = context_of(self.spark).emptyRDD()
         return self.session.createDataFrame(rows, self.data_type(schema)).queryExecution().analyzed()
 
     def serialized(self, plan: Node) -> bytes:
-        """A plan as Java writes it."""
-        fresh = plan.clone()  # without what Spark remembers of a plan once it is asked, which Java cannot write
+        """A plan serialized by Java."""
+        fresh = plan.clone()  # without cached properties of the plan, which Java cannot write
         buffer = self._serializer().serialize(fresh, self._any_class())
         return bytes(buffer.array())[: buffer.limit()]
 
@@ -184,7 +184,7 @@ class Jvm:
         return self._serializer().deserialize(self.java.java.nio.ByteBuffer.wrap(body), self._any_class())
 
     def _serializer(self) -> Any:
-        # SparkEnv has one too, but no reflection can look into that class since Spark 4.3: a library is missing.
+        # SparkEnv has one too, but since Spark 4.3 reflection fails on its class, for lack of a library.
         conf = context_of(self.spark).sc().conf()
         return self.java.org.apache.spark.serializer.JavaSerializer(conf).newInstance()
 
@@ -192,7 +192,7 @@ class Jvm:
         return module(getattr(self.java.scala.reflect, "ClassTag$")).Any()
 
     def frame(self, plan: Node) -> DataFrame:
-        """A DataFrame that runs a plan that needs no further analysis."""
+        """A DataFrame that runs an already analysed plan."""
         plan.setAnalyzed()
         classic = self.java.org.apache.spark.sql.classic
         return DataFrame(classic.Dataset.ofRows(self.session, plan), self.spark)
@@ -220,11 +220,11 @@ class PartialFunction:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without PySpark's own log, of many lines of JSON, of an error that is about to be raised anyway."""
+    """Suppress PySpark's own logging, many lines of JSON, of errors that are raised anyway."""
     from pyspark.logger import PySparkLogger
 
     names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    logs = [PySparkLogger.getLogger(name) for name in names]  # plain loggers of these names would not do for PySpark
+    logs = [PySparkLogger.getLogger(name) for name in names]  # PySpark does not accept plain loggers of these names
     before = [log.disabled for log in logs]
     for log in logs:
         log.disabled = True
@@ -236,13 +236,13 @@ def quietly() -> Iterator[None]:
 
 
 def singleton(near: Node, name: str) -> Node:
-    """The one instance of a Scala object whose class only the loader of another object's class knows by name."""
+    """A Scala object's single instance, found by name through the class loader of another object's class."""
     loader = near.getClass().getClassLoader()
     return loader.loadClass(f"org.apache.spark.sql.catalyst.{name}$").getField("MODULE$").get(None)
 
 
 def module(holder: Any) -> Node:
-    """The one instance of a Scala object."""
+    """The single instance of a Scala object."""
     return getattr(holder, "MODULE$")
 
 
@@ -266,7 +266,7 @@ def subplans(plan: Node) -> list[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A tree's nodes, outermost first."""
+    """A tree's nodes, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -280,7 +280,7 @@ def walk_plan(plan: Node) -> Iterator[Node]:
 
 
 def copy_with(jvm: Jvm, node: Node, changes: dict[int, Any]) -> Node:
-    """A node with some of its constructor's arguments replaced, by position."""
+    """A node with some constructor arguments replaced, by position."""
     arguments = [node.productElement(i) for i in range(node.productArity())]
     for at, value in changes.items():
         arguments[at] = value
@@ -302,7 +302,7 @@ def rebuild(jvm: Jvm, plan: Node, parts: Sequence[Node]) -> Node:
 
 
 def is_subquery(expr: Node) -> bool:
-    """Whether an expression holds a plan."""
+    """Whether an expression contains a plan."""
     return class_of(expr) in ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery", "DynamicPruningSubquery")
 
 

@@ -1,10 +1,10 @@
 """The warehouse's tables and views as Spark sees them.
 
-Each is a temporary view of a session of ours, so that SQL and `spark.table` find it by name. Below the view stands
-a mark that says which table of which warehouse it is, whatever else bears that name. While a definition is
-analysed, every marked view is replaced by a leaf over an empty RDD: an empty local relation would let the
-optimizer fold the whole plan away, and the real rows are none of its business. What identifies a leaf from then
-on is the id of its RDD, which survives whatever Spark does to the plan around it.
+Each is a temporary view of one of our sessions, so SQL and `spark.table` find it by name. Below the view is a mark that
+says which table of which warehouse it is, since other things may have the same name. While a definition is analysed,
+every marked view is replaced by a leaf over an empty RDD: with an empty local relation the optimizer would fold the
+whole plan away, and it must not see the real rows. From then on the id of its RDD identifies a leaf, however Spark
+rewrites the plan around it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Tables:
 
     fields: Mapping[str, Fields]
     warehouse: str = ""
-    """What tells the warehouse from others."""
+    """The identifier of the warehouse."""
     names: dict[int, str] = field(default_factory=dict)
-    """The name behind every RDD."""
+    """The table of every RDD."""
     leaves: dict[str, Node] = field(default_factory=dict)
 
     def name_of(self, leaf: Node) -> str | None:
-        """The table that a leaf of a plan reads, if it is one of the warehouse's."""
+        """The warehouse's table that a leaf of a plan reads, None if there is none."""
         return self.names.get(int(leaf.rdd().id())) if class_of(leaf) == "LogicalRDD" else None
 
     def find(self, name: str) -> str:
-        """The table of a name, which may have been dropped and made anew in other letters."""
+        """The table with a name, which may have been dropped and created again with other case."""
         known = next((known for known in self.fields if known.lower() == name.lower()), None)
         if known is None:
             raise UnknownName(f"there is no table or view `{name}`")
@@ -56,12 +56,12 @@ class Tables:
 
 
 def register(spark: SparkSession, warehouse: str, name: str, rows: DataFrame) -> None:
-    """Make the rows of a DataFrame, which may be of another session, readable under the name of a table."""
+    """Make the rows of a DataFrame, possibly of another session, readable under a table's name."""
     _register(Jvm(spark), warehouse, name, plan_of(rows))
 
 
 def register_mentioned(spark: SparkSession, tables: Tables, text: str) -> None:
-    """Make every table that a text may mention readable by its name in the session, without rows."""
+    """Make every table that a text may mention readable by name in the session, without rows."""
     jvm = Jvm(spark)
     for name in tables.fields:
         if mentions(text, name):
@@ -73,7 +73,7 @@ def _register(jvm: Jvm, warehouse: str, name: str, plan: Node) -> None:
 
 
 def register_query(spark: SparkSession, name: str, query: DataFrame) -> None:
-    """Let a name stand for a query in the session: a definition that reads it means what the query means."""
+    """Let a name stand for a query in the session, in definitions that read it."""
     jvm = Jvm(spark)
     jvm.frame(plan_of(query)).alias(f"{_QUERY}:{name}").createOrReplaceTempView(quoted(name))
 
@@ -107,7 +107,7 @@ def replace_tables(jvm: Jvm, plan: Node, tables: Tables) -> Node:
 
 
 def _mark_of(view: Node) -> tuple[str, str] | None:
-    """The warehouse and the table that a temporary view stands for."""
+    """The warehouse and table that a temporary view stands for."""
     mark = _alias_of(view)
     if not mark.startswith(f"{_MARK}:"):
         return None
@@ -122,7 +122,7 @@ def _alias_of(view: Node) -> str:
 
 
 def _leaf_for(jvm: Jvm, view: Node, warehouse: str, name: str, tables: Tables) -> Node:
-    """A table's leaf under the column ids that a use of its view has."""
+    """A table's leaf under the column ids of a use of its view."""
     if warehouse != tables.warehouse:
         raise UnsupportedQuery(f"`{name}` is a table of another warehouse", hint="read it from this one's `db.spark`")
     name = tables.find(name)

@@ -1,6 +1,6 @@
-"""The object-store credentials of a Spark session: a warehouse in such a store is opened with the same ones.
+"""The object-store credentials of a Spark session, with which a warehouse in such a store is opened.
 
-They are handed on, to this process's connections only; tasks have those of their executors.
+They are used for connections of this process only; tasks use those of their executors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _S3 = {
     "endpoint": "endpoint_url",
     "endpoint.region": "region_name",
 }
-"""Settings of Hadoop's S3A, and what boto3 calls them."""
+"""Settings of Hadoop's S3A, and their names in boto3."""
 
 
 def s3_settings(session: SparkSession) -> dict[str, str]:
-    """How to reach S3, as far as the session says it."""
+    """The S3 settings that the session has."""
     said = {name: session.conf.get(f"spark.hadoop.fs.s3a.{name}", None) for name in _S3}
     endpoint = said["endpoint"]
     if endpoint is not None and "://" not in endpoint:

@@ -1,8 +1,8 @@
-"""What a Python worker of Spark's need not do again for every task.
+"""Work that a Python worker of Spark need not repeat for every task.
 
-Before each task PySpark drops what Python knows of files that could be imported: Python then reads the directory of
-PySpark's own archive once more for each of its packages. After each task it collects garbage, among all that was ever
-imported. Together that takes longer than most of an epoch's tasks.
+Before each task PySpark invalidates Python's import caches, so Python rereads the directory of PySpark's own archive
+for each of its packages. After each task it collects garbage among everything ever imported. Together that takes longer
+than most tasks of an epoch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import sys
 from zipimport import zipimporter
 
 _IN_WORKER = "SPARK_REUSE_WORKER"
-"""What Spark sets where its workers serve one task after the other."""
+"""Set by Spark in workers that serve several tasks."""
 _modules = 0
-"""How many modules were loaded when what is there was last set apart."""
+"""The number of modules loaded when objects were last frozen."""
 
 
 def settle() -> None:
-    """Spare the tasks that follow in this worker what changes nothing; called where a task begins."""
+    """Spare later tasks in this worker repeated work; called when a task begins."""
     global _modules
     if _IN_WORKER not in os.environ:
         return
@@ -28,11 +28,11 @@ def settle() -> None:
             read_only_if_changed(importer)
     if len(sys.modules) > _modules:
         _modules = len(sys.modules)
-        gc.freeze()  # garbage was collected a moment ago: what is left are modules, which stay
+        gc.freeze()  # garbage was collected just before: what is left are modules, which stay
 
 
 def read_only_if_changed(importer: zipimporter) -> None:
-    """Let an importer read the directory of its archive again only if the archive is another one."""
+    """Let an importer reread the directory of its archive only if the archive has changed."""
     read, seen = importer.invalidate_caches, _version(importer.archive)
 
     def invalidate() -> None:
@@ -45,7 +45,7 @@ def read_only_if_changed(importer: zipimporter) -> None:
 
 
 def _version(archive: str) -> tuple[int, int, int] | None:
-    """What tells an archive from another one in its place; None if there is none."""
+    """The identity and version of an archive; None if it does not exist."""
     try:
         found = os.stat(archive)
     except OSError:

@@ -1,4 +1,4 @@
-"""Spark, started on first need. A caller's session is used as it is, and not changed."""
+"""Starting Spark when first needed. A caller's session is used as it is, and not changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = {
     **PLAIN,
 }
 SMALL_SHUFFLE = 8
-"""Partitions of a shuffle on one machine: Spark's 200 are made for a cluster."""
+"""Shuffle partitions on a single machine; Spark's default of 200 is meant for a cluster."""
 
 
 def start_spark(*, master: str = "local[*]") -> SparkSession:
@@ -63,14 +63,14 @@ FAULTY_RULES = (
     "catalyst.optimizer.PushProjectionThroughLimitAndOffset",
     "execution.planmerging.MergeSubplans",
 )
-"""Rules of Spark's optimizer that fail on correlated subqueries, lose the ORDER BY of a LIMIT below them, or fail on
-aggregates in Python."""
+"""Optimizer rules that fail on correlated subqueries, lose the ORDER BY of a LIMIT below them, or fail on Python
+aggregates."""
 EAGER_RULES = ("catalyst.optimizer.ConvertToLocalRelation",)
-"""Rules that compute with the rows of small tables on the way, before others have put conditions in a better order."""
+"""Optimizer rules that evaluate small tables before other rules have improved the order of conditions."""
 
 
 def leave_out(spark: SparkSession, rules: Iterable[str]) -> None:
-    """Let the optimizer of a session of ours do without some of its rules."""
+    """Exclude rules from the optimizer of a session of ours."""
     before = spark.conf.get(_EXCLUDED, None)
     spark.conf.set(_EXCLUDED, ",".join([*filter(None, [before]), *(f"org.apache.spark.sql.{r}" for r in rules)]))
 

@@ -1,7 +1,7 @@
-"""Settings of a session that are part of what a definition means: time zone, ANSI, case, rules of decimals, and so on.
+"""Session settings that are part of a definition's meaning: time zone, ANSI mode, case, decimal rules, and so on.
 
-Spark records them with its own persistent views, and so they are here: every setting that differs from Spark's
-default, but for those that only say how to plan, run, read or show something. Time zone and ANSI mode are always
+Spark records them with its own persistent views, and we do the same: every setting that differs from Spark's default is
+recorded, except those that only say how to plan, run, read or show something. Time zone and ANSI mode are always
 recorded, since their defaults depend on the machine.
 """
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 PLAIN = {ZONE: "UTC", ANSI: "true"}
-"""The settings of a session that Viewlet starts, and of everything that no user's text decides."""
+"""The settings of sessions that Viewlet starts, and of all work that no user's text determines."""
 
 OURS = {"spark.sql.timeType.enabled": "true"}
-"""What every session of ours has: Spark 4.1 knows TIME, and has it switched off."""
+"""Set in all our sessions: Spark 4.1 has TIME, but disabled."""
 
 _WITHOUT_MEANING = tuple(
     f"spark.sql.{family}"
@@ -35,17 +35,17 @@ _WITHOUT_MEANING = tuple(
     )
 )  # fmt: skip
 _WITH_MEANING = ("spark.sql.execution.pandas.", "spark.sql.execution.pythonUDF.", "spark.sql.execution.pythonUDTF.")
-"""How values go in and out of functions of users."""
+"""They determine how values are passed to and from users' functions."""
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
-    """Everything that is set in a session."""
+    """All settings of a session."""
     entries = str(_conf(spark).getAllConfs().mkString("\0")).split("\0")
     return {name: value for name, _, value in (entry.partition(" -> ") for entry in entries)}
 
 
 def meaning_of(spark: SparkSession) -> dict[str, str]:
-    """The settings of a session that a definition in it depends on, in order."""
+    """The settings of a session that a definition in it depends on, sorted."""
     found = {name: value for name, value in settings_of(spark).items() if has_meaning(name)}
     found = {name: value for name, value in found.items() if value != _default(spark, name)}
     found |= {name: str(_conf(spark).getConfString(name)) for name in PLAIN}
@@ -53,14 +53,14 @@ def meaning_of(spark: SparkSession) -> dict[str, str]:
 
 
 def has_meaning(name: str) -> bool:
-    """Whether a query can mean something else under another value of a setting."""
+    """Whether a setting can affect the meaning of a query."""
     if not name.startswith("spark.sql."):
         return False
     return name.startswith(_WITH_MEANING) or not name.startswith(_WITHOUT_MEANING)
 
 
 def put(spark: SparkSession, settings: Mapping[str, str], *, others: Mapping[str, str]) -> None:
-    """Let a session have these settings and no others that have a meaning; those that have none, from elsewhere."""
+    """Give a session exactly these settings among those with meaning, and those without meaning from `others`."""
     conf, before = _conf(spark), settings_of(spark)
     wanted = {name: value for name, value in others.items() if not has_meaning(name)} | dict(settings) | OURS
     for name in before.keys() - wanted.keys():

@@ -15,19 +15,19 @@ from viewlet.spark.decode.tree import Tree, code_of
 
 
 def register_aggregate(spark: SparkSession, name: str, aggregate: Aggregate | ColumnAggregate) -> Any:
-    """Make an aggregate known to Spark, as a function that replays a group; what calls it in DataFrames."""
+    """Register an aggregate with Spark, as a function that replays a group; returns the function for DataFrames."""
     from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
     refuse_wrong(name, aggregate)
     make: Any = arrow_udf  # its stubs leave aggregates out
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an object that is called has no type hints to go by
+        warnings.simplefilter("ignore", UserWarning)  # a callable object has no type hints
         function = make(Replay(name, aggregate), ddl(aggregate.type), ArrowUDFType.GROUPED_AGG)
     return spark.udf.register(name, function)
 
 
 def handlers_of(function: Tree) -> Handlers | None:
-    """The delta handlers of an aggregate function that was declared with them."""
+    """The delta handlers of an aggregate function, if it was declared with them."""
     if function.kind != "PythonUDAF" or Replay.__module__.encode() not in (code := code_of(function)):
         return None
     found, _ = pickle.loads(code)

@@ -1,8 +1,8 @@
-"""The versions of Spark that Viewlet works with.
+"""The versions of Spark that Viewlet supports.
 
-Definitions are read from Catalyst's own plans, and Catalyst is not a public interface: every minor version of Spark
-moves some of it. So the range is the one that the tests run on, and before a session's first definition its JVM is
-asked once for what Viewlet builds plans from; a build of Spark that lacks it is refused by name.
+Definitions are decoded from Catalyst's own plans, and Catalyst is not a public interface: every minor version of Spark
+changes some of it. The supported range is the one that is tested, and before a session's first definition its JVM is
+probed once for what Viewlet builds plans from; a build of Spark that lacks it is refused by name.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ CONSTRUCTORS = {
     "plans.logical.Aggregate": 4, "plans.logical.Join": 5, "plans.logical.Sort": 4, "plans.logical.Union": 3,
     "plans.logical.Expand": 3, "plans.logical.LocalRelation": 4,
 }  # fmt: skip
-"""The classes whose parameters differ, or have differed, between versions: how many Viewlet gives them."""
+"""Classes whose constructors differ between versions, with the number of parameters that Viewlet passes."""
 
 CHANGED = {
     "Upper": (4, 2), "Lower": (4, 2), "CollationKey": (4, 2),  # Unicode 17
     "Mode": (4, 2),  # -0.0 is 0.0
-    "Ceil": (4, 3), "Floor": (4, 3),  # fail, under ANSI, where no BIGINT is near
-    "Corr": (4, 3),  # NULL where a side does not vary, also under ANSI
-    "Percentile": (4, 3),  # another rounding, and other infinities
+    "Ceil": (4, 3), "Floor": (4, 3),  # fail, under ANSI, beyond the range of BIGINT
+    "Corr": (4, 3),  # NULL if a side does not vary, also under ANSI
+    "Percentile": (4, 3),  # different rounding, and different infinities
 }  # fmt: skip
-"""Functions evaluated in process whose meaning changed, and since when. Each meaning has a name, and an entry, of its own."""
+"""Functions evaluated in process whose meaning changed, and since when. Each meaning has its own name and entry."""
 
 _PROBED: WeakSet[SparkContext] = WeakSet()
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """The major and the minor number of a version."""
+    """The major and minor number of a version."""
     major, minor = [*re.findall(r"\d+", text), "0", "0"][:2]
     return int(major), int(minor)
 
 
 def change_of(kind: str, version: tuple[int, int]) -> str | None:
-    """Since when a function means what it does in a version of Spark; None for what it has always meant."""
+    """The version in which a function got the meaning that it has in `version`; None for its original meaning."""
     since = CHANGED.get(kind)
     return None if since is None or version < since else f"since {since[0]}.{since[1]}"
 
 
 def changed_between(kinds: Iterable[str], then: str, now: str) -> list[str]:
-    """Of some functions, those that mean something else in another version of Spark."""
+    """The functions whose meaning differs between two versions of Spark."""
     made, used = version_of(then), version_of(now)
     return [kind for kind in kinds if change_of(kind, made) != change_of(kind, used)]
 
@@ -85,7 +85,7 @@ def probe(spark: SparkSession) -> None:
 
 
 def _parameter_counts(spark: SparkSession, name: str) -> set[int]:
-    """How many parameters the constructors of a class take; none if there is no such class."""
+    """The numbers of parameters of a class's constructors; none if there is no such class."""
     from py4j.protocol import Py4JJavaError
 
     from viewlet.spark.session.handles import java_of

@@ -1,6 +1,4 @@
-"""The Python of Spark's workers: on one machine the caller's own; on a cluster the installed one, to which Viewlet
-is sent.
-"""
+"""The Python of Spark's workers: the caller's own on one machine; on a cluster the installed one, plus Viewlet."""
 
 from __future__ import annotations
 
@@ -20,16 +18,16 @@ from pyspark import SparkContext
 import viewlet
 
 UNNAMED = "python3"
-"""What PySpark starts where nobody says which Python: the first one on the path, whatever it has installed."""
+"""PySpark's default if no Python is configured: the first one on the path, whatever it has installed."""
 _supplied: WeakSet[SparkContext] = WeakSet()
 _naming = Lock()
 _named: WeakKeyDictionary[SparkContext, tuple[int, str]] = WeakKeyDictionary()
-"""How many blocks have named the Python of a context's workers, in all threads, and what it was before the first."""
+"""For each context, how many blocks in all threads have set its workers' Python, and its value before the first."""
 
 
 @contextmanager
 def own_workers(context: SparkContext) -> Iterator[None]:
-    """Let what is sent to Spark inside of the block find Viewlet where it runs; the caller's context stays as it is."""
+    """Make Viewlet importable for tasks in the block; the caller's context is restored afterwards."""
     if not str(context.master).startswith("local"):
         supply(context)
         yield
@@ -59,7 +57,7 @@ def supply(context: SparkContext) -> None:
 
 @cache
 def _packed() -> Path:
-    """The package in a ZIP file, named after its contents: workers may have another one from an earlier job."""
+    """The package as a ZIP file, named by its contents since workers may still have one from an earlier job."""
     source = Path(viewlet.__file__).parent
     files = sorted(source.rglob("*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
@@ -72,5 +70,5 @@ def _packed() -> Path:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that goes with this process."""
+    """A folder that is removed with this process."""
     return tempfile.TemporaryDirectory(prefix="viewlet-package-")

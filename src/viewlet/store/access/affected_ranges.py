@@ -1,7 +1,7 @@
 """Affected ranges: how far changes reach within their groups, in the order of a column.
 
-A change at v affects the rows near it: a number of rows before it and after it, or all of them. Ranges that overlap are
-merged, so no row is in two of them, and nothing has changed between the last change below a range and the range itself.
+A change at v affects a given number of rows before and after it, or all of them. Overlapping ranges are merged, so no
+row is in two of them, and nothing has changed between the last change below a range and the range itself.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from viewlet.store.runs.layout import Names
 
 @dataclass(frozen=True, slots=True)
 class AffectedRanges:
-    """The rows of a group from `low` to `high`, both included."""
+    """The rows of one group from `low` to `high`, both inclusive."""
 
     hashes: Hashes
     low: Values
     high: Values
     example: Positions
-    """A change within each."""
+    """For each range, the position of a change inside it."""
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -41,16 +41,16 @@ class AffectedRanges:
         return Probes(self.hashes, Edge(self.low, "left"), Edge(self.high, "right"), None)
 
     def outside(self, *, before: bool) -> Places:
-        """The places where the ranges begin, or end."""
+        """The places where the ranges begin (`before`) or end."""
         edge = Edge(self.low, "left") if before else Edge(self.high, "right")
         return Places(self.hashes, edge, before)
 
     def hold(self, which: Positions, values: Values) -> Mask:
-        """Whether values are within the ranges of these numbers."""
+        """Whether each value lies in the range with the given number."""
         return (values >= self.low[which]) & (values <= self.high[which])
 
     def of(self, hashes: Hashes) -> AffectedRanges:
-        """The same ranges of groups that have other hashes elsewhere."""
+        """The same ranges under other hashes, for a map whose groups are hashed differently."""
         return replace(self, hashes=hashes)
 
 
@@ -62,7 +62,7 @@ def around(
     before: int | None,
     after: int | None,
 ) -> AffectedRanges | None:
-    """The ranges that some changes affect; None if groups share a hash, so that they cannot be computed."""
+    """The ranges that changes affect; None if groups share a hash, which makes the ranges unknown."""
     hashes, values = changes.hashes(columns), place_of(changes[order])
     if share_hashes(indexes, hashes, [changes[name] for name in columns]):
         return None
@@ -72,12 +72,12 @@ def around(
 
 
 def share_hashes(indexes: Sequence[RangeIndex], hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
-    """Whether a run has different groups with one hash, or one with the hash of a key that is not its own."""
+    """Whether a run holds different groups with one hash, or a group that shares a hash with another of `keys`."""
     return any(index.is_mixed or not _are_own(index, hashes, keys) for index in indexes)
 
 
 def _are_own(index: RangeIndex, hashes: Hashes, keys: Sequence[pa.Array]) -> bool:
-    """Whether the groups of a run that have some hashes have also the keys."""
+    """Whether the groups found in a run by hash also have the given keys."""
     hits = index.find(Probes(hashes, None, None, None))
     if hits is None or not keys:
         return True
@@ -85,7 +85,7 @@ def _are_own(index: RangeIndex, hashes: Hashes, keys: Sequence[pa.Array]) -> boo
 
 
 def _reach(indexes: Sequence[RangeIndex], columns: Names, places: Places, count: int | None) -> Values:
-    """The value of the row that is so far from each place; the end of all values where there are not so many rows."""
+    """The value of the `count`-th row from each place, or the end of the value range where there are fewer rows."""
     assert places.edge is not None
     values = places.edge.values
     if count == 0:
@@ -101,14 +101,14 @@ def _reach(indexes: Sequence[RangeIndex], columns: Names, places: Places, count:
 
 
 def _end(dtype: np.dtype[Any], *, least: bool) -> Any:
-    """A value that none is less than, or greater."""
+    """The least or the greatest value of the type."""
     if dtype.kind == "S":
         return b"" if least else b"\xff" * dtype.itemsize
     return np.iinfo(dtype).min if least else np.iinfo(dtype).max
 
 
 def merged(hashes: Hashes, low: Values, high: Values) -> AffectedRanges:
-    """Ranges without overlaps."""
+    """The ranges with overlaps merged."""
     _, groups = np.unique(hashes, return_inverse=True)
     joined = join_up(groups, low, high)
     return AffectedRanges(hashes[joined.part], joined.low, joined.high, joined.part)

@@ -1,7 +1,7 @@
-"""The small runs of an index seen as one: their hashes sorted together, so that a single search looks into all of them.
+"""Small runs of an index searched as one: their hashes are sorted together, so a single search covers all of them.
 
-A search takes the same dozen steps in a run of a thousand rows as in one of a million. What is gathered stays with the
-first of the runs, and the next epoch, which finds one more of them, adds its hashes.
+A search takes the same dozen steps in a run of a thousand rows as in one of a million. The merged hashes are cached on
+the first run; the next epoch, which finds one more run, only adds that run's hashes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Weights
 from viewlet.store.runs.map_run import MapBody
 
-_SMALL = 1 << 15  # rows of a run up to which its hashes are copied
+_SMALL = 1 << 15  # runs of up to this many rows have their hashes copied
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The rows of some runs, counted through all of them, and the order in which the hashes of their keys ascend."""
+    """The rows of several runs, numbered consecutively, and their order by key hash."""
 
     others: tuple[MapBody, ...]
-    """All of the runs but the first, which holds this."""
+    """All runs but the first, which holds this object."""
     hashes: Hashes
     order: Positions
     weights: Weights
@@ -32,7 +32,7 @@ class Gathered:
 
     @staticmethod
     def of(bodies: Sequence[MapBody]) -> Gathered:
-        """Some runs, of which those that were gathered before are not read again."""
+        """The given runs; those gathered earlier are not read again."""
         first, *others = bodies
         known = first.gathered
         if known is None or tuple(others[: len(known.others)]) != known.others:
@@ -47,7 +47,7 @@ class Gathered:
         starts = np.cumsum([len(self.hashes), *map(len, more)])
         hashes = np.concatenate([self.hashes, *(body.hashes((0, len(body))) for body in more)])
         order = np.concatenate([self.order, np.arange(starts[0], starts[-1])])
-        merged = np.argsort(hashes, kind="stable")  # each is sorted already, so that this is mere merging
+        merged = np.argsort(hashes, kind="stable")  # each part is sorted, so a stable sort only merges
         return Gathered(
             (*self.others, *more),
             hashes[merged],
@@ -57,7 +57,7 @@ class Gathered:
         )
 
     def by_run(self, first: MapBody, at: Positions) -> Iterator[tuple[MapBody, Positions, Positions]]:
-        """Of the rows at some places, those of each run: the run, which of the places, and where in the run."""
+        """Splits positions by run: the run, which of the positions fall into it, and where in the run they are."""
         bodies = (first, *self.others)
         starts = np.cumsum([0, *map(len, bodies[:-1])])
         owners = starts.searchsorted(at, "right") - 1
@@ -67,5 +67,5 @@ class Gathered:
 
 
 def is_small(body: MapBody) -> bool:
-    """Whether a run is gathered with others: it has few rows, and their whole hashes."""
+    """Whether a run is gathered with others: it is short and stores whole hashes."""
     return len(body) <= _SMALL and body.has_whole_hashes

@@ -1,6 +1,6 @@
-"""Prefix sums in lanes: rows that add up only with those that have the same values of some integer columns.
+"""Prefix sums in lanes: only rows with the same values in some integer columns are added up.
 
-Sums of doubles have a lane for each window (columns/exact/double_windows.py), and everyday numbers have one in all.
+Sums of doubles have one lane per window (columns/exact/double_windows.py); everyday numbers share a single lane.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from viewlet.columns.rows import Rows
 
 Lane = tuple[int, ...]
 Totals = np.ndarray[Any, np.dtype[np.int64]]
-"""A row for each probe, or for each place: the weight, then the sums."""
+"""One row per probe or place: the weight, then the sums."""
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Lanes:
-    """The rows of an index by lane, in its order."""
+    """The rows of an index split by lane, in index order."""
 
     def __init__(self, columns: Sequence[Ints], counted: Totals) -> None:
         found, self._which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
@@ -31,7 +31,7 @@ class Lanes:
         self._prefixes: dict[int, tuple[Positions, Totals]] = {}
 
     def between(self, lane: int, start: Positions, stop: Positions) -> Totals:
-        """What the rows of a lane from one place to another add up to."""
+        """The totals of a lane's rows between two places."""
         if lane not in self._prefixes:
             own = self._which == lane
             prefix = np.zeros((np.count_nonzero(own) + 1, self._counted.shape[1]), dtype=np.int64)
@@ -41,27 +41,27 @@ class Lanes:
         return prefix[before[stop]] - prefix[before[start]]
 
     def rows_of(self, lane: int, at: Positions, count: int) -> Mask:
-        """Which of all rows, `at` being those in order, are in a lane."""
+        """Which of the `count` rows are in a lane, as a mask; `at` are the rows in index order."""
         mask = np.zeros(count, dtype=np.bool_)
         mask[at[self._which == lane]] = True
         return mask
 
 
 class LaneTotals:
-    """What was found for each probe, lane by lane."""
+    """Totals per probe and lane."""
 
     def __init__(self, count: int, lanes: Sequence[str], sums: Sequence[str]) -> None:
         self._count, self._lanes, self._sums = count, lanes, sums
         self._totals: dict[Lane, Totals] = {}
 
     def of(self, lane: Lane) -> Totals:
-        """The totals of a lane, to be added to."""
+        """The totals of a lane, for the caller to add to."""
         if lane not in self._totals:
             self._totals[lane] = np.zeros((self._count, 1 + len(self._sums)), dtype=np.int64)
         return self._totals[lane]
 
     def rows(self) -> tuple[Positions, Rows]:
-        """A row for each probe and lane that something was found in, and which probe it is for."""
+        """One row per probe and lane with a nonzero total, and which probe it belongs to."""
         held = [(np.flatnonzero(total.any(axis=1)), lane, total) for lane, total in sorted(self._totals.items())]
         which = np.concatenate([np.zeros(0, dtype=np.int64), *(at for at, _, _ in held)])
         values, table = (

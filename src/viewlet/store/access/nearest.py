@@ -1,8 +1,8 @@
-"""The rows nearest to a place in the order of a column, whatever else a group holds.
+"""The rows nearest to a place in the order of a column, without reading the rest of the group.
 
-A run is sorted by (group, value) in memory (ranges.py). What one run puts in a later one may take away again, so from
-each the rows nearest to the place are taken and added up. Those that are nearer than all that the runs have left are
-certain; where these are too few, more are taken.
+Each run is sorted by (group, value) in memory (ranges.py). Later runs may delete rows of earlier ones, so the nearest
+rows of every run are read and netted. A row is certain if it is nearer than every row still unread; where too few rows
+are certain, more are read.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from viewlet.store.runs.layout import Names
 from viewlet.store.runs.map_run import spread
 
 _AT_FIRST, _MORE = 4, 8
-"""How many rows are taken from each run for one that is wanted, and how many times as many when these do not do."""
+"""Rows first read from each run per row wanted, and the factor by which to read more if they are too few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """For each probe a group, by its hash, and a place in it: an edge, or without one the group's own end.
+    """One place per probe: a group, given by its hash, and an edge within it; without an edge, the group's own end.
 
-    The rows before the place are meant, the nearest of which have the greatest values; or those after it.
+    `before` selects the rows before the place, whose nearest have the greatest values; otherwise the rows after it.
     """
 
     hashes: Hashes
@@ -43,7 +43,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows, the nearest first of each probe; which probe each is for, and its value."""
+    """Rows, nearest first for each probe, with their probes and values."""
 
     which: Positions
     rows: Rows
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """Some rows of each group, from all runs; and the nearest ones that the runs have left."""
+    """Some rows of each group from all runs, and the nearest row that each run still has unread."""
 
     found: Found
     next_of: Positions
@@ -60,10 +60,10 @@ class _Taken:
 
 
 def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, count: int) -> Found | None:
-    """The rows nearest to each place, so many that they occur `count` times, with all that tie with the last of them.
+    """The rows nearest to each place, at least `count` of them with multiplicity, including ties with the last.
 
-    NULL is no value. Groups without any have no rows here, and neither have those that share a hash; others have fewer
-    rows only where that is all there is on this side.
+    Rows with NULL are left out. Groups without values or with a shared hash return no rows; other groups return fewer
+    rows only if there are no more on this side.
     """
     wanted, depth = np.arange(len(places.hashes)), _AT_FIRST * count
     found: list[Found] = []
@@ -88,7 +88,7 @@ def nearest(indexes: Sequence[RangeIndex], key: Names, places: Places, count: in
 
 
 def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth: int) -> _Taken | None:
-    """The nearest rows of some groups in each run; None if there are none at all."""
+    """The `depth` nearest rows of some groups in each run; None if no run has any."""
     parts, nexts = [], []
     for index in indexes:
         hits = index.find(places.probes(which))
@@ -110,7 +110,7 @@ def _take(indexes: Sequence[RangeIndex], places: Places, which: Positions, depth
 
 
 def mixed_groups(parts: Sequence[tuple[Positions, Rows]], key: Names) -> Positions:
-    """The groups that are several, which share a hash: their keys are not all the same."""
+    """The groups whose rows have different keys: several groups that share a hash."""
     which = np.concatenate([w for w, _ in parts])
     keys = [pa.concat_arrays([rows[name] for _, rows in parts]) for name in key]
     _, first, numbers = np.unique(which, return_index=True, return_inverse=True)
@@ -118,7 +118,7 @@ def mixed_groups(parts: Sequence[tuple[Positions, Rows]], key: Names) -> Positio
 
 
 def _settled(taken: _Taken, count: int, before: bool) -> tuple[Found, Positions]:
-    """The nearest rows of the groups of which they are certain; and the groups of which more rows have to be taken."""
+    """The nearest rows of the groups for which they are certain, and the groups that need more rows."""
     there, weights = _netted(taken.found, before)
     left, bounds = _nearest_left(taken, before)
     starts, sizes = _pieces(there.which)
@@ -137,7 +137,7 @@ def _settled(taken: _Taken, count: int, before: bool) -> tuple[Found, Positions]
 
 
 def _netted(found: Found, before: bool) -> tuple[Found, Weights]:
-    """The rows that are left when all are added up, by group, the nearest first; and how often each occurs."""
+    """The rows left after netting, by group and nearest first, and their weights."""
     first, numbers = group([from_numpy(found.which, pa.int64()), *found.rows.columns.values()], len(found.which))
     weights = add_up(found.rows.weights, numbers, len(first))
     at, weights = first[weights > 0], weights[weights > 0]
@@ -149,7 +149,7 @@ def _netted(found: Found, before: bool) -> tuple[Found, Weights]:
 
 
 def _nearest_left(taken: _Taken, before: bool) -> tuple[Positions, Values]:
-    """The groups of which runs have rows left, and the nearest value of these."""
+    """The groups with unread rows, and the nearest value among those rows."""
     order = np.lexsort((taken.next_value, taken.next_of))
     which, values = taken.next_of[order], taken.next_value[order]
     starts, sizes = _pieces(which)
@@ -157,13 +157,13 @@ def _nearest_left(taken: _Taken, before: bool) -> tuple[Positions, Values]:
 
 
 def _pieces(which: Positions) -> tuple[Positions, Positions]:
-    """Where pieces of equal numbers begin, and how long they are."""
+    """The starts and lengths of stretches of equal numbers."""
     starts = np.flatnonzero(np.diff(which, prepend=-1)) if len(which) else which
     return starts, np.diff(starts, append=len(which))
 
 
 def _before_ties(there: Found, weights: Weights, starts: Positions, sizes: Positions) -> Weights:
-    """How many rows of a group are nearer than a row and all that tie with it."""
+    """How many rows of the group are strictly nearer than each row."""
     nearer = np.cumsum(weights) - weights
     nearer -= np.repeat(nearer[starts], sizes)
     new = np.ones(len(weights), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Looking rows up by the hash of their key, run by run, and no more of them than is asked for."""
+"""Look-ups by key hash, run by run, reading only the columns that are asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pairs = tuple[Positions, Rows]
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Rows as they came, and the order in which the hashes of their key ascend."""
+    """Rows in their original order, and the order that sorts the hashes of their key."""
 
     rows: Rows
     key: Names
@@ -36,12 +36,12 @@ class Sorted:
 
     @staticmethod
     def as_given(rows: Rows) -> Sorted:
-        """Rows that nobody looks up, all alike."""
+        """Rows that nobody looks up: all get the same hash."""
         return Sorted(rows, (), np.arange(len(rows)), np.zeros(len(rows), dtype=np.uint64))
 
     @staticmethod
     def concat(parts: Sequence[Sorted]) -> Sorted:
-        """All rows of some parts; since each is sorted, sorting them together is mere merging."""
+        """The rows of all parts; each part is sorted, so sorting their concatenation only merges."""
         if len(parts) == 1:
             return parts[0]
         starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
@@ -57,11 +57,11 @@ class Sorted:
         return replace(self, rows=self.rows.negated())
 
     def are_distinct(self) -> bool:
-        """Whether no two rows share a hash."""
+        """Whether all hashes differ."""
         return bool((self.hashes[1:] != self.hashes[:-1]).all())
 
     def find_in_map(self, contents: Contents, wanted: Names) -> Iterator[Pairs]:
-        """From each run of a map the rows, some columns of them, that share a hash with ours, and with which of ours."""
+        """For each run of a map, the rows with the key hash of one of ours (`wanted` columns), and which of ours."""
         assert contents.part is None and contents.layout.key == self.key, f"{contents} is not looked up by {self.key}"
         columns = contents.layout.columns
         picked = [*map(columns.index, wanted), len(columns)]
@@ -71,7 +71,7 @@ class Sorted:
             yield which, Rows(dict(zip(wanted, found, strict=True)), values_of(weights, "i8"))
 
     def _find_in_runs(self, contents: Contents) -> Iterator[tuple[MapBody, tuple[Positions, Positions]]]:
-        """Which of our hashes match which rows of each run, where some do."""
+        """For each run with matches, which of our hashes match which of its rows."""
         large, small = contents.by_size
         for body in large:
             if (pairs := body.find(0, self.hashes, (0, len(body)))) is not None:
@@ -83,9 +83,9 @@ class Sorted:
                     yield body, (pairs[0][own], at)
 
     def weigh(self, contents: Contents, others: Iterable[Sorted], *, whole: bool = False) -> Weights:
-        """How much the rows of a map, and others, that have the hash of each of ours weigh together: none is read.
+        """The total weight of the rows in a map and in `others` that have each of our hashes; no row is read.
 
-        `whole`: only those that have its fingerprint, too, and so are the same row.
+        `whole`: count only rows with the same fingerprint too, which are the same row.
         """
         total, names = np.zeros(len(self), dtype=np.int64), contents.layout.plain
         own = self.rows.fingerprints(names)[self.order] if whole else None
@@ -109,20 +109,20 @@ class Sorted:
         return self._as_given(total)
 
     def _as_given(self, values: Weights) -> Weights:
-        """What is known of our rows by the order of their hashes, as they came."""
+        """Values in hash order, put back into the rows' original order."""
         ours = np.empty_like(values)
         ours[self.order] = values
         return ours
 
     def find_in(self, others: Sorted, wanted: Names) -> Iterator[Pairs]:
-        """The same for other rows."""
+        """`find_in_map` for rows in memory."""
         pairs = find(others.hashes, self.hashes)
         if pairs is not None:
             which, at = self._in_our_order(*pairs)
             yield which, others.rows.select(wanted).take(others.order[at])
 
     def _in_our_order(self, which: Positions, at: Positions) -> tuple[Positions, Positions]:
-        """Pairs with which of our rows; each row once and in order if each found one, as taking all is no work."""
+        """Pairs with our row numbers, in our order if each row found exactly one: taking all rows is free then."""
         if len(which) < len(self) or (which[1:] == which[:-1]).any():
             return self.order[which], at
         ours = np.empty_like(at)

@@ -1,16 +1,16 @@
-"""Rows by equality and by order: those with broker = b and price > p, or just their sums, in a logarithm.
+"""Look-ups by equality and range: rows with broker = b and price > p, or only their sums, in logarithmic time.
 
-The rows of a run are sorted by (hash over the columns, value of the ordered one), with the prefix sums S of
+The rows of a run are sorted by (hash of the equality columns, value of the ordered column), with the prefix sums S of
 weights and sums beside them:
 
     Σ {rows of b with p < price ≤ q}  =  S[rows of b up to q]  −  S[rows of b up to p]
 
-A prefix sum may overflow. It wraps around, and so does the difference, which is right again: both are integers
+A prefix sum may overflow. It wraps around, and so does the difference, which is correct again: both are integers
 modulo 2⁶⁴, as weights are.
 
-The index is made when somebody first asks for it, in memory, and stays with the run's body, which never changes.
-Where few of the rows are asked for, by the hash that they are found by anyway, only those are sorted, each time.
-Values compare as in Spark, by their places in the order (columns/order.py); NULL is never within.
+The index is built in memory on first use and kept with the run, which never changes. Where a look-up needs few of the
+rows and can find them by hash, only those are sorted, each time.
+Values compare as in Spark, by their places in the order (columns/order.py); NULL is in no range.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Values = Key
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of a range for each probe; a NULL bound lets nothing through."""
+    """One end of a range for each probe; a NULL bound matches nothing."""
 
     values: pa.Array  # of the type of the ordered column
     inclusive: bool
@@ -51,7 +51,7 @@ RIGHT: Side = "right"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A bound as a place between values: just left or just right of all that equal it."""
+    """A bound as a place between values: just left or just right of all equal values."""
 
     values: Values
     side: Side
@@ -59,7 +59,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """What is looked for: hashes, and between which edges; `live` are those without a NULL bound, None if all are."""
+    """Hashes to look up and the edges of each range; `live` marks probes without a NULL bound, None if all are live."""
 
     hashes: Hashes
     low: Edge | None
@@ -68,7 +68,7 @@ class Probes:
 
 
 def make_probes(hashes: Hashes, low: Bound | None, high: Bound | None, kind: pa.DataType) -> Probes:
-    """Probes of a column of the given type, one whose values have a place each."""
+    """Probes of an ordered column of the given type, which must be primitive or decimal."""
     assert pa.types.is_primitive(kind) or pa.types.is_decimal(kind), f"a column of {kind} cannot be the ordered one"
     live = None
     for bound in (low, high):
@@ -85,7 +85,7 @@ def make_probes(hashes: Hashes, low: Bound | None, high: Bound | None, kind: pa.
 
 
 class Hits(NamedTuple):
-    """The probes whose hash is in a run, the number of that hash, and from where to where the rows within are."""
+    """The probes whose hash occurs in a run, the number of that hash, and the index positions of the rows in range."""
 
     which: Positions
     numbers: Positions
@@ -94,11 +94,11 @@ class Hits(NamedTuple):
 
 
 class RangeIndex:
-    """Some rows in the order of (hash, value), and a code for each, in the same order:
+    """Rows sorted by (hash, value), with a code for each:
 
         code = number of the hash · (rows + 1) + rank of the value among all rows
 
-    so that the edge of a range takes two searches: for its rank among the values, then for its code.
+    An edge of a range is then found by two binary searches: for its rank among the values, and for its code.
     """
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, columns: Names, order: str, hashes: Hashes) -> None:
@@ -128,12 +128,12 @@ class RangeIndex:
 
     @cached_property
     def _counted(self) -> list[Totals]:
-        """What adds up: the weights, and the sums."""
+        """The columns that add up: weights and sums."""
         return [self._rows.weights, *(values_of(self._rows[name], "i8") for name in self._layout.sums)]
 
     @cached_property
     def _prefix(self) -> Totals:
-        """What the first rows in order add up to: none, one, two …"""
+        """Prefix sums in index order, beginning with that of no rows."""
         result = np.zeros((len(self.at) + 1, len(self._counted)), dtype=np.int64)
         for i, values in enumerate(self._counted):
             np.cumsum(values[self.at], out=result[1:, i])
@@ -141,23 +141,23 @@ class RangeIndex:
 
     @cached_property
     def _nulls(self) -> tuple[Hashes, Positions]:
-        """The hashes of the rows whose value is NULL, in order, and which rows these are."""
+        """The sorted hashes of the rows whose value is NULL, and those rows' positions."""
         at = np.flatnonzero(~valid_mask(self._column)) if self._column.null_count else self.at[:0]
         order = np.argsort(self._given[at], kind="stable")
         return self._given[at[order]], at[order]
 
     def rows(self, at: Positions) -> Rows:
-        """Some rows, by their positions in the run."""
+        """Rows by their positions in the run."""
         return to_rows(self.batch.take(from_numpy(at, pa.int64())), self._layout)
 
     def without_value(self, hashes: Hashes) -> tuple[Positions, Rows] | None:
-        """The rows whose value is NULL, and which of some hashes each has; None if there are none."""
+        """The rows of the given hashes whose value is NULL, and which hash each has; None if there are none."""
         found = find(self._nulls[0], hashes)
         return None if found is None else (found[0], self._rows.take(self._nulls[1][found[1]]))
 
     @cached_property
     def ordered(self) -> Values:
-        """The value of each row, in order."""
+        """The values in index order."""
         return place_of(self._column)[self.at]
 
     @cached_property
@@ -169,7 +169,7 @@ class RangeIndex:
         return not same(self._keys, self.at[after], self._keys, self.at[after - 1]).all()
 
     def find(self, probes: Probes) -> Hits | None:
-        """Where the rows within are, by hash; None if no probe's hash is here."""
+        """The rows in range for each probe; None if no probe's hash is here."""
         if not len(self._hashes):
             return None
         numbers = self._hashes.searchsorted(probes.hashes)
@@ -184,41 +184,41 @@ class RangeIndex:
         return Hits(which, numbers, start, np.maximum(start, stop))
 
     def _edge(self, edge: Edge, which: Positions, numbers: Positions) -> Positions:
-        """How many rows in order come before an edge."""
+        """How many rows in index order come before an edge."""
         ranks = self._values.searchsorted(edge.values[which], edge.side)
         return self._codes.searchsorted(numbers * self._width + ranks)
 
     def pairs(self, hits: Hits | None) -> tuple[Positions, Positions] | None:
-        """Which probes meet which rows; None if there are none."""
+        """All pairs of a probe and a row in its range; None if there are none."""
         if hits is None:
             return None
         counts = hits.stop - hits.start
         return (np.repeat(hits.which, counts), self.at[spread(hits.start, counts)]) if counts.any() else None
 
     def keys_of(self, hits: Hits) -> list[pa.Array]:
-        """The key that each hash found here stands for, if it stands for one only."""
+        """The key of each hash found, valid only if no other key shares the hash."""
         first = pa.array(self.at[self._starts[hits.numbers]])
         return [column.take(first) for column in self._keys]
 
     def add(self, hits: Hits, totals: Totals) -> None:
-        """Add to the totals of each probe what the rows within add up to."""
+        """Add the sums over the rows in range to each probe's totals."""
         totals[hits.which] += self._prefix[hits.stop] - self._prefix[hits.start]
 
     def lanes(self, columns: Names) -> Lanes:
-        """The rows in lanes, by some integer columns."""
+        """The rows split into lanes by some integer columns."""
         if columns not in self._lanes:
             counted = np.stack([values[self.at] for values in self._counted], axis=1)
             self._lanes[columns] = Lanes([values_of(self._rows[name], "i4")[self.at] for name in columns], counted)
         return self._lanes[columns]
 
     def sums(self, name: Hashable, running: Callable[[Rows], ExactSums], hits: Hits) -> ExactSums:
-        """What the rows within add up to, of something that `running` adds up; `name` tells it from others."""
+        """Sums over the rows in range of whatever `running` adds up, cached under `name`."""
         if name not in self._running:
             self._running[name] = running(self._rows.take(self.at))
         return self._running[name].between(hits.start, hits.stop)
 
     def add_each(self, hits: Hits, keys: Sequence[pa.Array], totals: Totals, own_lane: Mask | None = None) -> None:
-        """The same row by row, comparing the keys of each; of those that are in a lane, where one is given."""
+        """`add` row by row, comparing every key; restricted to one lane if `own_lane` is given."""
         found = self.pairs(hits)
         if found is None:
             return
@@ -231,7 +231,7 @@ class RangeIndex:
 
 
 def _groups(ordered: Hashes) -> tuple[Positions, Hashes]:
-    """Where each of some sorted hashes begins, and where the last one ends; and each of them once."""
+    """The start of each distinct hash among sorted ones, followed by the end of the last; and the distinct hashes."""
     begins = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     starts = np.flatnonzero(begins)
@@ -239,7 +239,7 @@ def _groups(ordered: Hashes) -> tuple[Positions, Hashes]:
 
 
 def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Span, wanted: Hashes) -> RangeIndex:
-    """The index of a span of a run, which serves some hashes: one that is there, or of all rows, or just of theirs."""
+    """An index of a span of a run that can serve `wanted`: the cached one, or a new one of all rows or of theirs."""
     name = (columns, order, span)
     index = body.ranges.get(name)
     if index is not None:
@@ -258,11 +258,11 @@ def index_of(body: MapBody, layout: Layout, columns: Names, order: str, span: Sp
     return index
 
 
-_MANY, _LARGE = 8, 64  # an index of all rows costs as much as so many of some; rows of a group that is worth one
+_MANY, _LARGE = 8, 64  # how many small indexes cost as much as one of all rows; rows per group from which that one pays
 
 
 def _few(body: MapBody, layout: Layout, columns: Names, span: Span, wanted: Hashes) -> Positions | None:
-    """The rows of a span that have one of some hashes, if they are a small part of it, and few of each."""
+    """The rows of a span with one of the wanted hashes, if they are a small part of it and few per hash."""
     if columns not in layout.lookups or not columns:
         return None
     found = body.find(layout.lookups.index(columns), np.unique(wanted), span)
@@ -272,7 +272,7 @@ def _few(body: MapBody, layout: Layout, columns: Names, span: Span, wanted: Hash
 
 
 def add_ranges(indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.Array], layout: Layout) -> Rows:
-    """For each probe a row of sums: what the rows within it whose keys are its own add up to."""
+    """One row of sums per probe, over the rows in range that have the probe's keys."""
     totals = np.zeros((len(probes.hashes), 1 + len(layout.sums)), dtype=np.int64)
     found = []
     for index in indexes:
@@ -290,7 +290,7 @@ def add_ranges(indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.
 def add_ranges_by_lane(
     indexes: Sequence[RangeIndex], probes: Probes, keys: Sequence[pa.Array], layout: Layout, lanes: Names
 ) -> tuple[Positions, Rows]:
-    """The same for each combination of some columns: a row where something was found, and which probe it is for."""
+    """The same per combination of the `lanes` columns: a row for each nonzero total, and which probe it belongs to."""
     totals = LaneTotals(len(probes.hashes), lanes, layout.sums)
     found = [(index, hits) for index in indexes if (hits := index.find(probes)) is not None]
     for index, hits in _with_own_keys([(index, hits) for index, hits in found if not index.is_mixed], keys):
@@ -305,7 +305,7 @@ def add_ranges_by_lane(
 
 
 def _with_own_keys(found: list[tuple[RangeIndex, Hits]], keys: Sequence[pa.Array]) -> list[tuple[RangeIndex, Hits]]:
-    """Only the hits of probes whose keys are those found. All runs are compared at once: each comparison costs."""
+    """Only the hits whose keys equal the probe's. One comparison covers all runs, since each has a fixed cost."""
     if not found or not keys:
         return found
     which = np.concatenate([hits.which for _, hits in found])
@@ -318,6 +318,6 @@ def _with_own_keys(found: list[tuple[RangeIndex, Hits]], keys: Sequence[pa.Array
 
 
 def _are_same(key: pa.Array, which: Positions, other: pa.Array) -> bool:
-    """Whether all are certainly the same, as is usual: Arrow tells quickly, but not of NaN and zeros."""
+    """Whether all keys are certainly equal, as is usual: a quick check by Arrow, which cannot judge NaN and zeros."""
     flat = not pa.types.is_floating(key.type) and not pa.types.is_nested(key.type)
     return flat and key.take(pa.array(which)).equals(other)

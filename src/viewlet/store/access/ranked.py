@@ -1,8 +1,8 @@
-"""Rows by their rank: a few of each group that stand for all of it where only percentiles are asked for.
+"""Rows by rank: for percentiles, a few rows of each group stand for all of it.
 
-How many rows of a group are up to a value is a difference of prefix sums (ranges.py), so the row of a rank is found by
-halving, in one run after the other: between two neighbours of the one the answer is among those of the next. What is
-between the ranks that are asked for is then counted to the row after it, which changes no percentile:
+Prefix sums (ranges.py) count the rows of a group up to a value, so the row at a rank is found by binary search, in one
+run after the other: a run narrows the search to the gap between two of its rows, and the next run searches that gap.
+Rows between the requested ranks are counted to the row after them, which changes no percentile:
 
     ranks 2 and 7 of  1 3 4 4 5 8 9 9 9    read    4 × 3, 9 × 6
 """
@@ -23,20 +23,20 @@ from viewlet.store.access.ranges import LEFT, RIGHT, Edge, Probes, RangeIndex, V
 from viewlet.store.runs.layout import Layout, Names
 
 _AROUND = 3
-"""Rows that are read after the one at a place, which is one before where a percentile is: some round up, some down."""
+"""Rows read after each place. The place is one row before the percentile's: some percentiles round up, some down."""
 
 _PROBE = "_probe"
 
 Ranked = tuple[Positions, Rows]
-"""Rows, weighted to stand for groups, and which group each is of."""
+"""Rows, weighted to stand for groups, and the group of each."""
 
 
 def around_shares(
     indexes: Sequence[RangeIndex], key: Names, order: str, hashes: Hashes, shares: Sequence[float], layout: Layout
 ) -> Ranked | None:
-    """Rows that stand for groups, by hash, where only what is at some shares of the way through them is asked for.
+    """Weighted rows that stand for groups, given by hash, where only percentiles at `shares` are asked for.
 
-    NULL is no value. Groups without any have no rows here, and neither have those that share a hash.
+    Rows with NULL are left out. Groups without values or with a shared hash return no rows.
     """
     counts = _up_to(indexes, hashes, None, layout)
     groups = np.setdiff1d(np.flatnonzero(counts > 0), _mixed(indexes, key, hashes))
@@ -53,12 +53,12 @@ def around_shares(
 
 
 def _up_to(indexes: Sequence[RangeIndex], hashes: Hashes, edge: Edge | None, layout: Layout) -> Weights:
-    """How many rows of each group come before an edge; without one, how many there are."""
+    """How many rows of each group come before an edge, or in all if there is no edge."""
     return add_ranges(indexes, Probes(hashes, None, edge, None), (), layout).weights
 
 
 def _mixed(indexes: Sequence[RangeIndex], key: Names, hashes: Hashes) -> Positions:
-    """The groups that are several, which share a hash."""
+    """The groups of which several share a hash."""
     parts = [n for index in indexes if (n := index.without_value(hashes)) is not None]
     for index in indexes:
         if (hits := index.find(Probes(hashes, None, None, None))) is not None:
@@ -67,9 +67,9 @@ def _mixed(indexes: Sequence[RangeIndex], key: Names, hashes: Hashes) -> Positio
 
 
 def _at_ranks(indexes: Sequence[RangeIndex], hashes: Hashes, ranks: Weights, layout: Layout) -> Values:
-    """The value of each group's row that has so many before it."""
+    """The value of each group's row at the given rank, counted from 0."""
     low, high = _ends(indexes, hashes)
-    beyond = np.zeros(len(hashes), dtype=np.bool_)  # whether the answer is greater than `low`, which it may be at first
+    beyond = np.zeros(len(hashes), dtype=np.bool_)  # whether the answer is known to exceed `low`
     for index in sorted(indexes, key=lambda index: len(index.at), reverse=True):
         start, stop = _between(index, hashes, low, high, beyond)
         while len(which := np.flatnonzero(start < stop)):
@@ -83,7 +83,7 @@ def _at_ranks(indexes: Sequence[RangeIndex], hashes: Hashes, ranks: Weights, lay
 
 
 def _ends(indexes: Sequence[RangeIndex], hashes: Hashes) -> tuple[Values, Values]:
-    """The least and the greatest value that runs have of each group."""
+    """The least and greatest value of each group in any run."""
     dtype = next(index.ordered.dtype for index in indexes)
     low, high = np.zeros(len(hashes), dtype=dtype), np.zeros(len(hashes), dtype=dtype)
     seen = np.zeros(len(hashes), dtype=np.bool_)
@@ -98,7 +98,7 @@ def _ends(indexes: Sequence[RangeIndex], hashes: Hashes) -> tuple[Values, Values
 
 
 def _between(index: RangeIndex, hashes: Hashes, low: Values, high: Values, beyond: Mask) -> tuple[Positions, Positions]:
-    """From where to where a run's rows are that lie below `high` and not below `low`, or beyond it."""
+    """The positions of a run's rows with `low` ≤ value < `high`, or `low` < value where `beyond`."""
     start, stop = np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=np.int64)
     for which, side in ((np.flatnonzero(~beyond), LEFT), (np.flatnonzero(beyond), RIGHT)):
         probes = Probes(hashes[which], Edge(low[which], side), Edge(high[which], LEFT), None)
@@ -110,7 +110,7 @@ def _between(index: RangeIndex, hashes: Hashes, low: Values, high: Values, beyon
 def _rows_from(
     indexes: Sequence[RangeIndex], key: Names, hashes: Hashes, values: Values, layout: Layout
 ) -> tuple[Positions, Rows]:
-    """The rows that have these values, and some that come next; and which of the values each is for."""
+    """The rows with these values and the next few after them, and which of the values each is for."""
     parts = []
     for index in indexes:
         hits = index.find(Probes(hashes, Edge(values, LEFT), Edge(values, RIGHT), None))
@@ -124,7 +124,7 @@ def _rows_from(
 
 
 def _in_order(which: Positions, rows: Rows, order: str, below: Weights) -> tuple[Positions, Weights]:
-    """The order of the rows by probe and value, and how many of the group are up to each."""
+    """The rows' order by probe and value, and how many rows of the group are up to each."""
     at = sort([which, *ascending(rows[order], zeros_differ=True)], len(rows))
     so_far = np.cumsum(rows.weights[at])
     starts = np.flatnonzero(np.diff(which[at], prepend=-1))
@@ -134,7 +134,7 @@ def _in_order(which: Positions, rows: Rows, order: str, below: Weights) -> tuple
 
 
 def _standing(of: Positions, rows: Rows, order: str, ends: Weights, counts: Weights) -> Ranked:
-    """The rows once for each group, each counted for what comes before it too, and the last for what comes after."""
+    """Each row once per group, weighted with the rows before it; the last row also with those after it."""
     at = sort([of, *ascending(rows[order], zeros_differ=True), ends], len(rows))
     of, ends = of[at], ends[at]
     is_last = np.append(of[1:] != of[:-1], True)

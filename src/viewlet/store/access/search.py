@@ -1,9 +1,8 @@
-"""Finding hashes among sorted ones.
+"""Interpolation search for hashes among sorted ones.
 
-Hashes are spread evenly, so the place of one can be estimated from its value: of n sorted hashes, the one that lies
-a fraction f of the way from the first to the last is near place f·n, at a distance of about √n, and every
-further look from there takes the root of the distance again. What is not bracketed then is searched by halving,
-so that the answer never depends on the spread.
+Hashes are uniformly distributed: of n sorted hashes, the one a fraction f of the way from the first to the last is near
+place f·n, at a distance of about √n, and every further look from there takes the root of the distance again. Probes not
+bracketed by then are found by binary search, so the result never depends on the distribution.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from viewlet.columns import native
 from viewlet.columns.arrays import Positions
 
 StoredHashes = np.ndarray[Any, np.dtype[np.uint64]] | np.ndarray[Any, np.dtype[np.uint32]]
-"""Hashes, or the first halves of them."""
+"""Whole hashes, or their first halves."""
 
-_FEW, _SMALL, _DENSE = 64, 1 << 17, 16  # few probes, few hashes, few hashes for each probe: halving is as quick
-_SPREAD = {8: 2.0**60, 4: 2.0**28}  # of whole hashes and of their first halves
+_FEW, _SMALL, _DENSE = 64, 1 << 17, 16  # few probes, few hashes, few hashes per probe: binary search is as fast
+_SPREAD = {8: 2.0**60, 4: 2.0**28}  # the least spread of whole hashes and of first halves
 _LOOKS = 3
 _REACH = 8  # hashes on each side of the estimated place
 _STEPS = (8, 4, 2, 1)
 
 
 def find(hashes: StoredHashes, probes: StoredHashes) -> tuple[Positions, Positions] | None:
-    """All pairs (place among the probes, place among the sorted hashes) that are equal; None if there is none."""
+    """All pairs (place among the probes, place among the sorted hashes) with equal hashes; None if there is none."""
     if not len(hashes):
         return None
     if native.kernels is not None:
@@ -47,7 +46,7 @@ def find(hashes: StoredHashes, probes: StoredHashes) -> tuple[Positions, Positio
 
 
 def places(hashes: StoredHashes, probes: StoredHashes) -> Positions:
-    """Where each probe would be put in, before those that are equal: `hashes.searchsorted(probes)`."""
+    """The same as `hashes.searchsorted(probes)`."""
     few = len(probes) < _FEW or len(hashes) < max(_SMALL, _DENSE * len(probes))
     if few or float(hashes[-1]) - float(hashes[0]) < _SPREAD[hashes.itemsize]:
         return hashes.searchsorted(probes)
@@ -65,7 +64,7 @@ def places(hashes: StoredHashes, probes: StoredHashes) -> Positions:
 
 
 def _tell(hashes: StoredHashes, probes: StoredHashes) -> Positions:
-    """About where each probe is, from how the hashes are spread."""
+    """The approximate place of each probe, by interpolation."""
     low, high = float(hashes[0]), float(hashes[-1])
     scale = (len(hashes) - 1) / (high - low)
     wanted = probes.astype(np.float64)

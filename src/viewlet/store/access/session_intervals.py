@@ -1,7 +1,7 @@
-"""Sessions that a change meets. Sessions of a group do not overlap, and each row stores where its own starts and ends.
+"""The sessions that a change overlaps. Sessions of a group are disjoint; each row stores its session's start and end.
 
-A span meets the sessions from that of the last row at or before the span's start, if it lasts as long, to that of the
-last row at or before its end. So two look-ups find how far a change reaches.
+A span overlaps the sessions from that of the last row at or before the span's start, if it lasts that long, to that of
+the last row at or before its end. Two look-ups therefore find how far a change reaches.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from viewlet.store.runs.layout import Names
 def sessions_met(
     indexes: Sequence[RangeIndex], columns: Names, ends: tuple[str, str], spans: Rows, own: Names
 ) -> AffectedRanges | None:
-    """The ranges of some spans and of all sessions that these meet; None if groups share a hash.
+    """The ranges of some spans together with all sessions that they overlap; None if groups share a hash.
 
-    `ends` are the columns where a row's session starts and ends, `own` those where each span does.
+    `ends` are the columns with a row's session start and end, `own` those with a span's.
     """
     hashes, low, high = spans.hashes(columns), *(place_of(spans[name]).copy() for name in own)
     if share_hashes(indexes, hashes, [spans[name] for name in columns]):

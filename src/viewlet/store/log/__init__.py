@@ -1,1 +1,1 @@
-"""The commit log: its bytes, its records, and the state that it adds up to."""
+"""The commit log: its bytes, its records, and the state that they add up to."""

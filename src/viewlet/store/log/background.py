@@ -1,4 +1,4 @@
-"""What the store does on its own: large merges, sweeping, and syncing where durability is grouped."""
+"""The store's background work: large merges, sweeping, and syncing where commits are synced in groups."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """A thread, started on first need, that works off the names of bags that were changed."""
+    """A thread, started when first needed, that works through the names of changed bags."""
 
     def __init__(self, work: Callable[[str | None], bool]) -> None:
-        """`work(bag)` does one piece of work on a bag and says whether there was one; `work(None)` sweeps."""
+        """`work(bag)` does one piece of work on a bag and returns whether there was any; `work(None)` sweeps."""
         self._work = work
         self._due: dict[str | None, None] = {}
         self._changed = Condition()
@@ -26,7 +26,7 @@ class Worker:
         self._failure: BaseException | None = None
 
     def wake(self, names: list[str | None]) -> None:
-        """See to some bags, soon."""
+        """Queue bags for the thread."""
         with self._changed:
             self._due.update(dict.fromkeys(names))
             if self._thread is None and not self._stopped:
@@ -35,7 +35,7 @@ class Worker:
             self._changed.notify_all()
 
     def settle(self) -> None:
-        """Wait until there is nothing left to do; raise what went wrong meanwhile."""
+        """Wait until no work is left; raises the failure that occurred meanwhile, if any."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or not (self._due or self._busy))
             failure, self._failure = self._failure, None
@@ -43,14 +43,14 @@ class Worker:
             raise failure
 
     def stop(self) -> None:
-        """Finish the piece at hand and end."""
+        """Finish the current piece of work and end the thread."""
         with self._changed:
             self._stopped = True
             self._due.clear()
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
-        # Without this the owner and its worker hold each other, and with them files, until a garbage collection.
+        # Otherwise the owner and its worker keep each other, and files, alive until a garbage collection.
         self._work = _nothing
 
     def _loop(self) -> None:
@@ -70,13 +70,13 @@ class Worker:
                 self._changed.notify_all()
 
     def _end(self, bug: BaseException) -> None:
-        """A mistake of our own ends the thread; `settle` tells of it."""
+        """A bug of our own ends the thread; `settle` raises it."""
         with self._changed:
             self._failure, self._stopped, self._busy = bug, True, False
             self._changed.notify_all()
 
     def _next(self) -> str | None:
-        """The next bag, or the empty name at the end."""
+        """The next bag, or "" once stopped."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or bool(self._due))
             if self._stopped:
@@ -92,7 +92,7 @@ def _nothing(_: str | None) -> bool:
 
 
 class Flusher:
-    """Syncs the log some milliseconds after it was written."""
+    """Syncs the log some milliseconds after a write."""
 
     def __init__(self, sync: Callable[[], None], milliseconds: int) -> None:
         self._sync, self._seconds = sync, milliseconds / 1000
@@ -109,7 +109,7 @@ class Flusher:
         self._thread.join()
 
     def _loop(self) -> None:
-        # The first look sees a stop that came just before `clear`, which undoes its waking.
+        # Checking `_stopped` first catches a stop just before `clear`, which would undo its wake-up.
         while not self._stopped.is_set() and self._dirty.wait() and not self._stopped.wait(self._seconds):
             self._dirty.clear()
             try:

@@ -1,6 +1,6 @@
-"""What the store asks of a commit log: a record is there whole, or not at all, and one process adds them.
+"""The interface of a commit log: a record exists completely or not at all, and one process at a time adds them.
 
-There are two: segments of a folder that records are appended to (`folder_log.py`), and objects of a record each
+There are two: segment files in a folder, to which records are appended (`folder_log.py`), and one object per record
 (`object_log.py`).
 """
 
@@ -28,30 +28,30 @@ class LogAppender(Protocol):
     end: int
     """Grows with each record."""
     broken: bool
-    """Whether a write failed half-way, so that nothing more may be written."""
+    """Whether a write failed half-way: nothing more may then be written."""
 
     @property
     def name(self) -> str:
-        """The file that the last record is in."""
+        """The file that holds the last record."""
 
     @property
     def first(self) -> int:
-        """The segment from which the log is read."""
+        """The segment from which reading the log starts."""
 
     def is_long(self, limits: Limits, share: float = 1.0) -> bool:
-        """Whether so much follows the whole state that it is time to write that anew, or nearly: a share of so much."""
+        """Whether so many records follow the last full state that it is due again; `share` scales the threshold."""
 
     def append(self, header: dict[str, Any], blobs: list[Any], *, epoch: int, durable: bool) -> int:
-        """Write a record, after which the warehouse is at an epoch; the place of its blob in the file."""
+        """Write the record of an epoch; returns the offset of its blob in the file."""
 
     def follow(self, header: dict[str, Any], blobs: list[Any]) -> int:
-        """Begin the log anew with a record that holds the whole state; the place of its blob."""
+        """Restart the log with a record that holds the full state; returns the offset of its blob."""
 
     def sync(self) -> None:
-        """Make all that was written durable."""
+        """Make everything written so far durable."""
 
     def confirm(self) -> float:
-        """Make sure that nobody has taken over; the time before which no later writer can have written anything."""
+        """Check that no other writer has taken over; returns a time before which a later writer cannot have written."""
 
     def close(self) -> None: ...
 
@@ -60,31 +60,31 @@ class CommitLog(Protocol):
     """The log of a warehouse."""
 
     def exists(self) -> bool:
-        """Whether there is a warehouse."""
+        """Whether a warehouse exists."""
 
     def check_there(self) -> None:
         """Refuse to read where there is no warehouse."""
 
     def check_free(self) -> None:
-        """Refuse to make a warehouse where other things are."""
+        """Refuse to create a warehouse where there are other files."""
 
     def lock(self) -> Lock:
-        """Take the right to write, or say who has it."""
+        """Acquire the right to write; the error names its current holder."""
 
     def make(self) -> None:
-        """Begin the log of a new warehouse, unless it is there."""
+        """Begin the log of a new warehouse unless it exists."""
 
     def begin(self, header: dict[str, Any], blobs: list[Any]) -> None:
         """Begin the log of a new warehouse with a record that holds a state."""
 
     def read(self, tail: Tail | None) -> tuple[Reading, Known]:
-        """The records after `tail`, or all that matter; and what is known to have been committed."""
+        """The records after `tail`, or all that are needed, and what is known to have been committed."""
 
     def recover(self, handles: Handles, limits: Limits) -> Recovery | None:
-        """Continue from the last complete epoch of a damaged log; None if there is nothing wrong."""
+        """Continue a damaged log from its last complete epoch; None if it is undamaged."""
 
     def appender(self, tail: Tail, epoch: int) -> LogAppender:
-        """Take up the log where reading it ended."""
+        """An appender that continues where reading ended."""
 
     def damaged(self, files: Iterable[str]) -> list[str]:
-        """Which files of the log are not whole: those that are read, and some more."""
+        """The damaged files of the log: of those needed for reading, and of `files`."""

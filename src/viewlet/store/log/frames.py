@@ -1,11 +1,11 @@
-"""The bytes of the log: a segment is a mark with the format's version, then frames.
+"""The bytes of the log: a segment is a header with the format's version, then frames.
 
     frame = prefix (magic, sizes, checksums, its own checksum) | header: JSON, packed | blob | end mark
 
-A crash can leave the last frame torn: short, or with sectors that were never written and read as zeros. It was
-never promised to anybody, so it is the end of the log. Any other frame that is not whole means that the file
-was altered. What was durable is known from the mark; and, should the mark lag behind after a power cut, from each
-header, which says how much of its segment was durable when it was written (`synced`).
+A crash can leave the last frame torn: short, or with sectors that were never written and read as zeros. It was never
+acknowledged, so the log ends before it. Any other incomplete frame means that the file was altered. The mark says how
+much is durable; since it may lag behind after a power cut, each header also says how much of its segment was durable
+when it was written (`synced`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEGMENT_HEAD = _SEGMENT.size
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A whole frame of a segment: its header, and where it and its blob are."""
+    """A complete frame of a segment: its header, and its offset and its blob's."""
 
     header: dict[str, Any]
     start: int
@@ -48,7 +48,7 @@ def segment_head() -> bytes:
 
 
 def head_damage(data: memoryview, name: str) -> str:
-    """What is wrong with the first bytes of a segment; one that another version of the format wrote is refused."""
+    """What is wrong with the first bytes of a segment; other versions of the format are refused."""
     if len(data) < SEGMENT_HEAD:
         return f"is cut short: {len(data)} bytes are no log segment"
     mark, version, crc = _SEGMENT.unpack_from(data)
@@ -63,13 +63,13 @@ def head_damage(data: memoryview, name: str) -> str:
 
 
 def encode_frame(header: dict[str, Any], blobs: list[Any]) -> tuple[bytes, int]:
-    """The bytes of a frame, and where in them the blob begins."""
+    """The bytes of a frame, and the offset of its blob."""
     parts, blob = frame_parts(header, blobs)
     return b"".join(parts), blob
 
 
 def frame_parts(header: dict[str, Any], blobs: list[Any]) -> tuple[list[Any], int]:
-    """The bytes of a frame in pieces, of which the blobs are not copied, and where among them the blob begins."""
+    """The bytes of a frame in pieces, without copying the blobs, and the offset of the first blob."""
     text = pack(json.dumps(header, separators=(",", ":")).encode())
     size = sum(map(len, blobs))
     prefix = _PREFIX.pack(_FRAME_MARK, len(text), size, checksum(text), checksum(*blobs), 0)[:-4]
@@ -78,10 +78,9 @@ def frame_parts(header: dict[str, Any], blobs: list[Any]) -> tuple[list[Any], in
 
 
 def read_frames(data: memoryview, start: int, durable: int) -> tuple[list[Frame], int, str]:
-    """The whole frames of a segment from a place on, where they end, and what is wrong there.
+    """The complete frames of a segment from `start` on, where they end, and what is wrong there.
 
-    Nothing is wrong with a torn frame beyond what was `durable`. Of what was durable the blobs are not looked at:
-    whoever reads a run in one checks it.
+    A torn frame beyond `durable` is not wrong. Blobs of durable frames are checked when their runs are read, not here.
     """
     frames: list[Frame] = []
     while start < len(data):
@@ -94,7 +93,7 @@ def read_frames(data: memoryview, start: int, durable: int) -> tuple[list[Frame]
 
 
 def read_frame(data: memoryview, start: int, durable: int = 0) -> Frame | None:
-    """The frame at a place, or None if it is not whole; the blob of one that was durable is not looked at."""
+    """The frame at an offset, or None if it is incomplete; the blob of a durable frame is not checked."""
     if len(data) - start < _PREFIX.size:
         return None
     mark, text_size, blob_size, text_crc, blob_crc, crc = _PREFIX.unpack_from(data, start)
@@ -112,7 +111,7 @@ def read_frame(data: memoryview, start: int, durable: int = 0) -> Frame | None:
 
 
 def _damage(data: memoryview, start: int, durable: int) -> str:
-    """What is wrong with the frame at `start`, which is not whole; nothing, if it can be the torn end of a log."""
+    """What is wrong with the incomplete frame at `start`; "" if it can be the torn end of a log."""
     if start < durable and len(data) < durable:
         return _cut_short(data, durable)
     later = _frame_after(data, start)
@@ -128,7 +127,7 @@ def _cut_short(data: memoryview, durable: int) -> str:
 
 
 def _frame_after(data: memoryview, start: int) -> Frame | None:
-    """The last whole frame after a damaged one: it knows best what was durable."""
+    """The last complete frame after a damaged one: its `synced` is the most recent."""
     whole, found, at = bytes(data[start + 1 :]), None, 0
     while (at := whole.find(_FRAME_MARK, at)) >= 0:
         frame = read_frame(data, start + 1 + at)
@@ -147,7 +146,7 @@ def _is_short(data: memoryview, start: int) -> bool:
 
 
 def _has_empty_sector(data: memoryview, start: int) -> bool:
-    """Whether some sector of what follows reads as zeros, as one does that was never written."""
+    """Whether a sector from `start` on is all zeros, as one that was never written is."""
     at = start
     while at < len(data):
         end = min((at // _SECTOR + 1) * _SECTOR, len(data))

@@ -1,6 +1,6 @@
-"""Landing a change: its runs get their places, then one record makes it so.
+"""Landing a change: its runs get their places, then one record commits it.
 
-Order is everything: files are durable before the record that names them is written.
+The order is essential: files are durable before the record that names them is written.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Draft:
     feed: dict[str, list[Run]] = field(default_factory=dict)
 
     def runs(self) -> list[Run]:
-        """Each run of the draft once."""
+        """The runs of the draft without duplicates."""
         every = [run for runs in (*self.add.values(), *self.feed.values()) for run in runs]
         return list({id(run): run for run in every}.values())
 
 
 @dataclass(slots=True)
 class Placement:
-    """Where each run of a draft goes: inline ones to the blob, the others to files. Runs of the same bytes share a place."""
+    """Where each run of a draft goes: to the record's blob or to a file. Runs with the same bytes share a place."""
 
     storage: Storage
     epoch: int
-    """One that is durable."""
+    """A durable epoch, which names the files."""
     inline: list[Run] = field(default_factory=list)
     filed: dict[int, Run] = field(default_factory=dict)
     blobs: list[Any] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Placement:
     files: dict[int, str] = field(default_factory=dict)
 
     def add(self, run: Run, room: int) -> None:
-        """Give a run its place, inline if there is room."""
+        """Place a run, inline if there is room."""
         ref, data = run.ref, id(run.ref.data)
         if ref.data is None:
             self.filed[id(run)] = run
@@ -62,7 +62,7 @@ class Placement:
             self.used += ref.size
 
     def ref(self, run: Run) -> RunRef:
-        """The run as the record names it."""
+        """The reference to the run that goes into the record."""
         filed = self.filed.get(id(run))
         return filed.ref if filed is not None else run.ref.at("", self.offsets[id(run.ref.data)])
 
@@ -74,7 +74,7 @@ class Placement:
 
 
 def place(runs: Iterable[Run], room: int, storage: Storage, epoch: int) -> Placement:
-    """Keep the small runs inline, as long as they fit together, and write files of the others."""
+    """Keep the smallest runs inline, as many as fit into `room` together, and write the others to files."""
     made = Placement(storage, epoch)
     for run in sorted(runs, key=lambda run: run.ref.size):
         made.add(run, room)

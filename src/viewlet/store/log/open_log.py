@@ -1,4 +1,4 @@
-"""Which kind of log a storage holds."""
+"""Choosing the log for a storage."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from viewlet.store.storage.storage import Storage
 
 
 def log_of(storage: Storage, limits: Limits) -> CommitLog:
-    """The log of a warehouse: records of an object store are objects, those of a folder are appended."""
+    """The log of a warehouse: one object per record in an object store, segment files in a folder."""
     return ObjectLog(storage, limits.lease_seconds) if isinstance(storage, Objects) else FolderLog(storage.root)

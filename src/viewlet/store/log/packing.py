@@ -1,4 +1,4 @@
-"""Small pieces of bytes made smaller, in microseconds: LZ4, after the size that they had."""
+"""Small byte strings, compressed in microseconds: LZ4, preceded by the uncompressed size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as JSON: changes and whole states. A run inside the record's own blob has no file name yet."""
+"""Records as JSON: changes and full states. A run in the record's own blob has no file name yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 def encode_change(change: Change) -> Json:
-    """A change without what is empty in it."""
+    """A change, without its empty parts."""
     document = {
         "epoch": change.epoch,
         "time": change.time,
@@ -38,12 +38,12 @@ def encode_change(change: Change) -> Json:
 
 
 def _encode_fed(ref: RunRef, added: Sequence[RunRef]) -> Any:
-    """A run of a feed: most often one that is added to its bag, too, and then just which."""
+    """A run of a feed: usually also added to its bag, and then only its index there."""
     return added.index(ref) if ref in added else ref.to_json()
 
 
 def decode_change(header: Json, segment: str, blob: int) -> Change:
-    """The change of a record, with its inline runs at their places."""
+    """The change in a record, with its inline runs at their places."""
     document = dict(header["change"])
     document["create"] = {name: _decode_shape(shape) for name, shape in document.get("create", {}).items()}
     document["gone"] = {name: [(f, o) for f, o in places] for name, places in document.get("gone", {}).items()}
@@ -57,7 +57,6 @@ def decode_change(header: Json, segment: str, blob: int) -> Change:
 
 
 def encode_state(state: State) -> Json:
-    """A whole state."""
     return {
         "state": {
             "epoch": state.epoch,
@@ -78,7 +77,7 @@ def decode_state(header: Json, segment: str, blob: int, handles: Handles) -> Sta
 
 
 def replay(state: State, reading: Reading, handles: Handles, limits: Limits) -> State:
-    """The state after what was read of a log."""
+    """The state after the records that were read."""
     for file, frame in reading.frames:
         if "state" in frame.header:
             state = decode_state(frame.header, file, frame.blob, handles)

@@ -1,8 +1,8 @@
-"""Whether a log holds all that was committed, and continuing from its last complete epoch where it does not.
+"""Detecting that a log lacks committed epochs, and continuing from the last complete one.
 
-A log that was cut between two records looks whole. That more was committed is known from the mark, and from the data:
-the name of a file begins with an epoch that was durable when it was written. Nobody continues without it unasked; who
-does moves what is given up aside, and removes nothing.
+A log that was cut between two records looks complete. That more was committed is known from the mark and from the data
+files, whose names begin with an epoch that was durable when they were written. Continuing without the lost epochs must
+be requested; it moves what is given up aside and deletes nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from viewlet.store.storage.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known to have been committed, before the log is read."""
+    """What is known to have been committed, independently of the log."""
 
     mark: Mark
     file: str = ""
-    """A file that was written after an epoch, the latest such one."""
+    """The data file that was written after the latest epoch."""
     after: int = 0
 
     @property
@@ -48,13 +48,13 @@ class Known:
 
 
 def newest(names: Iterable[str]) -> tuple[int, str]:
-    """The latest epoch that the names of data say was durable, and the file."""
+    """The latest durable epoch that the names of data files prove, and the file."""
     found = [(int(epoch), name) for name in names if (epoch := name.partition("-")[0]).isdigit()]
     return max(found, default=(0, ""))
 
 
 def what_is_known(root: Path, mark: Mark) -> Known:
-    """What the mark and the names of the data say."""
+    """What the mark and the names of the data files prove."""
     after, name = newest(os.listdir(root / DATA))
     return Known(mark, name, after)
 
@@ -67,7 +67,7 @@ def lost_epochs(epoch: int, known: int) -> str:
 
 
 def error_of(damage: str, epoch: int, known: int) -> CorruptFile:
-    """The error that says what is wrong with a log, what is lost, and how to continue."""
+    """An error that says what is wrong with a log, what is lost, and how to continue."""
     return CorruptFile(
         f"{damage}; {lost_epochs(epoch, known)}",
         hint=f"restore the log from a backup, or continue from epoch {epoch} with what there is: "
@@ -77,7 +77,7 @@ def error_of(damage: str, epoch: int, known: int) -> CorruptFile:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What was given up: why, everything after `epoch`, up to `known` at least, and where the rest of it is now."""
+    """A recovery: its reason, the epoch it continued from, the last epoch known committed, and where the rest is."""
 
     damage: str
     epoch: int
@@ -90,7 +90,7 @@ class Recovery:
 
 
 def recover(root: Path, handles: Handles, limits: Limits) -> Recovery | None:
-    """Cut a damaged log back to its last whole record; None if there is nothing wrong. The writer's lock must be held."""
+    """Cut a damaged log back to its last complete record; None if it is undamaged. The writer's lock must be held."""
     mark = _mark_if_whole(root)
     known = what_is_known(root, mark or Mark())
     reading = read_log(root, known.mark)
@@ -120,7 +120,7 @@ def _make_folder(root: Path) -> Path:
 
 
 def _set_aside(root: Path, reading: Reading, state: State, aside: Path) -> None:
-    """Move what the last whole state does not need: later segments, the rest of this one, idle files."""
+    """Move what the last complete state does not need: later segments, the rest of this one, unneeded files."""
     tail = reading.tail
     path = root / segment_name(tail.number)
     rest = path.read_bytes()[tail.end :]

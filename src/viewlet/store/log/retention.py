@@ -1,4 +1,4 @@
-"""How long the changes of tables and views are kept: for so many epochs, so long, or so many bytes."""
+"""How long changes of tables and views are kept: for a number of epochs, a time, or a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SETTINGS = "settings"
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Changes are dropped, the oldest first, where any of these is exceeded; None sets no limit."""
+    """Changes are dropped, oldest first, when any limit is exceeded; None means no limit."""
 
     epochs: int | None = 1_000
     seconds: float | None = None
     bytes: int | None = None
-    """Of each table and view."""
+    """Per table and view."""
 
     @staticmethod
     def of(epochs: int | None, age: timedelta | None, size: int | None) -> Retention:
-        """Limits as users give them: at least one, and none that keeps nothing."""
+        """Limits given by a user: at least one, all positive."""
         seconds = None if age is None else age.total_seconds()
         given = [limit for limit in (epochs, seconds, size) if limit is not None]
         if not given or min(given) <= 0:
@@ -34,7 +34,7 @@ class Retention:
         return asdict(self)
 
     def is_past(self, age: int, seconds: float, size: int) -> bool:
-        """Whether a change is too old that was made so many epochs and so long ago, with so many bytes since."""
+        """Whether a change of this age, in epochs and seconds, is too old, or `size` bytes are too many."""
         return (
             (self.epochs is not None and age >= self.epochs)
             or (self.seconds is not None and seconds > self.seconds)
@@ -43,5 +43,5 @@ class Retention:
 
 
 def retention_of(catalog: Mapping[str, Any]) -> Retention:
-    """What a warehouse is set to keep."""
+    """The retention that a warehouse's catalog sets."""
     return Retention(**catalog.get(SETTINGS, {}).get("retention", {}))

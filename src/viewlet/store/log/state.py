@@ -1,7 +1,7 @@
-"""The state of a warehouse after a record: documents, bags, feeds, history. A value: a snapshot just keeps it.
+"""The state of a warehouse after a record: documents, bags, feeds, history. It is immutable; a snapshot just keeps it.
 
-A `Change` is what one record does; `apply` is the only way from one state to the next, for the writer, for
-readers and in recovery alike, so that what is recovered is what was there.
+A `Change` is the effect of one record. `apply` alone leads from one state to the next, for the writer, for readers and
+in recovery, so recovery restores exactly the earlier state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an epoch added to a bag with a feed."""
+    """The runs that an epoch added to a bag with a feed."""
 
     epoch: int
     time: float
@@ -44,7 +44,7 @@ class Feed:
         return Feed(self.floor, (*self.entries, entry), self.bytes + entry.bytes)
 
     def trimmed(self, retention: Retention, epoch: int, time: float) -> Feed:
-        """The feed at an epoch without what is too old by then; the last change always stays."""
+        """The feed without entries that are too old at an epoch; the last entry always stays."""
         first, size = 0, self.bytes
         while first < len(self.entries) - 1:
             entry = self.entries[first]
@@ -56,7 +56,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What an epoch left in the history: JSON, which is read when somebody asks for it."""
+    """An epoch's entry in the history: JSON, parsed only when asked for."""
 
     epoch: int
     time: float
@@ -104,14 +104,14 @@ class State:
 
 @dataclass(slots=True)
 class Change:
-    """What a record does to the state. An epoch has a number, a merge has none and changes no contents."""
+    """The effect of a record on the state. An epoch has a number; a merge has none and changes no contents."""
 
     epoch: int | None = None
     time: float = 0.0
     record: str = ""
     drop: list[str] = field(default_factory=list)
     resume: list[str] = field(default_factory=list)
-    """The bags among those dropped and made whose feeds go on."""
+    """Bags in both `drop` and `create` whose feeds continue."""
     create: dict[str, tuple[Layout, Types]] = field(default_factory=dict)
     gone: dict[str, list[Place]] = field(default_factory=dict)
     add: dict[str, list[RunRef]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Change:
     remove: list[str] = field(default_factory=list)
 
     def placed(self, segment: str, blob: int) -> Change:
-        """The same change with inline runs where the log has put them."""
+        """The same change with inline runs at their places in the log."""
         return replace(self, add=_placed(self.add, segment, blob), feed=_placed(self.feed, segment, blob))
 
 
@@ -129,12 +129,12 @@ def _placed(runs: dict[str, list[RunRef]], segment: str, blob: int) -> dict[str,
 
 
 def place_ref(ref: RunRef, segment: str, blob: int) -> RunRef:
-    """A run that a record refers to by its place in the record's blob, at its place in the segment."""
+    """A run in the record's own blob, given by its offset there, at its place in the segment; others unchanged."""
     return ref if ref.file else ref.at(segment, blob + ref.offset)
 
 
 def apply(state: State, change: Change, handles: Handles, history: int) -> State:
-    """The state after a change, with the records of so many epochs."""
+    """The state after a change, with the history limited to the last `history` records."""
     if change.epoch is not None:
         assert change.epoch == state.epoch + 1, f"epoch {change.epoch} after {state.epoch}"
     catalog = state.catalog
@@ -162,7 +162,7 @@ def _changed_bags(state: State, change: Change, handles: Handles) -> dict[str, B
 
 
 def _first_feed(state: State, change: Change, name: str) -> Feed:
-    """The feed of a bag that is made: a resumed one goes on, with what was there where it can still be read."""
+    """The feed of a created bag: a resumed one continues, with its old entries if layout and types are the same."""
     if name not in change.resume:
         return Feed((change.epoch or 0) if name in change.drop else state.dropped.get(name, 0))
     old = state.bags[name]
@@ -171,13 +171,13 @@ def _first_feed(state: State, change: Change, name: str) -> Feed:
 
 
 def _dropped(state: State, change: Change) -> Mapping[str, int]:
-    """When bags with a feed were dropped: one that is made anew under the name has no feed from before."""
+    """When bags with a feed were dropped: a bag created later under the same name has no feed from before."""
     late = {name: change.epoch or 0 for name in change.drop if name in state.bags and state.bags[name].layout.feed}
     return {**state.dropped, **late} if late else state.dropped
 
 
 def _counted(state: State, change: Change, history: int) -> State:
-    """The next epoch, with its record; what is too old is forgotten."""
+    """The state as the next epoch, with its record added and expired history removed."""
     assert change.epoch is not None
     retention = retention_of(state.catalog)
     bags = {name: _trimmed(bag, retention, change.epoch, change.time) for name, bag in state.bags.items()}

@@ -1,7 +1,7 @@
-"""The writing side of a store: one epoch at a time, merges beside it, one log for both.
+"""The writing side of a store: one epoch at a time, merges in parallel, one log for both.
 
-Everything that changes the state happens under one lock and ends with `_land`: places for the runs, a record,
-the next state. Large merges do their work before they take the lock.
+Every change of the state happens under one lock and ends with `_land`: places for the runs, a record, the next state.
+Large merges do their work before they take the lock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from viewlet.store.transaction import Edit, Transaction
 
 logger = logging.getLogger(__name__)
 
-_LOOK = 8  # recent runs of a table that come before it is asked whether a merge is due
+_LOOK = 8  # a merge of a table's recent runs is considered each time it has a multiple of this many runs
 
 
 class Writer:
@@ -39,7 +39,7 @@ class Writer:
     def __init__(
         self, lock: Lock, log: LogAppender, handles: Handles, state: State, limits: Limits, group: int | None
     ) -> None:
-        """`group` is the number of milliseconds within which commits are synced together; None syncs each."""
+        """`group`: milliseconds within which commits are synced together; None syncs each commit."""
         self.storage, self.handles, self.state, self.limits = handles.storage, handles, state, limits
         self._lock, self._log, self._opened_at = lock, log, log.end
         self._mutex = RLock()
@@ -48,11 +48,11 @@ class Writer:
         self._flusher = None if group is None else Flusher(self._log.sync, group)
         self._transaction: Transaction | None = None
         self.ahead = ThreadPoolExecutor(WRITERS + 1, "viewlet-ahead")
-        """Writes what is known before the rest of an epoch is."""
+        """Writes data that is ready before the rest of its epoch is."""
         self.merge_elsewhere: Elsewhere | None = None
         self._merging: set[RunRef] = set()
         self._stuck: dict[str, frozenset[RunRef]] = {}
-        self.doubtful = False  # whether a record may be in the log that the state does not know of
+        self.doubtful = False  # whether the log may hold a record that the state lacks
 
     @property
     def durable_epoch(self) -> int:
@@ -71,11 +71,11 @@ class Writer:
             return self._transaction
 
     def ended(self) -> None:
-        """The transaction was committed or aborted."""
+        """Called when the transaction is committed or aborted."""
         self._transaction = None
 
     def commit(self, transaction: Transaction, record: str | None) -> int:
-        """Land what a transaction holds as the next epoch, with a record in JSON; without one, as no epoch."""
+        """Commit a transaction as the next epoch, with a JSON record for the history; without `record`, as no epoch."""
         with self._mutex:
             now = max(time.time(), self.state.time)
             change = Change() if record is None else Change(self.state.epoch + 1, now, record)
@@ -90,13 +90,13 @@ class Writer:
         return self.state.epoch
 
     def _is_worth_a_look(self, name: str, added: list[Run]) -> bool:
-        """Whether a bag that was added to may have a large merge due: the recent rows of a table can wait a little."""
+        """Whether a bag that was added to may have a large merge due; a table's recent rows are checked less often."""
         bag = self.state.bags[name]
         few = bag.layout.form == "table" and all(run.ref.is_recent for run in added)
         return bool(added) and not (few and len(bag.runs) % _LOOK)
 
     def _draft_bag(self, draft: Draft, name: str, edit: Edit) -> None:
-        """What the epoch does to a bag, with the small merges that are due then."""
+        """Draft what the epoch does to a bag, including the small merges that are due."""
         if edit.drop:
             draft.change.drop.append(name)
         if edit.create is not None:
@@ -125,12 +125,12 @@ class Writer:
             runs = [run for run in runs if run not in gone] + made
 
     def _land(self, draft: Draft, *, durable: bool, synced: Collection[str] = ()) -> None:
-        """Write the files, then the record, then take the next state; `synced` are files that are durable already."""
+        """Write the files, then the record, then switch to the next state; files in `synced` are durable already."""
         placement = place(draft.runs(), self.limits.record_bytes, self.storage, self.durable_epoch)
         self._sync_files({run.ref.file for run in placement.filed.values()}.difference(synced))
         change = placement.change(draft)
         blob = self._append(encode_change(change), placement.blobs, change.epoch, durable=durable)
-        # Handles are held weakly: these must live until the state holds them.
+        # Handles are held weakly: these must stay alive until the state holds them.
         held = [self.handles.put(run) for run in placement.filed.values()]
         for run in placement.inline:
             placed = place_ref(placement.ref(run), self._log.name, blob)
@@ -150,7 +150,7 @@ class Writer:
             raise StoreError(f"files of the warehouse at {where} could not be made durable: {reason}") from reason
 
     def _append(self, header: dict[str, Any], blobs: list[Any], epoch: int | None, *, durable: bool) -> int:
-        """Write a record. If we are interrupted before the state knows of it, nobody may write or remove anything."""
+        """Write a record. If an interrupt leaves it uncertain, nothing more may be written or removed."""
         self._check_certain()
         self.doubtful = True
         try:
@@ -164,7 +164,7 @@ class Writer:
             raise StoreError("a commit was interrupted; it may be there or not", hint="open the warehouse again")
 
     def _roll_if_due(self, share: float = 1.0) -> None:
-        """Begin a new segment. What was committed stays committed if that fails; the next commit tries again."""
+        """Begin a new segment if due. A failure undoes no commit; the next commit tries again."""
         if not self._log.is_long(self.limits, share):
             return
         try:
@@ -173,7 +173,7 @@ class Writer:
             logger.warning("the log continues in a segment that is too large: %s", failure)
 
     def _see_to(self, names: Sequence[str]) -> None:
-        """Wake the worker for the bags that have a large merge due, and for sweeping now and then."""
+        """Wake the worker for bags with a large merge due, and for sweeping now and then."""
         due: list[str | None] = [name for name in names if self._choose(name) is not None]
         if time.monotonic() - self._sweeper.last > self.limits.grace_seconds / 2:
             due.append(None)
@@ -187,7 +187,7 @@ class Writer:
         return choose_large(bag.layout, bag.runs, self.limits, self._stuck.get(name, frozenset()))
 
     def _work(self, name: str | None) -> bool:
-        """One large merge of a bag, or a sweep; whether there was a merge to do."""
+        """One large merge of a bag, or a sweep; returns whether there was a merge to do."""
         if name is None:
             self._sweep(self.limits.grace_seconds)
             return False
@@ -203,7 +203,7 @@ class Writer:
         return True
 
     def _merge(self, name: str, merge: Merge) -> None:
-        """Merge beside the epochs, then swap the runs in a record of its own."""
+        """Merge without holding the lock, then swap the runs in a record of its own."""
         gone, made = self._merged_elsewhere(name, merge) or self._merged_here(merge)
         with self._mutex:
             bag = self.state.bags.get(name)
@@ -218,12 +218,12 @@ class Writer:
         return gone, made
 
     def _kept(self, made: list[Run]) -> list[Run]:
-        """Runs of a merge; those that are no part of a record are in files."""
+        """The runs of a merge, saved to files unless they are small enough to be inline."""
         limit = self.limits.inline_bytes
         return [self.save(run) if run.ref.kind == "parquet" or run.ref.size > limit else run for run in made]
 
     def _merged_elsewhere(self, name: str, merge: Merge) -> tuple[Runs, list[Run]] | None:
-        """The same by other processes, if that is how it is done."""
+        """The same on other processes; None if there are none to do it."""
         bag = self.state.bags.get(name)
         done = (
             None if self.merge_elsewhere is None or bag is None else self.merge_elsewhere(merge, bag.layout, bag.types)
@@ -235,7 +235,7 @@ class Writer:
         return own, [self.handles.get(ref, bag.layout, bag.types) for ref in made]
 
     def tidy(self) -> None:
-        """Take up what an earlier process left: remove its garbage, begin its merges."""
+        """Remove the garbage of an earlier process and start the merges that it left."""
         self._sweep(0.0)
         self._see_to(list(self.state.bags))
 
@@ -245,18 +245,18 @@ class Writer:
         self._worker.settle()
 
     def orphans(self) -> list[str]:
-        """The files that neither a record nor anybody in this process needs."""
+        """The files that neither a record nor this process needs."""
         return list(idle_files(self.state, self.handles, self._log.first))
 
     def clean(self) -> list[str]:
-        """Remove every file that nobody in this process needs."""
+        """Remove every file that neither a record nor this process needs."""
         if self._transaction is not None:
             raise StoreError("files cannot be removed while an epoch is being written", hint="commit or abort it first")
         self.settle()
         return self._sweep(0.0)
 
     def _sweep(self, grace: float) -> list[str]:
-        """Remove idle files whose giving-up is durable; what an open epoch may have written stays."""
+        """Remove files once it is durable that they are unneeded; those an open epoch may have written are spared."""
         with self._mutex:
             if self.doubtful:
                 return []
@@ -265,11 +265,11 @@ class Writer:
             return self._sweeper.sweep(self.state, self._log.first, grace, min(spared, self._log.confirm()))
 
     def close(self) -> None:
-        """Finish what is under way, and say in the log that all before was durable."""
+        """Finish what is under way, and record that everything before is durable."""
         if self._transaction is not None:
             self._transaction.abort()
         self._worker.stop()
-        self.merge_elsewhere = None  # which knows whoever owns the store
+        self.merge_elsewhere = None  # it references the owner of the store
         self.ahead.shutdown()
         if self._flusher is not None:
             self._flusher.stop()

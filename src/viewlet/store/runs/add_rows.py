@@ -1,9 +1,9 @@
-"""Adding up bags: equal rows become one, their weights and sums added; a row that comes to nothing vanishes.
+"""Adding up bags: equal rows become one, with their weights and sums added; rows that come to zero vanish.
 
     (x, w₁, s₁) + (x, w₂, s₂) = (x, w₁ + w₂, s₁ + s₂)        (x, 0, 0) = nothing
 
-Sums are integers modulo 2⁶⁴, as weights are, so that adding is exact in any order. Limbs may hold zero in many ways,
-as 2³² − 1·2³² for one: a number is nothing where its limbs come to nothing once they are carried.
+Sums are integers modulo 2⁶⁴, as weights are, so addition is exact in any order. Zero has many representations as limbs,
+for example 2³² − 1·2³²: a number is zero if its limbs are zero after carrying.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from viewlet.store.runs.layout import Layout, Names
 
 
 def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | None = None) -> tuple[Rows, Hashes]:
-    """The bag with each row once, sorted by hash (that of the layout's key, given), and the hashes so sorted.
+    """The bag with each row once, sorted by the given hashes of the layout's key, and the sorted hashes.
 
-    `order` says how to sort them, where that is known.
+    `order` is the sort order, if it is known.
     """
     if len(rows) == 1 and rows.weights[0]:
         return rows, hashes
@@ -44,11 +44,11 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     return (rows.without_hashes() if len(rows) >= MANY else rows).take(order), ordered
 
 
-_MANY = 2_000  # rows that are compared one by one later than they are told apart by their hashes
+_MANY = 2_000  # up to this many rows, equal key hashes are resolved row by row; beyond, by hashes of whole rows
 
 
 def has_equal_neighbour(ordered: Hashes) -> Mask:
-    """Which of some sorted hashes occur more than once."""
+    """Which of the sorted hashes occur more than once."""
     result = np.zeros(len(ordered), dtype=np.bool_)
     if len(ordered) > 1:
         equal = ordered[1:] == ordered[:-1]
@@ -58,7 +58,7 @@ def has_equal_neighbour(ordered: Hashes) -> Mask:
 
 
 def net_by_key(rows: Rows, key: Names) -> Rows:
-    """The same bag without rows that cancel: only such that share the key can, or all columns where there is none."""
+    """The bag without rows that cancel out; they must share the key, or all columns if there is no key."""
     hashes = rows.hashes(key or None)
     order = order_of(hashes)
     shared = has_equal_neighbour(hashes[order])
@@ -68,7 +68,7 @@ def net_by_key(rows: Rows, key: Names) -> Rows:
 
 
 def _add_twins(rows: Rows, hashes: Hashes, layout: Layout, order: Positions) -> tuple[Rows, Positions]:
-    """Rows and their order, where many share the hash of their key and few are the same: those are added to the first."""
+    """Rows and their order, with equal rows added to the first of them; for many rows that share key hashes."""
     own = rows.hashes(layout.plain)
     at = _twins(own, hashes[order], order)
     if not len(at):
@@ -87,9 +87,9 @@ def _add_twins(rows: Rows, hashes: Hashes, layout: Layout, order: Positions) -> 
 
 
 def _twins(own: Hashes, ordered: Hashes, order: Positions) -> Positions:
-    """The rows that share their own hash with another one, in its order, given the hashes of their keys in order.
+    """The rows whose own hash is not unique, in its order; `ordered` are the sorted hashes of their keys.
 
-    What is the same has the same key. So it is near, where few rows have one key.
+    Equal rows have equal keys, so they are near each other in key order if few rows share a key.
     """
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
     most = int(np.diff(begins).max())
@@ -106,11 +106,11 @@ def _twins(own: Hashes, ordered: Hashes, order: Positions) -> Positions:
     return at[order_of(own[at])]
 
 
-_NEAR = 32  # rows of one key that are compared with each other sooner than all rows are sorted
+_NEAR = 32  # up to this many rows per key are compared with each other; beyond, all rows are sorted
 
 
 def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, repeated: Mask) -> tuple[Rows, Hashes]:
-    """Add up rows, given in the order of their hashes, some of which are repeated."""
+    """Add up rows, given in hash order, some of which have repeated hashes."""
     order, others = order.copy(), order[repeated]
     together, starts = _gather(rows.select(layout.plain).take(others), hashes[others])
     order[repeated] = others[together]
@@ -128,9 +128,9 @@ def _add_repeated(rows: Rows, hashes: Hashes, layout: Layout, order: Positions, 
 
 
 def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
-    """An order of some rows, given by hash, in which those that are the same are together, and where each kind begins.
+    """An order of rows, given in hash order, that groups equal ones, and where each group begins.
 
-    Where all rows that share a hash are the same, or are just two, it is enough to compare neighbours.
+    If all rows with the same hash are equal, or are just two, comparing neighbours suffices.
     """
     again = hashes[1:] == hashes[:-1]
     before, after = ({n: c.slice(at, len(rows) - 1) for n, c in rows.columns.items()} for at in (0, 1))
@@ -142,7 +142,7 @@ def _gather(rows: Rows, hashes: Hashes) -> tuple[Positions, Positions]:
 
 
 def _gather_repeated(rows: Rows, sharers: Positions) -> tuple[Positions, Positions]:
-    """The same, given which rows share a hash; only those are put in order among which some may be the same."""
+    """The same, given which rows share a hash; only hashes with possibly equal rows are reordered."""
     hashes = rows.hashes()
     ordered = np.sort(hashes)
     repeated = different(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -160,7 +160,7 @@ def _gather_repeated(rows: Rows, sharers: Positions) -> tuple[Positions, Positio
 
 
 def _starts(is_new: Mask) -> Positions:
-    """Where pieces begin, given for each place but the first whether one does."""
+    """Where pieces begin, given for every place but the first whether one does."""
     return np.flatnonzero(np.concatenate([[True], is_new]))
 
 
@@ -175,7 +175,7 @@ def _is_alive(weights: Weights, sums: Mapping[str, Weights], layout: Layout) -> 
 
 
 def _is_something(limbs: Sequence[Weights]) -> Mask:
-    """Whether numbers are not zero, given by their limbs."""
+    """Whether numbers, given by their limbs, are nonzero."""
     rest, *others = limbs
     found = np.zeros(len(rest), dtype=np.bool_)
     for limb in others:

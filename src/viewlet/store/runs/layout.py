@@ -1,6 +1,6 @@
-"""The shape of a bag: its columns, what orders it, what finds rows in it, what adds up.
+"""The layout of a bag: its columns, its sort key, its indexes, and the columns that add up.
 
-A layout is a value. It is stored with the bag and sent to tasks, so it is frozen and turns into JSON and back.
+A layout is an immutable value: it is stored with the bag, sent to tasks, and converts to JSON and back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROW_HASH = "_hash"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A map is sorted by the hash of its key and further indexed; a table is unsorted and has neither."""
+    """A map is sorted by the hash of its key and may have indexes; a table is unsorted and has neither."""
 
     columns: Names
     key: Names
@@ -27,7 +27,7 @@ class Layout:
     form: Form = "map"
     feed: bool = False
     fingerprints: bool = False
-    """Whether the fingerprint of each row stands beside it, so that rows are told apart without being read."""
+    """Whether a run stores each row's fingerprint, which identifies the row without reading it."""
 
     def __post_init__(self) -> None:
         for names in (self.key, *self.indexes, self.sums):
@@ -50,28 +50,28 @@ class Layout:
 
     @property
     def lookups(self) -> tuple[Names, ...]:
-        """The column sets that rows can be found by: the key, then the indexes."""
+        """The column sets by which rows can be looked up: the key, then the indexes."""
         return (self.key, *self.indexes)
 
     def serves(self, other: Layout) -> bool:
-        """Whether a bag of this layout can be used as one of the other: it may have further lookups."""
+        """Whether a bag of this layout can be used as one of `other`: it may only have additional look-ups."""
         if self == other:
             return True
         return replace(self, indexes=()) == replace(other, indexes=()) and set(other.indexes) <= set(self.indexes)
 
     def with_lookups(self, more: Iterable[Names]) -> Layout:
-        """The same with further lookups."""
+        """The same layout with further look-ups."""
         new = tuple(dict.fromkeys(names for names in more if names not in self.lookups))
         return replace(self, indexes=(*self.indexes, *new))
 
     @property
     def plain(self) -> Names:
-        """The columns that tell rows apart: all but the sums."""
+        """The columns that identify rows: all but the sums."""
         return tuple(name for name in self.columns if name not in self.sums)
 
     @property
     def numbers(self) -> tuple[Names, ...]:
-        """The sums that are limbs of one number, x_0 + 2³²·x_1 + …, and those that are numbers by themselves."""
+        """The sums grouped by number: the limbs of x_0 + 2³²·x_1 + … together, other sums alone."""
         found: dict[str, Names] = {}
         for name in self.sums:
             number, _, limb = name.rpartition("_")

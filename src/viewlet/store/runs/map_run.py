@@ -1,12 +1,12 @@
-"""The body of a map's run: rows sorted by the hash of the key, each once, with further sorted hashes.
+"""The body of a map's run: distinct rows sorted by the hash of the key, followed by the sorted hashes of each index.
 
     _hash ascending | columns … | _weight | _hash_0 ascending, _row_0 | _hash_1 ascending, _row_1 | … | _fingerprint
 
-`_row_i` says which row each hash of index i belongs to; `_fingerprint`, that of the whole row, is there if the layout
-says so. Columns are taken by position, so that a user's column may have any name; those of a file are in their stored
-form (narrow.py). Of hashes a file has the first halves: the others are computed, from the columns of the few rows that
-these find. Whoever looks rows up gets all that share a hash, and compares the keys himself; who does so anyway need not
-know the second halves.
+`_row_i` is the row of each hash of index i. `_fingerprint`, the hash of the whole row, is present if the layout says
+so. Columns are addressed by position, so a user's column may have any name. In a file, columns are in their stored form
+(narrow.py), and only the first halves of hashes are kept: the second halves are computed from the columns of the few
+rows found. A look-up returns all rows with the same hash, and its caller compares the keys; a caller that does so
+anyway can do without the second halves.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from viewlet.store.access.ranges import RangeIndex
 
 Span = tuple[int, int]
-_HASH, _WEIGHT, _ROW, _FINGERPRINT = pa.uint64(), pa.int64(), pa.uint32(), pa.binary(8)  # the last is kept whole
+_HASH, _WEIGHT, _ROW, _FINGERPRINT = pa.uint64(), pa.int64(), pa.uint32(), pa.binary(8)  # the last is stored whole
 
 
 class MapBody:
     """An open run of a map: NumPy views of its hashes, and its rows.
 
-    `ranges` are the indexes made of them so far, `gathered` its hashes beside those of later runs.
+    `ranges` caches its range indexes, `gathered` its hashes merged with those of later runs.
     """
 
     __slots__ = ("_fingerprints", "_hashes", "_layout", "_rows_of", "batch", "gathered", "ranges", "rows")
 
     def __init__(self, batch: pa.RecordBatch, layout: Layout, kinds: Sequence[pa.DataType] | None = None) -> None:
-        """`kinds` are the types of the layout's columns, where the batch has them in their stored form."""
+        """`kinds` are the types of the layout's columns if the batch has them in stored form."""
         width, count = len(layout.columns), len(layout.lookups)
         at = [0, *(width + 2 + 2 * i for i in range(count - 1))]
         self.batch, self._layout = batch, layout
@@ -59,14 +59,14 @@ class MapBody:
         return len(self._hashes[0])
 
     def as_rows(self, layout: Layout) -> Rows:
-        """All rows, in the order of their hashes, which they know if these are stored."""
+        """All rows in hash order; they know their key hashes if those are stored whole."""
         rows = self.piece((0, len(self)), layout)
         if is_whole(self._hashes[0]):
             rows.learn(layout.key, self._hashes[0])
         return rows
 
     def piece(self, span: Span, layout: Layout) -> Rows:
-        """The rows of a span, which know their fingerprints if these are stored."""
+        """The rows of a span; they know their fingerprints if those are stored."""
         rows = to_rows(self.rows.slice(*span), layout)
         if self._fingerprints is not None:
             rows.learn_fingerprints(layout.plain, self._fingerprints[slice(*span)])
@@ -74,45 +74,44 @@ class MapBody:
 
     @property
     def fingerprints(self) -> Hashes:
-        """The fingerprint of each row, over all columns that tell rows apart."""
+        """The fingerprint of each row, over the columns that identify rows."""
         assert self._fingerprints is not None, f"no fingerprints are kept of {self._layout}"
         return self._fingerprints
 
     @property
     def has_whole_hashes(self) -> bool:
-        """Whether the hash of each row, by the key, need not be computed."""
+        """Whether key hashes are stored whole, and need not be computed."""
         return is_whole(self._hashes[0])
 
     def weights(self, span: Span) -> Weights:
-        """The weight of each row of a span."""
         return values_of(self.rows.column(len(self._layout.columns), *span), "i8")
 
     def hashes(self, span: Span, lookup: int = 0) -> Hashes:
-        """The hash of each row of a span, by the columns of a lookup."""
+        """The hash of each row of a span, over the columns of a look-up."""
         start, stop = span
         if lookup == 0 and is_whole(self._hashes[0]):
             return self._hashes[0][start:stop]
         return hash_rows(self.rows.slice(start, stop, self._places(lookup)).columns, stop - start)
 
     def hashes_at(self, at: Positions, lookup: int = 0) -> Hashes:
-        """The hash of each of some rows, by the columns of a lookup."""
+        """The hash of each row at the given positions, over the columns of a look-up."""
         if lookup == 0 and is_whole(self._hashes[0]):
             return self._hashes[0][at]
         return hash_rows(self.rows.take(at, self._places(lookup)).columns, len(at))
 
     def first_halves(self, span: Span) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """The first half of the hash of each row of a span, by the key."""
+        """The first half of the key hash of each row of a span."""
         return _first_halves(self._hashes[0][slice(*span)])
 
     def span(self, part: tuple[int, int] | None) -> Span:
-        """Which rows have a hash, by the key, in the i-th of n equal ranges."""
+        """The rows whose key hash is in the i-th of n equal ranges."""
         if part is None:
             return 0, len(self)
         i, n = part
         return self._place((i << 64) // n), len(self) if i + 1 == n else self._place(((i + 1) << 64) // n)
 
     def _place(self, least: int) -> int:
-        """The first row whose hash, by the key, is not less."""
+        """The first row whose key hash is at least `least`."""
         hashes = self._hashes[0]
         if is_whole(hashes):
             return int(hashes.searchsorted(np.uint64(least)))
@@ -122,9 +121,9 @@ class MapBody:
     def find(
         self, lookup: int, probes: Hashes, span: Span, *, loosely: bool = False
     ) -> tuple[Positions, Positions] | None:
-        """Which probes match which rows of the span, by the hashes of a lookup; None if nothing does.
+        """Which probes match which rows of the span, by the hashes of a look-up; None if none do.
 
-        `loosely`: some more may match, for whoever compares the columns.
+        `loosely`: matches may include false ones, which the caller detects by comparing the columns.
         """
         found = self._find(lookup, probes, span)
         if found is None or loosely or is_whole(self._hashes[lookup]):
@@ -136,7 +135,7 @@ class MapBody:
         return (which[same], at[same]) if same.any() else None
 
     def _find(self, lookup: int, probes: Hashes, span: Span) -> tuple[Positions, Positions] | None:
-        """Which probes match which rows of the span, by what is stored of the hashes of a lookup."""
+        """Which probes match which rows of the span, by the stored halves or whole hashes."""
         start, stop = span
         hashes = self._hashes[lookup] if lookup else self._hashes[0][start:stop]
         found = find(hashes, probes if is_whole(hashes) else _first_halves(probes))
@@ -155,7 +154,7 @@ class MapBody:
 
 
 def is_whole(hashes: StoredHashes) -> TypeGuard[Hashes]:
-    """Whether hashes are stored as they are, not just the first halves of them."""
+    """Whether hashes are stored whole, not just their first halves."""
     return hashes.itemsize == _HASH.bit_width // 8
 
 
@@ -168,13 +167,13 @@ def _first_halves(hashes: StoredHashes) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 
 def spread(first: Positions, counts: Positions) -> Positions:
-    """Each number and those that follow it, as many as its count says."""
+    """For each of `first`, as many consecutive numbers from there as its count says, concatenated."""
     ends = np.cumsum(counts)
     return np.repeat(first - ends + counts, counts) + np.arange(ends[-1])
 
 
 def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody | None:
-    """The run that holds these rows, or None if they come to nothing; the hashes of the key may be known."""
+    """The run that holds these rows, or None if they cancel out; `hashes` are those of the key, if known."""
     rows = rows.select(layout.columns)
     rows, ordered = add_together(rows, rows.hashes(layout.key) if hashes is None else hashes, layout)
     if not len(rows):
@@ -189,21 +188,21 @@ def build(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> MapBody |
 
 
 def _index(rows: Rows, wanted: Names) -> tuple[pa.Array, pa.Array]:
-    """The hashes of rows over some columns, ascending, and which row each is of."""
+    """The sorted hashes of rows over some columns, and the row of each."""
     hashes = rows.hashes(wanted)
     order = order_of(hashes)
     return from_numpy(hashes[order], _HASH), from_numpy(order.astype(np.uint32), _ROW)
 
 
 def batch_schema(columns: Sequence[pa.DataType], layout: Layout, *, hashed: bool = True) -> pa.Schema:
-    """The schema of a run's rows; columns go by their places, so that their names are not kept."""
+    """The schema of a run's rows; columns are named by position, since their names are not stored."""
     types = [*([_HASH] if hashed else []), *columns, _WEIGHT, *([_HASH, _ROW] * len(layout.indexes))]
     types += [_FINGERPRINT] if layout.fingerprints else []
     return pa.schema([pa.field(str(i), type) for i, type in enumerate(types)])
 
 
 def to_rows(batch: pa.RecordBatch, layout: Layout) -> Rows:
-    """The rows of a batch of the layout's columns followed by the weight."""
+    """The rows of a batch that has the layout's columns followed by the weight."""
     width = len(layout.columns)
     *columns, weights = batch.columns[: width + 1]
     return Rows(dict(zip(layout.columns, columns, strict=True)), values_of(weights, "i8"))

@@ -1,10 +1,10 @@
-"""Which runs to merge, and merging them: the same contents in fewer runs, with nothing in them that cancels.
+"""Choosing and merging runs: the same contents in fewer runs, without rows that cancel out.
 
-Runs are kept in geometric sizes, as in an LSM tree: so many of one size become one of the next. Since a bag
-is a sum, any of its runs may be merged, in any order.
+Runs are kept in geometric sizes, as in an LSM tree: a number of runs of one size become one of the next. Since a bag is
+a sum, any of its runs may be merged, in any order.
 
-What a merge holds is bounded. A large merge of a map makes a run for each of some ranges of hashes, one after the other;
-files of a table are passed on a row group at a time, into files that end when they are large.
+Merges use bounded memory. A large merge of a map makes one run per range of hashes, one after the other; files of a
+table are copied a row group at a time, into files of limited size.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from viewlet.store.runs.write_runs import make_map_run, make_parquet_runs, make_
 
 Runs = Sequence[Run]
 Keep = Callable[[list[Run]], list[Run]]
-"""Puts runs that were just made where they stay, so that not all that a merge makes is in memory at once."""
+"""Stores new runs, so that a merge need not hold all of its output in memory."""
 How = Callable[[Runs, Layout, Keep], tuple[Runs, list[Run]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Runs to take and how; `run` gives those that it replaces and those that it makes."""
+    """The input runs of a merge and how to merge them; `run` returns the runs replaced and the runs made."""
 
     inputs: tuple[Run, ...]
     how: How
@@ -50,20 +50,20 @@ class Merge:
 
 
 Elsewhere = Callable[[Merge, Layout, Types], tuple[Sequence[RunRef], Sequence[RunRef]] | None]
-"""Merges in other processes: which runs are replaced, and by which, in files that are durable. None: do it here."""
+"""Merges in other processes: the runs replaced, and the new ones, in durable files. None: merge here."""
 
 
 def choose_small(layout: Layout, runs: Runs, limits: Limits) -> Merge | None:
-    """A merge that is quick enough to happen within a commit, if one is due."""
+    """A merge that is quick enough to be part of a commit, if one is due."""
     if layout.form == "table":
-        return None  # nobody looks rows up in a table, so its runs need not be few
+        return None  # rows of a table are not looked up, so the number of its runs matters less
     merge = Merge(_of_map(layout, runs, limits), partial(merge_map, most=limits.largest_run))
     small = merge.rows <= limits.commit_merge_rows and merge.bytes <= limits.inline_bytes
     return merge if merge.inputs and small else None
 
 
 def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[RunRef] = frozenset()) -> Merge | None:
-    """A merge for the background, if one is due; rows taken away in `stuck` runs found nothing to cancel before."""
+    """A merge for the background, if one is due; the deletions in `stuck` runs found nothing to cancel before."""
     if layout.form == "map":
         picked = _of_map(layout, runs, limits)
         return Merge(picked, partial(merge_map, most=limits.largest_run)) if picked else None
@@ -76,16 +76,16 @@ def choose_large(layout: Layout, runs: Runs, limits: Limits, stuck: frozenset[Ru
 
 
 def _of_map(layout: Layout, runs: Runs, limits: Limits) -> tuple[Run, ...]:
-    """The runs of a map to be merged. Those of a table's index, of whole rows, cost more to merge than to search."""
+    """The runs of a map to be merged. Those of a table's index with whole rows cost more to merge than to search."""
     if layout.fingerprints and not layout.indexes:
         return _of_one_size(runs, limits.recent_rows // limits.fan, limits, limits.index_runs)
     return _of_one_size(runs, limits.first_level_rows, limits)
 
 
 def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = None) -> tuple[Run, ...]:
-    """All runs up to the smallest size of which there are too many; none if there is no such size.
+    """All runs up to the smallest size level with too many runs; none if there is no such level.
 
-    `smallest` says how many runs of the smallest size are too many: merging them can cost more than it saves.
+    `smallest` is how many runs of the lowest level are too many, since merging those can cost more than it saves.
     """
     smallest = smallest or 2 * limits.fan
     if len(runs) < limits.fan:
@@ -99,9 +99,10 @@ def _of_one_size(runs: Runs, base: int, limits: Limits, smallest: int | None = N
 
 
 def _is_open(run: Run, limits: Limits) -> bool:
-    """Whether a run may grow. Rows that are megabytes each, as blocks of matrices are, cost more to copy than to find.
+    """Whether a run may be merged further.
 
-    So do the rows of a run that is one of a few anyway: a load leaves its runs as they are.
+    Rows of megabytes each, such as blocks of matrices, cost more to copy than to find. Large runs, such as those of a
+    load, are few anyway.
     """
     return run.ref.size < min(limits.largest_run // limits.fan, limits.largest_row * run.ref.rows)
 
@@ -112,35 +113,35 @@ def _level(rows: int, base: int, fan: int) -> int:
 
 
 def _at_most(runs: list[Run], size: int) -> tuple[Run, ...]:
-    """The smallest of some runs, given by size, that fit together into one."""
+    """The smallest of the runs, given by size, that together are no larger than `size`; none if that is just one."""
     while sum(run.ref.size for run in runs) > size:
         runs = runs[:-1]
     return tuple(runs) if len(runs) > 1 else ()
 
 
 def _choose_rewrite(runs: Runs, limits: Limits, stuck: frozenset[RunRef]) -> Merge | None:
-    """Rewrite a table's files when much of them was taken away."""
+    """Rewrite a table's files when a large share of their rows was deleted."""
     put, taken = _files(runs, 1), _files(runs, -1)
     due = _rows(taken) > limits.gone_share * _rows(put) and not stuck.issuperset(run.ref for run in taken)
     return Merge(tuple(runs), rewrite) if due else None
 
 
 def _choose_move(runs: Runs, limits: Limits) -> Merge | None:
-    """Move a table's recent rows to Parquet when they are many."""
+    """Move a table's recent rows to Parquet when there are many."""
     recent = [run for run in runs if run.ref.is_recent]
     many = _rows(recent) > limits.recent_rows or sum(run.ref.size for run in recent) > limits.recent_bytes
     return Merge(tuple(recent), move_recent) if many else None
 
 
 def _choose_recent(runs: Runs, limits: Limits) -> Merge | None:
-    """Make larger runs of a table's recent rows when they are in many."""
+    """Merge a table's recent rows when they are in many runs."""
     recent = [run for run in runs if run.ref.is_recent]
     picked = _of_one_size(recent, limits.recent_rows // limits.fan, limits, limits.recent_runs)
     return Merge(picked, merge_recent) if picked else None
 
 
 def _choose_files(runs: Runs, limits: Limits) -> Merge | None:
-    """Make large files of small ones."""
+    """Join small files into large ones."""
     for sign in (1, -1):
         picked = _of_one_size(_files(runs, sign), limits.recent_rows, limits)
         if picked:
@@ -157,10 +158,10 @@ def _rows(runs: Runs) -> int:
 
 
 def merge_map(runs: Runs, layout: Layout, keep: Keep, most: int) -> tuple[Runs, list[Run]]:
-    """One run of a map for several; of `most` bytes and more, one for each of as many ranges of hashes.
+    """One run of a map for several; if they exceed `most` bytes, one run per range of hashes.
 
-    Each has about that many bytes, or more, so that it is not merged again unless much of it cancels: there are always
-    fewer than before.
+    Each then has at least about `most` bytes, so it is not merged again unless many of its rows cancel out: merging
+    always leaves fewer runs.
     """
     whole, count = Contents(layout, runs, {}), max(1, sum(run.ref.size for run in runs) // most)
     made: list[Run] = []
@@ -183,14 +184,14 @@ def move_recent(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]
 
 
 def join_files(runs: Runs, layout: Layout, keep: Keep, most: int) -> tuple[Runs, list[Run]]:
-    """Files of a table's rows, all put in or all taken away, in fewer; one that has reached `most` bytes ends."""
+    """Files of rows, all inserted or all deleted, joined into files that end once they have `most` bytes."""
     tables = (table for run in runs for table in read_tables(run))
     refs = encode_files(tables, runs[0].ref.sign, most)
     return runs, [kept for ref in refs for kept in keep([Run(ref, layout)])]
 
 
 def rewrite(runs: Runs, layout: Layout, keep: Keep) -> tuple[Runs, list[Run]]:
-    """A table's files without the rows that were taken away; files that lose none stay as they are."""
+    """A table's files without the deleted rows; files that lose none are kept."""
     put = _files(runs, 1)
     gone = [run for run in runs if run not in put]
     recent = net(Rows.concat([read_rows(run) for run in gone]))

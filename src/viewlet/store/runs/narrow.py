@@ -1,12 +1,12 @@
-"""Columns as runs store them: in as few bytes as hold their values.
+"""The stored form of a run's columns: as few bytes as hold their values.
 
-    whole numbers, dates, times, decimals    least + above      `above` in 0 to 6 bytes a row, or 8
-    strings that repeat                      dictionary[code]   `code` in 1 or 2 bytes a row
-    hashes                                   their first half   4 bytes a row; map_run.py computes the rest
-    places of rows                           as they are        in 3 bytes where these hold them
+    integers, dates, times, decimals   least + above      `above` in 0 to 6 bytes per row, or 8
+    strings that repeat                dictionary[code]   `code` in 1 or 2 bytes per row
+    hashes                             their first half   4 bytes per row; map_run.py computes the rest
+    row numbers                        as they are        in 3 bytes if that is enough
 
-A column with one value throughout takes no bytes. `least` is kept beside the column's type, in the schema. Rows become
-what they are when they are read: a look-up widens the few that it finds.
+A column with a single value takes no bytes. `least` is stored with the column's type, in the schema. Values are widened
+on reading; a look-up widens only the rows that it finds.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from viewlet.columns.parallel import MANY, in_parallel
 _LEAST = b"least"
 _WIDTHS = (1, 2, 3, 4, 5, 6, 8)
 _UNSIGNED = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
-"""The types of stored numbers; those of other widths are bytes, the least one first."""
-_SAMPLE = 1_000  # strings by which it is seen whether they repeat
-_CODES = 1 << 15  # different strings that a dictionary holds at most
+"""The types of stored numbers; other widths are fixed-size binary, little-endian."""
+_SAMPLE = 1_000  # strings sampled to see whether they repeat
+_CODES = 1 << 15  # the most values in a dictionary
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def narrowed_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a batch in their stored form."""
+    """The columns of a batch in stored form."""
     named = list(zip(batch.columns, batch.schema.names, strict=True))
     made = list((in_parallel if batch.num_rows >= MANY else map)(lambda column: narrowed(*column), named))
     return pa.RecordBatch.from_arrays([array for array, _ in made], schema=pa.schema([field for _, field in made]))
 
 
 def narrowed(array: pa.Array, name: str) -> tuple[pa.Array, pa.Field]:
-    """A column in its stored form, and its field; as it is where no other form is narrower."""
+    """A column in its stored form, and its field; unchanged if no form is narrower."""
     if pa.types.is_string(array.type) or pa.types.is_uint64(array.type):
         array = _coded(array) if pa.types.is_string(array.type) else _first_halves(array)
         return array, pa.field(name, array.type)
@@ -52,7 +52,7 @@ def narrowed(array: pa.Array, name: str) -> tuple[pa.Array, pa.Field]:
 
 
 def _coded(array: pa.Array) -> pa.Array:
-    """Strings that repeat as codes."""
+    """Strings as dictionary codes, if a sample shows that they repeat."""
     sample = (
         array.take(np.linspace(0, len(array) - 1, min(len(array), _SAMPLE)).astype(np.int64)) if len(array) else array
     )
@@ -66,12 +66,12 @@ def _coded(array: pa.Array) -> pa.Array:
 
 
 def _first_halves(hashes: pa.Array) -> pa.Array:
-    """The first 32 bits of hashes: enough to find rows by."""
+    """The first 32 bits of each hash, which suffice to find rows."""
     return from_numpy((values_of(hashes, "u8") >> np.uint64(32)).astype(np.uint32), pa.uint32())
 
 
 def narrowed_places(array: pa.Array) -> pa.Array:
-    """The places of rows, in 3 bytes each where there are few enough of them to be held."""
+    """Row numbers in 3 bytes each, if there are few enough rows."""
     return _of_width(values_of(array, "u4"), _PLACE) if len(array) <= 1 << 8 * _PLACE else array
 
 
@@ -79,7 +79,7 @@ _PLACE = 3
 
 
 def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
-    """How far numbers are above the least of them, in as few bytes as hold it; None where that is not fewer."""
+    """Differences to the least value in as few bytes as hold them, and that value; None if that saves nothing."""
     numbers = _numbers(array)
     if numbers is None or array.null_count == len(array):
         return None
@@ -95,7 +95,7 @@ def _above_least(array: pa.Array) -> tuple[pa.Array, int] | None:
 
 
 def _of_width(numbers: np.ndarray[Any, Any], width: int, valid: Mask | None = None) -> pa.Array:
-    """Numbers, none of them negative, in so many bytes each."""
+    """Nonnegative numbers in `width` bytes each."""
     if width in _UNSIGNED:
         return from_numpy(numbers.astype(f"u{width}"), _UNSIGNED[width], valid)
     parts = np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), -1)[:, :width]
@@ -103,7 +103,7 @@ def _of_width(numbers: np.ndarray[Any, Any], width: int, valid: Mask | None = No
 
 
 def stored_numbers(array: pa.Array) -> np.ndarray[Any, Any]:
-    """What is stored of numbers: NumPy's own, or bytes."""
+    """Stored numbers as NumPy's own type, or as bytes."""
     kind = array.type
     if pa.types.is_fixed_size_binary(kind):
         return values_of(array, f"V{kind.byte_width}")
@@ -111,19 +111,19 @@ def stored_numbers(array: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def as_numbers(stored: np.ndarray[Any, Any]) -> Numbers:
-    """The numbers that are stored, in memory of their own."""
+    """Stored numbers as newly allocated 64-bit integers."""
     if stored.dtype.kind != "V":
         return stored.astype(np.int64)
     numbers, width = np.zeros(len(stored), dtype=np.int64), stored.itemsize
     parts = numbers.view(np.uint8).reshape(len(stored), 8)
     given = np.ascontiguousarray(stored).view(np.uint8).reshape(len(stored), width)
-    for some in [slice(width)] if len(stored) < _FEW else range(width):  # of many rows, one byte of all after the other
+    for some in [slice(width)] if len(stored) < _FEW else range(width):  # for many rows, byte by byte
         parts[:, some] = given[:, some]
     return numbers
 
 
 def _numbers(array: pa.Array) -> Numbers | None:
-    """The whole numbers that values are, anything at all where they are NULL; None if there are none, or too large."""
+    """Values as 64-bit integers, arbitrary where NULL; None if they are not integers or do not fit."""
     kind = array.type
     if pa.types.is_decimal128(kind):
         words = values_of(array, "V16").view(np.int64).reshape(-1, 2)
@@ -139,12 +139,12 @@ _FEW = 1_000
 
 
 def taken(rows: StoredColumns | pa.RecordBatch, at: Positions) -> pa.RecordBatch:
-    """Some rows by their positions, as what they are."""
+    """Rows at some positions, widened."""
     return rows.take(at) if isinstance(rows, StoredColumns) else rows.take(from_numpy(at, pa.int64()))
 
 
 class StoredColumns:
-    """Columns in their stored form, read as what they are; without `kinds` they are what they are already."""
+    """Columns in stored form that are widened on reading; without `kinds` they already have their types."""
 
     __slots__ = ("_batch", "_columns", "_kinds", "_names")
 
@@ -161,19 +161,19 @@ class StoredColumns:
         return self._opened()[at].slice(start, stop)
 
     def slice(self, start: int, stop: int, places: Sequence[int] | None = None) -> pa.RecordBatch:
-        """Some consecutive rows, with all columns or those at some places."""
+        """Consecutive rows, with all columns or those at `places`."""
         if self._kinds is None:
             return self._selected(places).slice(start, stop - start)
         return self._batch_of([column.slice(start, stop) for column in self._picked(places)], places)
 
     def take(self, at: Positions, places: Sequence[int] | None = None) -> pa.RecordBatch:
-        """Some rows by their positions, with all columns or those at some places."""
+        """Rows by their positions, with all columns or those at `places`."""
         if self._kinds is None:
             return self._selected(places).take(from_numpy(at, pa.int64()))
         return self._batch_of([column.take(at) for column in self._picked(places)], places)
 
     def last(self, at: Positions) -> Numbers:
-        """The last column of some rows, which holds whole numbers."""
+        """The last column of some rows, which must be integers."""
         if self._kinds is None:
             numbers: Numbers = values_of(self._batch.column(self._batch.num_columns - 1), "i8")[at]
             return numbers
@@ -187,7 +187,7 @@ class StoredColumns:
         return columns if places is None else [columns[place] for place in places]
 
     def _opened(self) -> list[_StoredColumn]:
-        """All columns, ready to be read: runs are looked into again and again."""
+        """All columns, prepared once: runs are read again and again."""
         if not self._columns:
             kinds, self._names = self._kinds or self._batch.schema.types, self._batch.schema.names
             stored = zip(self._batch.columns, self._batch.schema, kinds, strict=True)
@@ -200,7 +200,7 @@ class StoredColumns:
 
 
 class _StoredColumn:
-    """One column: its array as it is stored, and what is stored in it of each row, a number or a code, if it is one."""
+    """A column: its stored array, and its stored numbers or codes in NumPy, if it has such."""
 
     __slots__ = ("_array", "_dictionary", "_is_wide", "_kind", "_least", "_stored")
 
@@ -214,7 +214,7 @@ class _StoredColumn:
         return _widened(self._array.slice(start, stop - start), self._kind, self._least)
 
     def take(self, at: Positions) -> pa.Array:
-        """Some rows. NumPy fetches a few numbers in a fraction of the time that Arrow takes."""
+        """Rows by position. For a few numbers NumPy takes a fraction of Arrow's time."""
         if self._stored is None or self._is_wide:
             return _widened(self._array.take(from_numpy(at, pa.int64())), self._kind, self._least)
         if self._dictionary is not None:
@@ -222,7 +222,7 @@ class _StoredColumn:
         return from_numpy(_as_stored(self.numbers(at), self._kind), self._kind)
 
     def numbers(self, at: Positions) -> Numbers:
-        """The whole numbers that some rows are, none of them NULL."""
+        """The numbers of some rows, none of which may be NULL."""
         assert self._stored is not None, f"{self._kind} is not stored as numbers"
         found = as_numbers(self._stored[at])
         found += self._least
@@ -230,7 +230,7 @@ class _StoredColumn:
 
 
 def _numbers_or_codes(array: pa.Array) -> np.ndarray[Any, Any] | None:
-    """The numbers of a column, none of them NULL; None if it holds others."""
+    """The stored numbers of a column as NumPy; None if there are NULLs or other values."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.broadcast_to(np.uint8(0), len(array))
@@ -244,7 +244,7 @@ def _least_of(field: pa.Field) -> int:
 
 
 def _widened(array: pa.Array, kind: pa.DataType, least: int) -> pa.Array:
-    """A column as what it is."""
+    """A stored column in its original type."""
     if array.type == kind:
         return array
     if pa.types.is_dictionary(array.type):
@@ -259,7 +259,7 @@ def _widened(array: pa.Array, kind: pa.DataType, least: int) -> pa.Array:
 
 
 def _as_stored(numbers: Numbers, kind: pa.DataType) -> np.ndarray[Any, Any]:
-    """Whole numbers as the bytes that hold them in an array of a type."""
+    """Integers as the bytes of an array of the given type."""
     if not pa.types.is_decimal(kind):
         return numbers.astype(f"i{kind.bit_width // 8}", copy=False)
     words = np.empty((len(numbers), 2), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Runs: immutable pieces of a bag, in a file of their own or inside a record of the log.
+"""Runs: immutable pieces of a bag, in a file of their own or inside a log record.
 
-A `RunRef` says where a run is; it goes into records and to tasks. A `Run` is a handle that opens it, once,
-when it is first needed, after checking every byte. As long as somebody holds a handle, its file stays.
+A `RunRef` says where a run is; it goes into records and to tasks. A `Run` is a handle that opens the run when it is
+first needed, once, and verifies its checksum. A file is kept as long as a handle of its run exists.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from viewlet.store.runs.narrow import narrowed_batch
 from viewlet.store.storage.storage import Storage
 
 Kind = Literal["map", "recent", "shared", "parquet"]
-"""A map's run; recent rows of a table; the run of a map that is read as recent rows, too; rows of a table in a file."""
+"""A map's run; recent rows of a table; a map's run that doubles as recent rows; a Parquet file of a table."""
 Place = tuple[str, int]
 Pieces = tuple[Any, ...]
 Types = Mapping[str, pa.DataType]
 ROW_GROUP = 1 << 18
-"""Rows of a table that a Parquet file keeps together."""
-_MOMENT = 1.0  # seconds for which an open file is not looked at again
+"""Rows per row group of a table's Parquet files."""
+_MOMENT = 1.0  # seconds for which an open file is not rechecked
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """Where a run is and how to know that it is whole; `data` holds the bytes of one that is nowhere yet, in pieces."""
+    """The place, size and checksum of a run; `data` holds the bytes of one that is not stored yet, in pieces."""
 
     kind: Kind
     file: str
@@ -57,12 +57,11 @@ class RunRef:
         return self.file, self.offset
 
     def at(self, file: str, offset: int) -> RunRef:
-        """The same run at another place."""
         return RunRef(self.kind, file, offset, self.size, self.crc, self.rows, self.sign)
 
     @property
     def is_recent(self) -> bool:
-        """Whether it holds rows of a table that are in no Parquet file yet."""
+        """Whether it holds rows of a table that are not in Parquet yet."""
         return self.kind in ("recent", "shared")
 
     def to_json(self) -> list[Any]:
@@ -74,9 +73,9 @@ class RunRef:
 
 
 class Run:
-    """A handle of a run; `body` opens it. A Parquet run opens as its checked bytes, an Arrow one as its rows.
+    """A handle of a run; `body` opens it: a Parquet run as its verified bytes, an Arrow run as its rows.
 
-    Where it is may be found out in the background, while its body is used already.
+    Its place may still be determined in the background while its body is already used.
     """
 
     __slots__ = ("__weakref__", "_body", "_looked", "_ref", "_seen", "_storage", "layout", "types")
@@ -89,10 +88,7 @@ class Run:
         body: Any = None,
         storage: Storage | None = None,
     ) -> None:
-        """The types of the columns are needed to open a small run, which does not say them.
-
-        A run that is only in memory is in no storage.
-        """
+        """`types` are needed to open a small run, which does not store them; a run in memory has no storage."""
         self._ref, self.layout, self.types, self._body, self._storage = ref, layout, types, body, storage
         self._seen: Look | None = None
         self._looked = 0.0
@@ -108,7 +104,7 @@ class Run:
 
     @property
     def is_placed(self) -> bool:
-        """Whether it is known where the run is."""
+        """Whether the place of the run is known."""
         return not isinstance(self._ref, Future)
 
     @property
@@ -123,7 +119,7 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """A local file that holds it."""
+        """A local file with the run."""
         return self.storage.path(self.ref.file)
 
     @property
@@ -142,7 +138,7 @@ class Run:
         return body
 
     def check(self) -> None:
-        """Look whether the file is the one that was checked, and if not, check it again; one that is missing is none."""
+        """Verify the file again if it changed since it was verified; raises if it is missing or damaged."""
         if self._seen is None:
             self._open_file()
             return
@@ -150,7 +146,7 @@ class Run:
         self._look_again()
 
     def check_now_and_then(self) -> None:
-        """The same for a run that is open, not more than once a second; an open file that was removed is still whole."""
+        """`check` for an open run, at most once a second; a removed file is fine, since it is still mapped."""
         if self._seen is not None and time.monotonic() - self._looked > _MOMENT:
             with suppress(GoneFile):
                 self._look_again()
@@ -161,7 +157,7 @@ class Run:
             self._open_file()
 
     def _open_file(self) -> None:
-        """Check the file and map it; what it looked like before that is remembered."""
+        """Verify the file and map it; its stat data before that are remembered."""
         self.storage.path(self.ref.file)
         self._seen, self._looked = self.storage.look(self.ref.file), time.monotonic()
         try:
@@ -171,7 +167,7 @@ class Run:
             raise
 
     def data(self) -> pa.Buffer:
-        """The bytes of the run, checked."""
+        """The bytes of the run, verified."""
         ref = self.ref
         if ref.data is not None:
             return pa.py_buffer(b"".join(ref.data))
@@ -198,18 +194,18 @@ class Run:
         return [self.types[name] for name in self.layout.columns]
 
     def moved(self, ref: RunRef, storage: Storage) -> Run:
-        """A handle of the same run at another place; what is open stays open."""
+        """A handle of the same run at another place, open if this one is."""
         return Run(ref, self.layout, self.types, self._body, storage)
 
     def as_recent(self, layout: Layout) -> Run:
-        """A map's run as recent rows of a table with the same columns: the same bytes serve both."""
+        """A map's run as recent rows of a table with the same columns, sharing its bytes."""
         assert self.layout.columns == layout.columns and not self.layout.indexes, f"{self} has other columns"
         rows = self.map.rows.slice(0, len(self.map))
         return Run(replace(self.ref, kind="shared"), layout, self.types, rows, self._storage)
 
 
 class Handles:
-    """One handle for each run of a warehouse that somebody in this process holds."""
+    """The handles of a warehouse's runs that this process holds, one per run."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -219,11 +215,11 @@ class Handles:
     def of(storage: Storage) -> Handles:
         """The handles of a warehouse, shared by all stores that this process opens on it."""
         handles = _handles.setdefault(storage.address, Handles(storage))
-        handles.storage = storage  # as it was opened last, with the credentials of now
+        handles.storage = storage  # the one opened last, with its credentials
         return handles
 
     def get(self, ref: RunRef, layout: Layout, types: Types) -> Run:
-        """The handle of a run, made if nobody has one."""
+        """The handle of a run, created if there is none."""
         run = self._live.get(ref)
         if run is not None and run.layout == layout:
             return run
@@ -234,20 +230,20 @@ class Handles:
         return run
 
     def files(self) -> set[str]:
-        """The files that somebody holds."""
+        """The files of all live handles."""
         return {run.ref.file for run in list(self._live.values())}
 
 
 _handles: dict[str, Handles] = {}
 
 
-_SMALL = 8_192  # values that are copied and packed sooner than handed on in pieces
-_BRIEF = 2_048  # rows of a run that is soon merged into another, and meanwhile read often
-_STREAM = b"\xff\xff\xff\xff"  # how an Arrow stream begins, and nothing that is packed
+_SMALL = 8_192  # up to this many values are copied and compressed; more are passed on in pieces
+_BRIEF = 2_048  # runs up to this many rows are not narrowed: they will soon be merged, and until then are read often
+_STREAM = b"\xff\xff\xff\xff"  # the first bytes of an Arrow stream; packed data never start like this
 
 
 class _Pieces:
-    """Takes what Arrow writes as it comes: the buffers of the columns themselves, not copies."""
+    """Collects what Arrow writes without copying: the buffers of the columns themselves."""
 
     closed = False
 
@@ -265,7 +261,7 @@ class _Pieces:
 
 
 def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
-    """A run of Arrow rows as bytes that are nowhere yet: a stream or, if they are few, the packed rows alone."""
+    """The bytes of a run of Arrow rows: a stream or, for few rows, only the packed batch."""
     if batch.num_rows * batch.num_columns <= _SMALL:
         pieces = [pack(batch.serialize())]
     else:
@@ -274,7 +270,7 @@ def encode(kind: Kind, batch: pa.RecordBatch) -> RunRef:
 
 
 def decode(data: pa.Buffer, schema: Callable[[], pa.Schema]) -> pa.RecordBatch:
-    """The rows of a run; few ones need their schema."""
+    """The rows of a run; a packed batch needs its schema."""
     if data[:4].to_pybytes() == _STREAM:
         return pa.ipc.open_stream(data).read_next_batch()
     return pa.ipc.read_record_batch(unpack(data), schema())
@@ -291,29 +287,29 @@ _PARQUET: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
     "write_page_checksum": True,
-    "store_decimal_as_integer": True,  # as Spark writes them: they are read in a fraction of the time
+    "store_decimal_as_integer": True,  # as Spark does; these are read several times as fast
 }
 if "store_decimal_as_integer" not in signature(pq.write_table).parameters:  # PyArrow before 18
     del _PARQUET["store_decimal_as_integer"]
 
 
 def ordered_columns(schema: pa.Schema) -> list[str]:
-    """The columns whose least and greatest value may be written beside them.
+    """The columns for which minimum and maximum may be written.
 
-    Not those of floats: Parquet leaves NaN out of both, and Spark, to which NaN is the greatest value, would pass over
-    rows that it asks for.
+    Floats are left out: Parquet ignores NaN in both, and Spark, for which NaN is the greatest value, would skip
+    matching rows.
     """
     return [f.name for f in schema if not (pa.types.is_floating(f.type) or pa.types.is_nested(f.type))]
 
 
 def encode_parquet(table: pa.Table, sign: int) -> RunRef:
-    """A run of a table's rows as the bytes of a Parquet file, nowhere yet."""
+    """A table's rows as a run, in the bytes of a Parquet file."""
     (ref,) = encode_files([table], sign)
     return ref
 
 
 def encode_files(tables: Iterable[pa.Table], sign: int, most: float = math.inf) -> Iterator[RunRef]:
-    """The same of rows that come in pieces; a file that has reached `most` bytes ends, and the next one begins."""
+    """The same for rows in pieces; a file that has reached `most` bytes ends and the next one begins."""
     pieces, held = ParquetPieces(), list[Any]()
     for table in tables:
         held += pieces.add(table)
@@ -325,7 +321,7 @@ def encode_files(tables: Iterable[pa.Table], sign: int, most: float = math.inf) 
 
 
 class ParquetPieces:
-    """The bytes of a Parquet file as its rows come; how many rows and bytes there are so far, and their checksum."""
+    """The bytes of a Parquet file as rows are added, with the number of rows and bytes so far and their checksum."""
 
     def __init__(self) -> None:
         self._sink = _Pieces()
@@ -333,7 +329,7 @@ class ParquetPieces:
         self.rows = self.size = self.crc = 0
 
     def add(self, table: pa.Table) -> list[Any]:
-        """Rows of a table with their hashes as the last column; what of the file they made known."""
+        """Add rows with their hashes as the last column; returns the bytes of the file that this produced."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._sink, "w"),
@@ -347,12 +343,12 @@ class ParquetPieces:
         return self._taken()
 
     def ref(self, held: list[Any], sign: int) -> RunRef:
-        """The run of a file that ends here, given what was known of it, nowhere yet."""
+        """End the file; its run, given the bytes produced so far."""
         made = (*held, *self.end())
         return RunRef("parquet", "", 0, self.size, self.crc, self.rows, sign, made)
 
     def end(self) -> list[Any]:
-        """The last bytes."""
+        """End the file and return its last bytes."""
         if self._writer is not None:
             self._writer.close()
         return self._taken()
@@ -365,14 +361,14 @@ class ParquetPieces:
 
 
 def _repeating(table: pa.Table) -> list[str] | bool:
-    """The columns that repeat values, by a sample: never the hashes; parts of nested ones have names of their own."""
+    """The columns whose values repeat, judged by a sample, never the hashes; True, for all, if any is nested."""
     if any(pa.types.is_nested(field.type) for field in table.schema):
         return True
     at = np.linspace(0, table.num_rows - 1, min(table.num_rows, _SAMPLE)).astype(np.int64)
     return [name for name in table.column_names[:-1] if len(table[name].take(at).unique()) <= _REPEATED * len(at)]
 
 
-_SAMPLE, _REPEATED = 4_096, 0.9  # rows, and the share of different values up to which a dictionary pays
+_SAMPLE, _REPEATED = 4_096, 0.9  # sampled rows, and the share of distinct values up to which a dictionary pays
 
 
 def _made(kind: Kind, pieces: list[Any], rows: int) -> RunRef:

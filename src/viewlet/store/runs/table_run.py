@@ -1,7 +1,7 @@
-"""The bodies of a table's runs: rows of Parquet files, all put in or all taken away, and recent rows in Arrow.
+"""The bodies of a table's runs: Parquet files of inserted or of deleted rows, and recent rows in Arrow.
 
-A row that occurs twice is there twice, so that Spark can read the files as they are. `_hash` is the hash of
-the whole row, by which a row that was taken away finds the one that was put in.
+A row that occurs twice is stored twice, so that Spark can read the files directly. `_hash` is the hash of the whole
+row, by which a deletion finds the row that it deletes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from viewlet.store.runs.runs import ROW_GROUP, Run
 
 
 def with_sign(rows: Rows, sign: int) -> Rows:
-    """The rows put in (+1) or taken away (−1), each as often as it is, of weight one."""
+    """The inserted (+1) or deleted (−1) rows, repeated by their weight, each of weight one."""
     picked = rows.filter(rows.weights * sign > 0)
     return picked.weighted(picked.weights * sign).expanded()
 
 
 def net(rows: Rows) -> Rows:
-    """The same rows without those that cancel: only such of different sign can."""
+    """The rows without those that cancel out, which must differ in sign."""
     if not len(rows) or rows.weights.min() > 0 or rows.weights.max() < 0:
         return rows
     return rows.consolidate()
 
 
 def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
-    """Rows of weight +1 and −1 as a batch with their weights; None if there are none."""
+    """Rows as a batch with weights +1 and −1; None if there are none."""
     once = bool((np.abs(rows.weights) == 1).all())
     signed = rows if once else Rows.concat([with_sign(rows, 1), with_sign(rows, -1).negated()])
     if not len(signed):
@@ -45,7 +45,7 @@ def recent_batch(rows: Rows, layout: Layout) -> pa.RecordBatch | None:
 
 
 def parquet_table(rows: Rows, layout: Layout) -> pa.Table:
-    """Rows as they are written to Parquet: their columns and the hash of the whole row."""
+    """Rows as written to Parquet: their columns and the hash of the whole row."""
     hashes = from_numpy(rows.hashes(layout.columns).view(np.int64), pa.int64())
     return pa.table({**{name: rows[name] for name in layout.columns}, layout.row_hash: hashes})
 
@@ -60,13 +60,13 @@ def read_rows(run: Run) -> Rows:
 
 
 def read_batches(run: Run, columns: Names, size: int) -> Iterator[Rows]:
-    """The rows of a Parquet run in pieces, with some of its columns, that of the hashes among them if it is named."""
+    """Some columns of a Parquet run's rows, in pieces; the hash column may be among them."""
     for batch in _file(run).iter_batches(batch_size=size, columns=list(columns)):
         yield Rows.of(batch.select(list(columns)), np.full(batch.num_rows, run.ref.sign, dtype=np.int64))
 
 
 def read_tables(run: Run) -> Iterator[pa.Table]:
-    """The rows of a Parquet run as they are in the file, with their hashes, in pieces."""
+    """The rows of a Parquet run as in the file, including hashes, in pieces."""
     for batch in _file(run).iter_batches(batch_size=ROW_GROUP):
         yield pa.Table.from_batches([batch])
 

@@ -1,6 +1,6 @@
-"""Making runs of rows: as bytes for a record, or as files.
+"""Making runs from rows: as bytes for a record, or as files.
 
-Tasks write files under names of their own attempt; what no record names in the end is garbage.
+Tasks write files under names of their own attempt; files that no record names in the end are garbage.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from viewlet.store.storage.open_storage import Address, storage_at
 from viewlet.store.storage.storage import Storage
 
 SUFFIX = {"map": ".arrows", "recent": ".arrows", "shared": ".arrows", "parquet": ".parquet"}
-_KEPT_OPEN = 16 << 20  # bytes up to which a run that was just made stays in memory, as it will be read soon
+_KEPT_OPEN = 16 << 20  # new runs up to this many bytes stay in memory, since they will soon be read
 
 
 def make_runs(rows: Rows, layout: Layout, limits: Limits) -> list[Run]:
-    """Runs in memory that hold these rows; a table's are Parquet if there are many."""
+    """Runs in memory that hold these rows; many rows of a table become Parquet."""
     if layout.form == "map":
         return make_map_run(rows, layout)
     if are_many(len(rows), sum(array.nbytes for array in rows.columns.values()), limits):
@@ -36,18 +36,18 @@ def make_runs(rows: Rows, layout: Layout, limits: Limits) -> list[Run]:
 
 
 def are_many(rows: int, size: int, limits: Limits) -> bool:
-    """Whether so many rows of a table, of so many bytes, are too many to be kept as recent ones."""
+    """Whether these are too many rows or bytes of a table to be kept as recent rows."""
     return rows > limits.recent_rows or size > limits.recent_bytes
 
 
 def make_recent_run(rows: Rows, layout: Layout) -> list[Run]:
-    """The run of recent rows of a table; none if there are none."""
+    """The run of recent rows of a table; none if there are no rows."""
     batch = recent_batch(rows, layout)
     return [] if batch is None else [Run(encode("recent", batch), layout, _types(rows), batch)]
 
 
 def make_map_run(rows: Rows, layout: Layout, hashes: Hashes | None = None) -> list[Run]:
-    """The run of a map's rows; none if they come to nothing."""
+    """The run of a map's rows; none if they cancel out."""
     body = maprun.build(rows, layout, hashes)
     return [] if body is None else [Run(encode("map", body.batch), layout, _types(rows), body)]
 
@@ -57,18 +57,18 @@ def _types(rows: Rows) -> Types:
 
 
 def make_parquet_runs(rows: Rows, layout: Layout) -> list[Run]:
-    """A run of the rows put in and one of those taken away, as far as there are any."""
+    """A run of the inserted rows and one of the deleted rows, if there are any."""
     signed = [(sign, with_sign(rows, sign)) for sign in (1, -1)]
     return [Run(encode_parquet(parquet_table(part, layout), sign), layout) for sign, part in signed if len(part)]
 
 
 def name_after(epoch: int) -> str:
-    """A name for a file that is written now that an epoch is durable: so the data tell of a log that lost it."""
+    """A new file name that begins with the durable epoch: it reveals a log that has lost that epoch."""
     return f"{epoch}-{uuid4().hex}"
 
 
 def save(run: Run, storage: Storage, name: str) -> Run:
-    """Write a run that is in memory to a file of its own; not yet durable."""
+    """Write a run that is in memory to a file of its own; not durable yet."""
     ref = run.ref
     assert ref.data is not None, f"{run} is in a file already"
     file = f"{DATA}/{name}{SUFFIX[ref.kind]}"
@@ -82,7 +82,7 @@ def save(run: Run, storage: Storage, name: str) -> Run:
 def write_durably(
     bag: str, handles: Handles, waiting: Sequence[tuple[Rows, Layout]], epoch: int, limits: Limits
 ) -> Mapping[str, list[Run]]:
-    """The runs of some rows of a bag, each in a file of its own that is there whatever happens next."""
+    """The runs of some rows of a bag, each in a durable file of its own."""
     made = [run for rows, layout in waiting for run in make_runs(rows.select(layout.columns), layout, limits)]
     saved = [handles.put(save(run, handles.storage, name_after(epoch))) for run in made]
     handles.storage.sync(run.ref.file for run in saved)
@@ -90,12 +90,12 @@ def write_durably(
 
 
 Place = Callable[[str, list[Run]], list[Run]]
-"""Writes the large ones of a bag's runs to files."""
+"""Writes the large runs of a bag to files."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRows:
-    """What comes to the index of a table, and the table itself if it is given the very same rows."""
+    """The rows to add to a table's index, and the table, if exactly the same rows are added to it."""
 
     bag: str
     rows: Rows
@@ -104,7 +104,7 @@ class IndexRows:
 
 
 def write_index(index: IndexRows, place: Place, storage: Storage, limits: Limits) -> Mapping[str, list[Run]]:
-    """The run of an index, where it has its place, and those of its table, which share its bytes where they can."""
+    """The placed run of an index, and those of its table, which share its bytes if they can."""
     made = place(index.bag, make_map_run(index.rows, index.layout))
     storage.sync(run.ref.file for run in made if run.ref.file)
     if index.table is None:
@@ -116,19 +116,19 @@ def write_index(index: IndexRows, place: Place, storage: Storage, limits: Limits
 
 
 def _is_recent(rows: Rows, made: Run, limits: Limits) -> bool:
-    """Whether the run of an index is one of recent rows, too: it has all of them, each once."""
+    """Whether an index's run also serves as recent rows: it has all rows, each once, and they are few."""
     few = len(rows) == made.ref.rows and not are_many(len(rows), made.ref.size, limits)
     return few and bool((np.abs(rows.weights) == 1).all())
 
 
 def write_runs(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> tuple[RunRef, ...]:
-    """Write rows to files of a warehouse, durably: for a map at most one, for a table at most two."""
+    """Write rows to durable files of a warehouse: at most one for a map, at most two for a table."""
     made = make_map_run(rows, layout) if layout.form == "map" else make_parquet_runs(rows, layout)
     return tuple(save_durably(run, warehouse, name if run.ref.sign > 0 else f"{name}-gone").ref for run in made)
 
 
 def save_durably(run: Run, warehouse: Address, name: str) -> Run:
-    """Write a run that is in memory to a file of its own that is there whatever happens next."""
+    """Write a run that is in memory to a durable file of its own."""
     storage = storage_at(warehouse)
     saved = save(run, storage, name)
     storage.sync([saved.ref.file])
@@ -136,6 +136,6 @@ def save_durably(run: Run, warehouse: Address, name: str) -> Run:
 
 
 def write_run(warehouse: Address, rows: Rows, layout: Layout, *, name: str) -> RunRef:
-    """The same for rows that make exactly one run: not nothing, and in a table all put in or all taken away."""
+    """`write_runs` for rows that make exactly one run: nonempty and, in a table, all inserted or all deleted."""
     (ref,) = write_runs(warehouse, rows, layout, name=name)
     return ref

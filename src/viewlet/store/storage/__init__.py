@@ -1,1 +1,1 @@
-"""Where the files of a warehouse are: a folder, or an object store behind a cache on the local disk."""
+"""Where the files of a warehouse are: a folder, or an object store behind a local cache."""

@@ -1,7 +1,7 @@
-"""What is asked of an object store, and asking again when it fails for a moment.
+"""The interface of an object store, and retries of requests that fail temporarily.
 
 Errors are those of files: FileNotFoundError, FileExistsError, PermissionError. A ConnectionError or TimeoutError may be
-over soon, and leaves open whether the request was carried out; any other OSError will come again.
+temporary, and leaves open whether the request was carried out; any other OSError is permanent.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from viewlet.store.storage.storage import Entry
 T = TypeVar("T")
 _ATTEMPTS = 7
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 3.0
-"""Seconds; each pause is twice the one before, and some of it is left to chance."""
+"""In seconds; pauses double from one attempt to the next, with jitter."""
 
 
 class Bucket(Protocol):
-    """Objects by key. Each request is carried out whole, or not at all."""
+    """Objects by key. Each request is atomic."""
 
     def get(self, key: str) -> bytes: ...
 
@@ -29,20 +29,20 @@ class Bucket(Protocol):
         """Write an object to a new local file."""
 
     def put(self, key: str, data: bytes | Path) -> None:
-        """Make an object of bytes, or of a file; one that is there is replaced."""
+        """Create or replace an object, given its bytes or a file."""
 
     def create(self, key: str, data: bytes) -> None:
-        """Make an object that is not there, or raise FileExistsError: of all who try, one succeeds."""
+        """Create an object if it does not exist, else raise FileExistsError: of concurrent calls, one succeeds."""
 
     def list(self, prefix: str, after: str = "") -> dict[str, Entry]:
-        """The objects whose keys begin with `prefix` and come after another; times are by this machine's clock."""
+        """The objects whose keys begin with `prefix` and sort after `after`; times are by this machine's clock."""
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Remove objects, whether or not they are there."""
+        """Remove objects, which need not exist."""
 
 
 class PatientBucket:
-    """A bucket whose requests are repeated, a bounded number of times, while the server fails or cannot be reached."""
+    """A bucket that retries requests, a bounded number of times, while the server fails or cannot be reached."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
@@ -57,7 +57,7 @@ class PatientBucket:
         _patiently(lambda: self._bucket.put(key, data))
 
     def create(self, key: str, data: bytes) -> None:
-        """As above; what an earlier attempt has made, whose answer was lost, is known by its bytes."""
+        """As above; an object created by an earlier attempt, whose answer was lost, is recognized by its bytes."""
         try:
             _patiently(lambda: self._bucket.create(key, data))
         except FileExistsError:

@@ -1,7 +1,7 @@
-"""Copies of immutable files on the local disk. Several processes may share a folder of them.
+"""Copies of immutable files on the local disk. Several processes may share a folder.
 
-`VIEWLET_CACHE` names the folder, `VIEWLET_CACHE_BYTES` how large it may grow: then what was not used for longest goes.
-A copy that is open stays readable.
+`VIEWLET_CACHE` names the folder, `VIEWLET_CACHE_BYTES` its maximum size; beyond that, the least recently used copies
+are removed. An open copy stays readable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TRIES = 3
 _UNFINISHED = ".new-"
 FULL = {errno.ENOSPC, errno.EDQUOT}
 _OFTEN = 16
-"""Eviction looks at the folder whenever so many parts of the room were filled by this process."""
+"""Eviction runs whenever this process has added this fraction (1/16) of the maximum size."""
 
 
 class Cache:
@@ -37,11 +37,11 @@ class Cache:
         self._added, self._adding = 0, Lock()
 
     def path(self, file: str) -> Path:
-        """Where the copy of a file is, if there is one."""
+        """Where a file's copy is, or would be."""
         return self.root / file
 
     def has(self, file: str) -> bool:
-        """Whether there is a copy; it is used now."""
+        """Whether there is a copy; marks it as used."""
         path = self.path(file)
         try:
             os.utime(path, ns=(time.time_ns(), os.stat(path).st_mtime_ns))
@@ -50,9 +50,9 @@ class Cache:
         return True
 
     def add(self, file: str, write: Callable[[Path], None]) -> Path:
-        """Let a copy be written, and give it its name when it is whole.
+        """Write a copy under a temporary name and rename it once complete.
 
-        Where the folder is deleted meanwhile it is made again; where the disk is full, other copies go.
+        If the folder is deleted meanwhile it is created again; if the disk is full, other copies are removed.
         """
         for _ in range(_TRIES - 1):
             try:
@@ -63,7 +63,7 @@ class Cache:
         return self._add(file, write)
 
     def _mend(self, failure: BaseException | None) -> bool:
-        """Whether another try may succeed."""
+        """Whether another attempt may succeed."""
         if isinstance(failure, FileNotFoundError):
             return str(failure.filename).startswith(str(self.root))
         if not isinstance(failure, OSError) or failure.errno not in FULL:
@@ -86,7 +86,7 @@ class Cache:
         remove(self.path(file))
 
     def forget_others(self, folder: str, there: Container[str]) -> None:
-        """Drop the copies of files that are there no more; what was used lately may be on its way to the store."""
+        """Drop copies of files that no longer exist; recently used ones may still be on their way to the store."""
         if not (self.root / folder).is_dir():
             return
         for path in (self.root / folder).iterdir():
@@ -94,7 +94,7 @@ class Cache:
                 remove(path)
 
     def _make_folder(self, folder: Path) -> None:
-        """Copies are this user's alone: what is in them is the warehouse's."""
+        """Create folders that only this user can read, since the copies are the warehouse's data."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ class Cache:
         self._evict(self._room)
 
     def _evict(self, room: int) -> int:
-        """Drop copies, those first that were not used for longest, until they take no more than some bytes; how many went."""
+        """Remove least recently used copies until the rest fit into `room` bytes; returns how many."""
         found = [path for path in self.root.glob("*/*") if path.is_file() and not path.suffix.startswith(_UNFINISHED)]
         sizes = {path: _size(path) for path in found}
         used, gone = sum(sizes.values()), 0
@@ -125,7 +125,7 @@ class Cache:
 
 
 def _used(path: Path) -> float:
-    """When a copy was used last; long ago, if another process has just removed it."""
+    """When a copy was last used; 0 if another process has just removed it."""
     try:
         return path.stat().st_atime
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A folder of a file system that this machine mounts: files are mapped into memory where they lie."""
+"""A folder in a mounted file system: files are memory-mapped in place."""
 
 from __future__ import annotations
 

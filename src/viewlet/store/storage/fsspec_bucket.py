@@ -1,7 +1,7 @@
-"""Object stores by fsspec: put-if-absent is a `pipe_file` that must create.
+"""Object stores through fsspec: put-if-absent is a `pipe_file` in mode "create".
 
-Only file systems are taken of which it is known that the server decides who creates an object: elsewhere fsspec looks
-first and writes then, and two writers can pass each other.
+Only file systems whose server decides who creates an object are accepted: others check first and write then, and two
+writers can pass each other.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from viewlet.extras import needed
 from viewlet.store.storage.storage import Entry
 
 EXTRAS = {"gs": "gs", "gcs": "gs", "abfs": "azure", "abfss": "azure", "az": "azure", "memory": ""}
-"""The schemes that are taken, and what to install for each; memory is for trials within one process."""
+"""The accepted schemes, and the extra to install for each; memory is for experiments in one process."""
 _PACKAGES = {"gs": "gcsfs", "azure": "adlfs", "": "fsspec"}
 _OWN_ERRORS = {
     "gs": (("gcsfs.retry", "HttpError"), ("aiohttp", "ClientError")),
     "azure": (("azure.core.exceptions", "AzureError"), ("aiohttp", "ClientError")),
     "": (),
 }
-"""Errors of the libraries that are no OSError."""
+"""Errors of the libraries that are not OSErrors."""
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 
 
 class FsspecBucket:
-    """The objects below a path of a file system of fsspec."""
+    """The objects below a path of an fsspec file system."""
 
     def __init__(self, scheme: str, path: str, settings: Mapping[str, Any]) -> None:
         self._files = _file_system(scheme, settings)

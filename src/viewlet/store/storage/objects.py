@@ -1,4 +1,4 @@
-"""A warehouse in an object store: files are objects, written whole, and read through a cache on the local disk."""
+"""A warehouse in an object store: files are objects, written whole and read through a local cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _LATER = "look whether the object store can be reached, and try again"
 
 @dataclass(slots=True)
 class Traffic:
-    """What a process has read and written so far."""
+    """What this process has read and written so far."""
 
     hits: int = 0
-    """Files that were in the cache."""
+    """Files found in the cache."""
     fetched: int = 0
-    """Files that were not."""
+    """Files not found in the cache."""
     bytes_read: int = 0
     bytes_written: int = 0
 
@@ -68,7 +68,7 @@ class Objects:
         return look_at(self._cache.path(file))
 
     def read(self, file: str, offset: int, size: int, crc: int) -> pa.Buffer:
-        """As of any storage. A bad copy is fetched again once: it may be the copy that is damaged, not the object."""
+        """See `Storage`. A damaged copy is fetched again once, since the object itself may be intact."""
         try:
             return read_checked(self.path(file), offset, size, crc)
         except CorruptFile:
@@ -79,10 +79,10 @@ class Objects:
         self._cache.drop(file)
 
     def close(self) -> None:
-        """Nothing is left to do: copies are verified by every process that reads them."""
+        """Nothing to do: every process verifies the copies that it reads."""
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
-        """As of any storage. Without room for a copy, or where it vanishes, the object is made of the bytes at hand."""
+        """See `Storage`. If no copy can be kept, the object is written from memory."""
         held = list(pieces)
         try:
             with self._errors(file, "written"):
@@ -99,7 +99,7 @@ class Objects:
             self._bucket.put(file, b"".join(pieces))
 
     def sync(self, files: Iterable[str]) -> None:
-        """Nothing is left to do: an object is durable once it is written."""
+        """Nothing to do: an object is durable once written."""
 
     def remove(self, files: Iterable[str]) -> Sequence[str]:
         assert not isinstance(files, str), "a name is no list of names"
@@ -112,7 +112,7 @@ class Objects:
         return gone
 
     def prepare(self, *folders: str) -> None:
-        """Objects need no folders."""
+        """Nothing to do: objects need no folders."""
 
     def names(self) -> set[str]:
         return {file.partition("/")[0] for file in self.list("")}
@@ -125,20 +125,19 @@ class Objects:
         return found
 
     def get(self, file: str) -> bytes:
-        """The bytes of an object as they are now."""
+        """The current bytes of an object."""
         with self._errors(file, "read"):
             data = self._bucket.get(file)
         self.traffic.bytes_read += len(data)
         return data
 
     def put(self, file: str, data: bytes) -> None:
-        """Replace an object."""
         with self._errors(file, "written"):
             self._bucket.put(file, data)
         self.traffic.bytes_written += len(data)
 
     def create(self, file: str, data: bytes) -> bool:
-        """Make an object unless it is there; whether this call has made it."""
+        """Create an object unless it exists; returns whether this call created it."""
         try:
             with self._errors(file, "written"):
                 self._bucket.create(file, data)
@@ -148,13 +147,13 @@ class Objects:
         return True
 
     def keep(self, file: str, data: bytes) -> None:
-        """Keep a copy of an object whose bytes are known, if there is room."""
+        """Cache an object whose bytes are known, if there is room."""
         with suppress(StoreError):
             self._cache.add(file, lambda new: write_file(new, [data]))
 
     @contextmanager
     def _errors(self, file: str, done: str) -> Iterator[None]:
-        """Errors of the bucket as those that users see."""
+        """Raises the bucket's errors as those that users see."""
         name = self.full_name(file)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Which storage an address means: the same for the writer, for readers, and for tasks in other processes."""
+"""The storage at an address: the same for the writer, for readers, and for tasks in other processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from viewlet.store.storage.storage import Storage
 Address = str | os.PathLike[str]
 _S3 = {"s3", "s3a", "s3n"}
 _opened: dict[str, Objects] = {}
-"""Those of this process, by address: tasks ask for them again and again, and each has connections of its own."""
+"""Object stores opened by this process, by address: tasks reuse them, since each has its own connections."""
 
 
 def storage_at(address: Address) -> Storage:
-    """The storage at a path or URL, as it was opened last in this process."""
+    """The storage at a path or URL, as last opened by this process."""
     url = split_url(address)
     if url is None:
         return Folder(locate(address))
@@ -29,7 +29,7 @@ def storage_at(address: Address) -> Storage:
 
 
 def open_storage(address: Address, settings: Mapping[str, str] | None = None) -> Storage:
-    """The storage at a path or URL, opened anew, with what the environment says now and with some settings."""
+    """The storage at a path or URL, opened anew with the current environment and some settings."""
     url = split_url(address)
     if url is None:
         return Folder(locate(address))

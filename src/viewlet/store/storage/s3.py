@@ -1,7 +1,7 @@
-"""S3, and whatever speaks its protocol, by boto3: put-if-absent is a PUT with If-None-Match.
+"""S3 and compatible stores, through boto3: put-if-absent is a PUT with If-None-Match.
 
-Credentials, region and endpoint are found where boto3 looks for them: the environment, its configuration files, the
-role of the machine. Nothing of them is kept.
+Credentials, region and endpoint come from where boto3 looks for them: the environment, its configuration files, the
+machine's role. None of them is stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from viewlet.store.storage.storage import Entry
 _CONNECTIONS = 32
 _REMOVED_AT_ONCE = 1_000
 _PASSING = {408, 409, 429}
-"""Statuses, beside those of 500 and more, that say nothing about the next attempt: 409 comes of two at a time."""
+"""Statuses below 500 for which a retry may succeed; 409 results from concurrent requests."""
 
 
 class S3Bucket:
@@ -91,7 +91,7 @@ def _client(settings: Mapping[str, str]) -> Any:
         retries={"total_max_attempts": 1},
         max_pool_connections=_CONNECTIONS,
         connect_timeout=10,
-        request_checksum_calculation="when_required",  # files have checksums of our own, and some servers know no others
+        request_checksum_calculation="when_required",  # files have our own checksums, and some servers know no others
         response_checksum_validation="when_required",
     )
     try:
@@ -106,7 +106,7 @@ def _client(settings: Mapping[str, str]) -> Any:
 
 @cache
 def _loader() -> Any:
-    """What reads the description of S3's protocol, once for all clients: that takes longer than all the rest."""
+    """The loader of S3's protocol description, shared by all clients: loading takes longer than all the rest."""
     from botocore.loaders import create_loader
 
     return create_loader()
@@ -114,7 +114,7 @@ def _loader() -> Any:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Errors of boto3 as errors of files."""
+    """Raises boto3's errors as errors of files."""
     from botocore import exceptions as boto
 
     try:

@@ -1,7 +1,7 @@
-"""What the store asks of the place where a warehouse is: files that are written once, and read as local ones.
+"""The interface of a warehouse's storage: files that are written once and read as local files.
 
-A file has a name within the warehouse, `data/…` or `log/…`. What is written counts only once a record of the log names
-it, so that writing is no commit: the log is (`log/commit_log.py`).
+A file has a name within the warehouse, `data/…` or `log/…`. A written file counts only once a log record names it:
+writing is not committing, which is the log's task (`log/commit_log.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from viewlet.store.files import Look
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file as a folder lists it: how many bytes it has, and when they were written."""
+    """A directory entry: a file's size and when it was written."""
 
     size: int
     modified: float
@@ -29,44 +29,44 @@ class Storage(Protocol):
 
     @property
     def address(self) -> str:
-        """What opens the same storage in another process."""
+        """The address that opens the same storage in another process."""
 
     @property
     def root(self) -> Path:
-        """The local folder: the warehouse itself, or what is cached of it."""
+        """The local folder: the warehouse itself, or its cache."""
 
     def full_name(self, file: str) -> str:
-        """A file as errors name it."""
+        """A file's name for error messages."""
 
     def path(self, file: str) -> Path:
-        """A local file with these bytes, which are fetched if need be."""
+        """A local file with these bytes, fetched if necessary."""
 
     def look(self, file: str) -> Look:
-        """What changes when the local file does."""
+        """The local file's stat data, which change when the file does."""
 
     def read(self, file: str, offset: int, size: int, crc: int) -> pa.Buffer:
-        """Some bytes of a file, which are those that were written, or an error."""
+        """A piece of a file, verified against its checksum."""
 
     def forget(self, file: str) -> None:
-        """Let the next `read` see the file itself, not what is cached or known of it."""
+        """Forget the cached copy and earlier verifications, so that the next `read` reads the file itself."""
 
     def close(self) -> None:
-        """Keep what the writer knows of the files for the next process."""
+        """Save what the writer has verified for the next process."""
 
     def write(self, file: str, pieces: Iterable[Any]) -> None:
-        """A new file, to be read by anybody at once; durable only after `sync`."""
+        """Write a new file, readable at once but durable only after `sync`."""
 
     def sync(self, files: Iterable[str]) -> None:
         """Make files durable."""
 
     def remove(self, files: Iterable[str]) -> Sequence[str]:
-        """Delete files, as far as they are there; which were, as far as the storage can tell."""
+        """Delete those of the files that exist; returns the deleted ones, as far as the storage can tell."""
 
     def prepare(self, *folders: str) -> None:
-        """Make folders, where a storage has such."""
+        """Create folders, if the storage has any."""
 
     def names(self) -> set[str]:
-        """What is at the top of it."""
+        """The names at the top level."""
 
     def list(self, folder: str) -> Mapping[str, Entry]:
         """The files of a folder, by name."""

@@ -1,8 +1,8 @@
-"""Files that were written or verified before, kept for the next process: opening a warehouse need not read all of it.
+"""Verified files, remembered for the next process, so that opening a warehouse need not read all of it.
 
-A file that still looks as it did (its size, its times, its inode) was touched by nobody since, provided that it had
-rested when it was verified: times are coarse, and a change within the same tick would leave them as they were. What
-alters a file below the file system is found by `viewlet recover` and by backups, which read every byte.
+A file whose size, times and inode are unchanged was not modified since it was verified, provided that it had been at
+rest then: times are coarse, and a change within the same tick would not show. Damage below the file system is found by
+`viewlet recover` and by backups, which read every byte.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pathlib import Path
 from viewlet.store.files import VERIFIED
 
 Traits = list[int]
-"""What no change of a file leaves as it was: its size, when bytes and status changed (in nanoseconds), its inode."""
+"""A file's size, modification and status-change times (in nanoseconds) and inode: any modification alters one."""
 _REST = 3_000_000_000
-"""Nanoseconds after its last change before a file is remembered: more than the ticks of any file system."""
+"""Nanoseconds since a file's last change before it is remembered: longer than any file system's tick."""
 _COARSE = 1_000
-"""Nanoseconds of the shortest ticks: a multiple of it could be one of the file system's own times."""
+"""The shortest tick in nanoseconds: a multiple of it could be a time set by the file system itself."""
 
 
 class VerifiedFiles:
-    """The files of a folder whose bytes were found to be those that were written, and what they looked like then."""
+    """The files of a folder that were verified, with their traits at that time."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / VERIFIED
 
     @cached_property
     def _files(self) -> dict[str, Traits]:
-        with suppress(OSError, ValueError):  # without it, or where it is damaged, files are verified again
+        with suppress(OSError, ValueError):  # if the list is missing or damaged, files are verified again
             found = json.loads(self._path.read_bytes())
             if isinstance(found, dict):
                 return found
@@ -42,15 +42,15 @@ class VerifiedFiles:
         return self._files.get(file) == traits
 
     def add(self, file: str, traits: Traits) -> None:
-        """Remember a file that is verified after it looked so, unless it was changed just before."""
+        """Remember a verified file by the traits it had before, unless it had changed just then."""
         if time.time_ns() - traits[2] >= _REST:
             self._files[file] = traits
 
     def add_written(self, file: str) -> None:
-        """Remember a file that this process wrote, with a time of change that nobody else gives it.
+        """Remember a file that this process wrote, with a modification time that nobody else gives it.
 
-        File systems count time in ticks, this one is in nanoseconds: whoever changes the file, even within the same
-        tick, gives it another. One that keeps coarser times does not take it; its files are verified when they are read.
+        File systems set times in ticks, this one is set in nanoseconds, so any later modification, even within the same
+        tick, sets another. File systems with coarser times do not store it; their files are verified when read.
         """
         path, now = self._path.parent / file, time.time_ns()
         with suppress(OSError):
@@ -63,16 +63,16 @@ class VerifiedFiles:
         self._files.pop(file, None)
 
     def save(self) -> None:
-        """Keep what is known of the files that are still there."""
+        """Save what is known of the files that still exist."""
         there = {file: traits for file, traits in self._files.items() if (self._path.parent / file).exists()}
         new = self._path.with_suffix(".new")
-        with suppress(OSError):  # a full disk, or one that is read-only by now: files are verified again
+        with suppress(OSError):  # on a full or read-only disk: files are verified again
             new.write_text(json.dumps(there))
             new.replace(self._path)
 
 
 def traits_of(path: Path) -> Traits | None:
-    """What a file looks like; None where there is none."""
+    """The traits of a file; None if it does not exist."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

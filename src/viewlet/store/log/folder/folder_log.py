@@ -1,4 +1,4 @@
-"""The log of a warehouse in a folder: records are appended to segments, a lock of the system admits one writer."""
+"""The log of a warehouse in a folder: records are appended to segments, and a file lock admits one writer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FolderLog:
         check_free(self._root)
 
     def lock(self) -> Lock:
-        """Lock the folder, and make those in it, as far as they are not there."""
+        """Lock the folder and create its subfolders if they are missing."""
         lock = WriterLock(self._root)
         for folder in (LOG, DATA):
             (self._root / folder).mkdir(exist_ok=True)
@@ -53,7 +53,7 @@ class FolderLog:
         self.begin(encode_state(State()), [])
 
     def begin(self, header: dict[str, Any], blobs: list[Any]) -> None:
-        make_mark(self._root, Mark())  # first: where there is a segment without a mark, the mark was lost
+        make_mark(self._root, Mark())  # first: a segment without a mark means that the mark was lost
         create_segment(self._root, 1, header, blobs)
 
     def read(self, tail: Tail | None) -> tuple[Reading, Known]:

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock on a file, which the system releases when the process ends, however it ends."""
+"""One writer at a time: a file lock, which the system releases however the process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing the log: frames are appended to the newest segment, and the mark follows what is durable of it."""
+"""Writing the log: frames are appended to the newest segment, and the mark follows how far it is durable."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from viewlet.store.log.folder.mark import Mark, MarkWriter
 from viewlet.store.log.folder.segments import Tail, is_long, segment_name
 from viewlet.store.log.frames import encode_frame, frame_parts, segment_head
 
-_MOST = 512  # pieces that are written at once: systems take 1,024
+_MOST = 512  # pieces per write: the limit of most systems is 1,024
 
 
 class LogWriter:
     """Appends frames to the newest segment. After a write that failed half-way it refuses to continue."""
 
     def __init__(self, root: Path, tail: Tail, epoch: int) -> None:
-        """Take up the log at its last whole frame, after an epoch; a torn frame is cut off."""
+        """Continue the log after its last complete frame, which belongs to `epoch`; a torn frame is cut off."""
         self.root, self.number, self.epoch, self.durable_epoch = root, tail.number, epoch, epoch
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self.end = self.synced = tail.end
@@ -51,10 +51,7 @@ class LogWriter:
         return is_long(self._records, self.end - self._base, self._base, limits, share)
 
     def append(self, header: dict[str, Any], blobs: list[Any], *, epoch: int, durable: bool) -> int:
-        """Write a frame, after which the warehouse is at an epoch; synced if it is to be durable now.
-
-        The place of its blob in the segment.
-        """
+        """Write the frame of an epoch, and sync it if `durable`; returns the offset of its blob in the segment."""
         if self.broken:
             raise StoreError(f"{self.path} could not be written", hint="close the warehouse and open it again")
         parts, blob = frame_parts({**header, "synced": self.synced}, blobs)
@@ -73,7 +70,7 @@ class LogWriter:
         return start + blob
 
     def _write(self, parts: list[Any]) -> None:
-        """Write all of some pieces, as one as far as the system lets us."""
+        """Write all pieces, with as few system calls as possible."""
         left = [memoryview(part) for part in parts]
         while left:
             written = os.writev(self._descriptor, left)
@@ -83,7 +80,7 @@ class LogWriter:
                 left[0] = left[0][written:]
 
     def _take_back(self, start: int) -> None:
-        """Cut off a frame that failed. Where that fails, or earlier frames may be lost, nothing more is written."""
+        """Cut off a frame that failed. If that fails too, or earlier frames may be lost, nothing more is written."""
         whole = self.synced >= start
         try:
             os.ftruncate(self._descriptor, start)
@@ -94,7 +91,7 @@ class LogWriter:
         self.broken = not whole
 
     def sync(self) -> None:
-        """Make all that was written durable."""
+        """Make everything written so far durable."""
         try:
             self._sync()
         except OSError as reason:
@@ -102,18 +99,18 @@ class LogWriter:
             raise StoreError(f"{self.path} could not be synced: {reason}", hint="open the warehouse again") from reason
 
     def confirm(self) -> float:
-        return math.inf  # the lock keeps others out until it is released
+        return math.inf  # the lock excludes others until it is released
 
     def _sync(self) -> None:
         with self._syncing:
-            epoch, end = self.epoch, self.end  # in this order: the mark may name too old an epoch, not one too new
+            epoch, end = self.epoch, self.end  # in this order: the mark may name too old an epoch, never one too new
             if self.synced < end:
                 os.fdatasync(self._descriptor)
                 self.synced, self.durable_epoch = end, epoch
                 self._mark.advance(Mark(self.number, end, epoch))
 
     def follow(self, header: dict[str, Any], blobs: list[Any]) -> int:
-        """Begin the next segment with a frame that holds the whole state; the place of its blob."""
+        """Begin the next segment with a frame that holds the full state; returns the offset of its blob."""
         self.sync()
         try:
             blob = create_segment(self.root, self.number + 1, header, blobs)
@@ -131,7 +128,7 @@ class LogWriter:
         return blob
 
     def _give_up(self, path: Path) -> None:
-        """Take back a segment that may not be durable. While it has its name, nothing may go to the old one."""
+        """Remove a segment that may not be durable. As long as it exists, nothing may be written to the old one."""
         self.broken = True
         try:
             remove(path)
@@ -147,7 +144,7 @@ class LogWriter:
 
 
 def create_segment(root: Path, number: int, header: dict[str, Any], blobs: list[Any]) -> int:
-    """Write a new segment beside the log, make it durable, and give it its name; the place of the blob."""
+    """Write a new segment under a temporary name, make it durable and rename it; returns the offset of its blob."""
     new, path = root / LOG / f"{number}.new", root / segment_name(number)
     head = segment_head()
     data, blob = encode_frame({**header, "synced": len(head)}, blobs)

@@ -1,7 +1,7 @@
-"""The mark: how far the log is durable, kept beside it, so that a log that was cut is not taken for a whole one.
+"""The mark: how far the log is durable. It is kept in a file of its own, so that a truncated log is detected.
 
-It is written after each sync of the log, and synced itself only where a segment begins or ends. So it never says more
-than is true; after a power cut it may say less. Two slots are written in turn: one of them is always whole.
+It is written after each sync of the log, and synced itself only where a segment begins or ends. It therefore never
+claims too much; after a power cut it may claim too little. Two slots are written in turn, so one is always whole.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_mark(root: Path) -> Mark:
 
 
 class MarkWriter:
-    """Moves the mark on; `advance` costs a write to memory, no sync."""
+    """Advances the mark; `advance` writes to the page cache, without a sync."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / MARK
@@ -62,7 +62,7 @@ class MarkWriter:
 
 
 def make_mark(root: Path, mark: Mark) -> None:
-    """Write a mark that is durable at once."""
+    """Write a durable mark."""
     writer = MarkWriter(root)
     writer.advance(mark)
     writer.advance(mark)
@@ -77,7 +77,7 @@ def _encode(mark: Mark) -> bytes:
 
 
 def _decode(data: bytes) -> Mark | None:
-    """The mark in a slot, if it is whole."""
+    """The mark in a slot, or None if the slot is damaged."""
     if len(data) != _SLOT.size or checksum(data[:-4]) != int.from_bytes(data[-4:], "little"):
         return None
     return Mark(*_SLOT.unpack(data)[1:-1])

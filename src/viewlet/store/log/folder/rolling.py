@@ -1,7 +1,7 @@
-"""Beginning a new log segment: the whole state, and the inline runs worth carrying out of old segments.
+"""Beginning a new log segment with the full state and the inline runs worth carrying out of old segments.
 
-A segment of which little is alive would stay for that little; carrying it over keeps the log at most
-1 / live_share times what is alive in it (the cleaning of a log-structured file system).
+A segment with little live data is kept for that little. Carrying it over bounds the log to 1 / live_share times its
+live data (the cleaning of a log-structured file system).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from viewlet.store.storage.storage import Storage
 
 
 def roll(log: LogAppender, state: State, handles: Handles, limits: Limits) -> State:
-    """Begin a new segment; the state with its carried runs where they are now."""
+    """Begin a new segment; returns the state with its carried runs at their new places."""
     storage = handles.storage
     moves, blobs = carry(storage, _to_carry(storage, state, limits))
     header = encode_state(relocate(state, moves, Handles(storage)))
@@ -29,7 +29,7 @@ def roll(log: LogAppender, state: State, handles: Handles, limits: Limits) -> St
 
 
 def carry(storage: Storage, runs: Iterable[list[RunRef]]) -> tuple[dict[RunRef, RunRef], list[Any]]:
-    """Inline runs as they are in the blob of another record, and that blob; those that share their bytes come together."""
+    """Places for inline runs in a new blob, and that blob. The runs of each list share their bytes."""
     moves: dict[RunRef, RunRef] = {}
     blobs: list[Any] = []
     used = 0
@@ -41,7 +41,7 @@ def carry(storage: Storage, runs: Iterable[list[RunRef]]) -> tuple[dict[RunRef, 
 
 
 def inline_runs(state: State) -> dict[str, dict[int, list[RunRef]]]:
-    """The runs that are in the log, by file and place."""
+    """The runs stored in the log, by file and offset."""
     alive: dict[str, dict[int, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     for ref in dict.fromkeys(state.refs()):
         if ref.file.startswith(f"{LOG}/"):
@@ -50,7 +50,7 @@ def inline_runs(state: State) -> dict[str, dict[int, list[RunRef]]]:
 
 
 def _to_carry(storage: Storage, state: State, limits: Limits) -> list[list[RunRef]]:
-    """The inline runs of segments of which too little is alive."""
+    """The inline runs of segments with too little live data."""
     carried, sizes = [], storage.list(LOG)
     for file, runs in inline_runs(state).items():
         if sum(refs[0].size for refs in runs.values()) < limits.live_share * sizes[file].size:

@@ -1,7 +1,7 @@
-"""The log: what was committed, in order. Recovery reads it and nothing else.
+"""Log segments: what was committed, in order. Recovery reads nothing else.
 
-Segments are numbered; the newest begins with the whole state, so older ones matter only for the inline runs
-that they hold. A segment appears under its name when its first frame is durable, never before.
+Segments are numbered. The newest begins with the full state, so older ones are needed only for their inline runs. A
+segment gets its name only when its first frame is durable.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from viewlet.store.log.frames import SEGMENT_HEAD, Frame, head_damage, read_fram
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """How far a log was read: the number of its newest segment, and the end of the last whole frame there."""
+    """How far a log was read: the number of its newest segment, and the end of the last complete frame there."""
 
     number: int
     end: int
     base: int
-    """Where its first frame ends, which holds the whole state."""
+    """The end of the first frame, which holds the full state."""
     records: int
-    """How many frames follow that."""
+    """How many frames follow it."""
     first: int
-    """The segment that holds it: older ones matter only for the runs in them."""
+    """The segment that holds it; older ones are needed only for the runs in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of a log, and what is wrong with what follows."""
+    """The frames read from a log, and what is wrong with the rest."""
 
     frames: list[tuple[str, Frame]]
-    """Each with the file that it is in."""
+    """Each with the name of its file."""
     tail: Tail
     damage: str = ""
 
@@ -47,20 +47,20 @@ def segment_name(number: int) -> str:
 
 
 def record_name(number: int) -> str:
-    """A segment of just one record, as object stores have them: such names are listed in the order of their numbers."""
+    """A segment of one record, as in object stores: zero-padded, so that listings are in the order of numbers."""
     return f"{LOG}/{number:020}.log"
 
 
 def segment_number(file: str) -> int | None:
-    """The number of a segment, by its name; None if the file is none."""
+    """The number of a segment, from its name; None for other files."""
     number, ends, nothing = file.removeprefix(f"{LOG}/").partition(".log")
     return int(number) if number.isdigit() and ends and not nothing else None
 
 
 def is_long(records: int, since: int, base: int, limits: Limits, share: float) -> bool:
-    """Whether so many records and bytes follow the whole state that it is time to write that anew.
+    """Whether so many records and bytes follow the full state that it should be written again.
 
-    It pays where as much was written since as it takes itself. A share of so much may be enough.
+    That pays once as much was written since as the state takes. `share` scales the threshold.
     """
     many = records > share * limits.segment_records and since > share * base
     return many or since > limits.segment_bytes
@@ -74,10 +74,10 @@ def segment_numbers(root: Path) -> list[int]:
 
 
 def read_log(root: Path, mark: Mark, tail: Tail | None = None) -> Reading:
-    """The frames after `tail`, or all of the newest segment if that is a newer one.
+    """The frames after `tail`, or all of the newest segment if `tail` is in an older one.
 
-    The mark must have been read before, as the log may go on meanwhile. Where the newest segment is missing, or does
-    not even begin whole, the frames are those of the one before.
+    The mark must be read first, since the log may grow meanwhile. If the newest segment is missing or its first frame
+    is incomplete, the frames are those of the segment before.
     """
     numbers = segment_numbers(root)
     damage = _missing(root, max(numbers, default=0), mark)
@@ -98,7 +98,7 @@ def _missing(root: Path, newest: int, mark: Mark) -> str:
 
 
 def is_whole(root: Path, number: int, mark: Mark) -> bool:
-    """Whether every byte of a segment is as it was written."""
+    """Whether every byte of a segment is intact."""
     frames, end, wrong = _read_segment(root, number, SEGMENT_HEAD, 0)
     return bool(frames) and not wrong and (number != mark.segment or end >= mark.end)
 

@@ -1,10 +1,10 @@
-"""One writer at a time where nothing releases a lock when a process ends: a lease that is renewed, or expires.
+"""One writer at a time where no lock is released when a process ends: a lease that is renewed, or expires.
 
-Each lease is an object of its own, `lease/‹term›`, made by put-if-absent: of all who want the next term, one gets it.
-The holder of the last term renews it now and then. Who finds it unrenewed for too long takes the next term, and closes
-the log to the one before (`object_log.py`), which is what keeps a writer out that was merely slow.
+Each lease is an object, `lease/‹term›`, created by put-if-absent: of all that want the next term, one gets it. The
+holder of the last term renews it regularly. A writer that finds it expired takes the next term and fences the log
+(`object_log.py`); the fence also keeps out an earlier writer that was merely slow.
 
-The lease says how far the log was written, too, as the mark of a folder does.
+Like the mark of a folder, the lease also says how far the log was written.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from viewlet.store.storage.storage import Entry
 logger = logging.getLogger(__name__)
 
 SECONDS = 30.0
-"""A lease that was not renewed for so long has expired; renewals come three times as often."""
+"""A lease expires this long after its last renewal; it is renewed three times as often."""
 _FOLDER = "lease"
-_CLOCKS = 2.0  # seconds by which times of objects, which are whole seconds, may be wrong
+_CLOCKS = 2.0  # the error, in seconds, of objects' times, which are whole seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a lease says."""
+    """The content of a lease."""
 
     term: int
     writer: str
@@ -53,7 +53,7 @@ class Held:
         return json.dumps(asdict(self)).encode()
 
     def is_of_ended_process(self) -> bool:
-        """Whether its process ran on this machine and is there no more."""
+        """Whether its process ran on this machine and no longer exists."""
         if self.host != socket.gethostname():
             return False
         try:
@@ -66,7 +66,7 @@ class Held:
 
 
 def last_lease(storage: Objects) -> tuple[Held, Entry] | None:
-    """The lease of the last term, and when it was renewed."""
+    """The lease of the last term, and its storage entry, which has the time of renewal."""
     entries = storage.list(_FOLDER)
     terms = _terms(entries)
     if not terms:
@@ -88,7 +88,7 @@ class Lease:
             _refuse_if_held(storage, *last, seconds)
         before = last[0] if last is not None else Held(0, "", "", 0)
         self.follows_an_end = before.released
-        """Whether the writer before will certainly write nothing more."""
+        """Whether the previous writer released its lease, and so will write nothing more."""
         self._held = Held(before.term + 1, uuid4().hex, socket.gethostname(), os.getpid(), before.record, before.epoch)
         self._take()
         self._changing, self._ended = Lock(), Event()
@@ -102,7 +102,7 @@ class Lease:
 
     @property
     def mark(self) -> Mark:
-        """How far the log was written, as far as the lease knows."""
+        """How far the log was written when the lease was last renewed, at least."""
         return self._held.mark
 
     def _take(self) -> None:
@@ -122,7 +122,7 @@ class Lease:
         self._held = replace(self._held, record=mark.segment, epoch=mark.epoch)
 
     def renew(self) -> float:
-        """Say that the writer is alive; the time before which no later one can have written, if there is any."""
+        """Renew the lease; returns a time before which no later writer can have written, −∞ if the lease is lost."""
         with self._changing:
             now = time.time()
             self.lost = self.lost or any(term > self.term for term in _terms(self._storage.list(_FOLDER)))

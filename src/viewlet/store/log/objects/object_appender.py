@@ -1,4 +1,4 @@
-"""Adding records to the log of an object store: each is durable when it is there, and there is one of each number."""
+"""Appending to the log of an object store: a record is durable once its object exists, one per number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ObjectAppender:
         return is_long(self._records, self.end - self._base, self._base, limits, share)
 
     def append(self, header: dict[str, Any], blobs: list[Any], *, epoch: int, durable: bool) -> int:
-        """Write a record; durable at once."""
+        """Write a record, which is durable at once."""
         blob, size = self._create({**header, "base": self.first}, blobs)
         self.durable_epoch = epoch
         self.end += size
@@ -40,7 +40,7 @@ class ObjectAppender:
         return blob
 
     def follow(self, header: dict[str, Any], blobs: list[Any]) -> int:
-        """Write the whole state; older records matter only for the runs that they hold."""
+        """Write the full state; older records are needed only for their runs."""
         blob, size = self._create({**header, "base": self._number + 1}, blobs)
         self.first = self._number
         self.end = self._base = size
@@ -49,14 +49,14 @@ class ObjectAppender:
         return blob
 
     def _create(self, header: dict[str, Any], blobs: list[Any]) -> tuple[int, int]:
-        """Make the next record; where its blob is, and how large it is."""
+        """Create the next record; returns the offset of its blob, and its size."""
         if self._lease.lost:
             raise self._overtaken()
         if self.broken:
             raise StoreError(f"{self._storage.address} could not be written", hint="open the warehouse again")
         frame, blob = encode_frame({**header, "term": self._lease.term}, blobs)
         data, name = segment_head() + frame, record_name(self._number + 1)
-        self.broken = True  # unless it is known to be there: an answer that was lost leaves it open
+        self.broken = True  # until the object is known to exist: a lost answer leaves it open
         if not self._storage.create(name, data):
             raise self._overtaken()
         self.broken = False

@@ -1,10 +1,10 @@
-"""The log of a warehouse in an object store: an object for each record, made by put-if-absent.
+"""The log of a warehouse in an object store: one object per record, created by put-if-absent.
 
-    log/‹number›.log = the head of a segment | one frame
+    log/‹number›.log = the header of a segment | one frame
 
-Numbers have no gaps, so that each record is made by one writer only: whoever finds the next number taken has been
-overtaken. A writer that takes over from one that did not end begins with a record of its own (`fence`), after which the
-earlier one can add nothing. Each record says which one holds the whole state (`base`); reading begins there.
+Numbers have no gaps, so each record has a single writer: one that finds the next number taken has been overtaken. A
+writer that takes over from one that did not end begins with a record of its own (`fence`), after which the earlier one
+can add nothing. Each record names the one that holds the full state (`base`); reading begins there.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from viewlet.store.storage.objects import Objects
 
 _AT_ONCE = 16
 _FENCES = 100
-"""Records that an overtaken writer may still add before it is certain that it will not stop."""
+"""Records that an overtaken writer may still add before taking over from it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """A record as it was read: its frame, or what is wrong with it."""
+    """A record as read: its frame, or what is wrong with it."""
 
     number: int
     size: int
@@ -77,7 +77,7 @@ class ObjectLog:
         return self._lease
 
     def make(self) -> None:
-        """Begin the log of a new warehouse; close one that is there to whoever wrote it before and did not end."""
+        """Begin the log of a new warehouse; fence an existing one against a writer that did not end."""
         assert self._lease is not None
         if self.exists():
             if not self._lease.follows_an_end:
@@ -97,14 +97,14 @@ class ObjectLog:
         for _ in range(_FENCES):
             numbers = self._numbers()
             data, _ = encode_frame({"fence": self._lease.term, "base": self._base(numbers, None)[0]}, [])
-            last = max(numbers[-1], self._lease.mark.segment)  # a record that was lost keeps its place
+            last = max(numbers[-1], self._lease.mark.segment)  # the number of a lost record is not reused
             if self._storage.create(record_name(last + 1), segment_head() + data):
                 return
         raise StoreError(f"another process does not stop to write to {self._storage.address}", hint="end it")
 
     def read(self, tail: Tail | None) -> tuple[Reading, Known]:
         known = Known(Mark())
-        if tail is None:  # first: the log may go on meanwhile
+        if tail is None:  # first, since the log may grow meanwhile
             last = last_lease(self._storage)
             after, file = self._newest_data()
             known = Known(last[0].mark if last is not None else Mark(), file, after)
@@ -124,7 +124,7 @@ class ObjectLog:
         return self._reading(self._objects(range(start, numbers[-1] + 1)), base, tail, wrong or damage)
 
     def _base(self, numbers: Sequence[int], tail: Tail | None) -> tuple[int, str]:
-        """Which record holds the whole state: the last whole one says it."""
+        """Which record holds the full state, as the last complete record says; and what is wrong with later ones."""
         damage = ""
         for number in reversed(numbers):
             found = self._object(number)
@@ -136,7 +136,7 @@ class ObjectLog:
         raise CorruptFile(damage or f"{self._full_name(numbers[0])} is not whole", hint=RESTORE)
 
     def _reading(self, objects: Sequence[_Object], base: int, tail: Tail | None, damage: str) -> Reading:
-        """What was read up to the first record that is not whole."""
+        """The result of reading up to the first incomplete record."""
         whole: list[_Object] = []
         for found in objects:
             if found.frame is None:
@@ -162,7 +162,7 @@ class ObjectLog:
             return list(pool.map(self._object, numbers))
 
     def _object(self, number: int) -> _Object:
-        """A record; the runs in it are not looked at: whoever reads one checks it."""
+        """A record. Its blob is not checked here, but when its runs are read."""
         name = record_name(number)
         try:
             data = self._storage.get(name)
@@ -177,7 +177,7 @@ class ObjectLog:
         return _Object(number, len(data), frame)
 
     def recover(self, handles: Handles, limits: Limits) -> Recovery | None:
-        """Set aside what follows the last whole record of a damaged log."""
+        """Move everything after the last complete record of a damaged log aside."""
         assert self._lease is not None
         reading, known = self.read(None)
         state = replay(State(), reading, handles, limits)
@@ -206,7 +206,7 @@ class ObjectLog:
         return [record_name(found.number) for found in self._objects(numbers) if found.frame is None]
 
     def _numbers(self, after: int = 0) -> list[int]:
-        """The numbers of the records after one, ascending."""
+        """The numbers of the records after `after`, ascending."""
         found = (segment_number(file) for file in self._storage.list(LOG, record_name(after)))
         return sorted(number for number in found if number is not None)
 
