@@ -144,7 +144,8 @@ class Jvm:
         return function.toAggregateExpression(False, self.none() if where is None else where)
 
     def is_orderable(self, expr: Node) -> bool:
-        return bool(self.expressions.RowOrdering.isOrderable(expr.dataType()))
+        # of a type rather than an expression, Py4J may ask the wrong overload: Scala's StructType is a Seq, too
+        return bool(self.expressions.RowOrdering.isOrderable(self.seq([expr])))
 
     def parsed(self, text: str) -> Node:
         """A parsed text, with names not yet resolved."""
