@@ -15,20 +15,25 @@ Readings = dict[At, float]
 Result = dict[At, Any]
 
 
+def reading(random: np.random.Generator) -> float:
+    """A number; now and then a spike, as of a broken sensor, which is corrected or deleted later."""
+    return float(random.normal() * (1e9 if random.random() < 0.01 else 1))
+
+
 def next_readings(random: np.random.Generator, readings: Readings, clock: int) -> Readings:
     """The readings after an epoch that begins at a time."""
     after = dict(readings)
     for group in range(3):
         if random.random() < 0.7:
             beats = clock + 3 + 10 * np.flatnonzero(random.random(10) < random.choice([0.3, 0.95]))
-            after.update({(group, int(t)): float(random.normal()) for t in beats})
+            after.update({(group, int(t)): reading(random) for t in beats})
         if random.random() < 0.2:
-            after[group, clock + int(random.choice([5, 44, 800]))] = float(random.normal())
+            after[group, clock + int(random.choice([5, 44, 800]))] = reading(random)
         if random.random() < 0.4:
-            after[group, int(random.integers(0, clock + 1))] = float(random.normal())
+            after[group, int(random.integers(0, clock + 1))] = reading(random)
     known = sorted(readings)
     for i in random.permutation(len(known))[: random.integers(0, 4)]:
-        after[known[i]] = float(random.normal())
+        after[known[i]] = reading(random)
     for i in random.permutation(len(known))[: random.integers(0, 4)]:
         del after[known[i]]
     return after

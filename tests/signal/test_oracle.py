@@ -89,6 +89,25 @@ def test_samples_follow_after_a_far_greater_one_has_gone(fourth: str, tolerance:
     follow_epochs(Recipe(steps), 1, 8, tolerance)
 
 
+def test_a_change_is_not_hidden_by_a_far_greater_sample_that_goes_later() -> None:
+    """Squares of squares: beside the greatest of them, a change of a thousand is less than the tolerance."""
+    follow_epochs(Recipe(("sample own None", "spectrum max", "times itself shifted", "times itself shifted")), 3, 8)
+
+
+@pytest.mark.parametrize("spike", [1e6, 1e15])
+@pytest.mark.parametrize("step", ["iir", "iir quick", "iir slow", "iir band"])
+def test_filters_forget_a_spike_that_is_corrected(step: str, spike: float) -> None:
+    """It is heard among small samples far longer than an impulse is beside its own peak."""
+    recipe, random = Recipe(("sample none 35", step)), np.random.default_rng(1)
+    online, readings, result = Online(recipe(Signal(NUMBER.source)).node), Readings(), Result()
+    right = {(group, 10 * i + 3): float(random.normal()) for group in (0, 1) for i in range(1500)}
+    later = right | {(0, 10 * i + 3): 1.0 for i in range(1500, 1510)}
+    for after in (right | {(0, 303): spike, (0, 9003): -spike}, right, later):
+        before, readings = readings, Readings(after)
+        result = follow(result, online.update({NUMBER.source: changes_of(before, readings)}))
+        compare(result, NUMBER.wanted(recipe, readings), f"{step}, a spike of {spike:g}")
+
+
 @pytest.mark.parametrize("kind", ["channels", "arrays", "complex"])
 @settings(max_examples=4)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))

@@ -9,7 +9,7 @@ from its last checkpoint; and a filter with feedback is felt until it has settle
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import assert_never
 
 import numpy as np
@@ -72,8 +72,11 @@ def needs(node: Node, spans: Spans, widen: Widen) -> Spans:
             assert_never(node)
 
 
-def reach(node: Node, changed: Spans, widen: Widen, tolerance: float) -> Spans:
-    """The times of an operator's own that a change of some times below can change."""
+def reach(node: Node, changed: Spans, widen: Widen, tolerance: float, patience: int = 1) -> Spans:
+    """The times of an operator's own that a change of some times below can change.
+
+    `patience`: how many times as long as an impulse takes to fade a filter reruns.
+    """
     match node:
         case Source() | Where() | Select() | Scale() | Modulate() | Combine():
             return changed
@@ -97,7 +100,7 @@ def reach(node: Node, changed: Spans, widen: Widen, tolerance: float) -> Spans:
         case Crossings(of):
             return changed.moved(0, grid_of(of).period)
         case Iir(of, sections) if (samples := settling(sections, tolerance)) is not None:
-            return changed.moved(0, samples * grid_of(of).period)
+            return changed.moved(0, patience * samples * grid_of(of).period)
         case Iir() | Feedback():
             return Spans(changed.groups, changed.start, np.full(len(changed), FOREVER))
         case _:
@@ -130,19 +133,25 @@ def propagate(node: Node, changed: Spans, step: Callable[[Node, Spans], Spans]) 
     return found
 
 
+def fades(node: Node, tolerance: float) -> bool:
+    """Whether a pipeline has a filter that reruns only until a change has faded."""
+    return any(isinstance(one, Iir) and settling(one.sections, tolerance) is not None for one in in_order(node))
+
+
 class _DependsOnReadings(Exception):
     """How far a change reaches cannot be told from the pipeline alone."""
 
 
 @lru_cache(maxsize=256)
-def distance(node: Node, tolerance: float) -> int:
+def distance(node: Node, tolerance: float, patience: int = 1) -> int:
     """How far apart changes must be to be felt apart; FOREVER if that depends on readings."""
 
     def undecided(*_: object) -> Spans:
         raise _DependsOnReadings
 
     try:
-        reached = propagate(node, _instant(), lambda at, spans: reach(at, spans, undecided, tolerance))[node]
+        step = partial(reach, widen=undecided, tolerance=tolerance, patience=patience)
+        reached = propagate(node, _instant(), step)[node]
     except _DependsOnReadings:
         return FOREVER
     return int(reached.stop[0] - reached.start[0])

@@ -14,10 +14,17 @@ from typing import Protocol
 import numpy as np
 
 from viewlet.signal.change.evaluate import Inputs, evaluate, widen
-from viewlet.signal.change.reach import distance, propagate, reach
+from viewlet.signal.change.reach import distance, fades, propagate, reach
 from viewlet.signal.operators.pointwise import common
 from viewlet.signal.plan.nodes import Node, Scan
-from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Spans, Values
+from viewlet.signal.samples.ragged import LATEST, Ints, Mask, Ragged, Spans, Values
+
+PATIENCE = (4, 16)
+"""How many times as long as usual filters rerun if a change has not faded; after that, to the end of the group."""
+FAINT = 100
+"""By so many tolerances the last samples of a rerun may differ: what is left of a change has faded by then."""
+LAST = 8
+"""The samples at the end of a rerun that tell."""
 
 
 class KeptResult(Inputs, Protocol):
@@ -43,9 +50,12 @@ class Difference:
 
 def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: float) -> Difference:
     """How the result changes after readings of some groups changed at some times."""
-    changed = together(groups, times, distance(node, tolerance))
-    reached = _reach(node, changed, kept, tolerance)
-    new, old = evaluate(node, reached, kept), kept.result(reached)
+    for until, patience in ((tolerance, 1), *((tolerance, more) for more in PATIENCE), (0.0, 1)):
+        changed = together(groups, times, distance(node, until, patience))
+        reached = _reach(node, changed, kept, until, patience)
+        new, old = evaluate(node, reached, kept), kept.result(reached)
+        if not fades(node, until) or _has_faded(old, new, changed, reached, kept, tolerance):
+            break
     same_old, same_new = unchanged(old, new, tolerance)
     return Difference(reached, old.filter(~same_old), new.filter(~same_new))
 
@@ -61,11 +71,31 @@ def together(groups: Ints, times: Ints, distance: int) -> Spans:
     return Spans(groups[begin], times[begin], times[ends] + 1)
 
 
-def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float) -> Spans:
+def _has_faded(old: Ragged, new: Ragged, changed: Spans, reached: Spans, kept: KeptResult, tolerance: float) -> bool:
+    """Whether the result goes on after a rerun as it did before.
+
+    Filters rerun for as long as an impulse takes to fade beside its own peak. A far greater reading, such as a spike that
+    is corrected, is still heard then among small samples: the last ones of the rerun differ, and more follow.
+    """
+    at, to = common(old, new)
+    segments = old.segments[at]
+    last = segments.searchsorted(segments, "right") - np.arange(len(segments)) <= LAST
+    before, after, own = old.values[at[last]], new.values[to[last]], segments[last]
+    far, size = np.zeros((2, len(old)))
+    np.maximum.at(far, own, _size(before - after))
+    np.maximum.at(size, own, np.minimum(_size(before), _size(after)))
+    loud = np.flatnonzero((far > FAINT * tolerance * size) & (reached.stop < LATEST))
+    if not loud.size:
+        return True
+    rerun, more = reached.stop[loud] - changed.stop[loud], reached.take(loud)
+    return not kept.result(Spans(more.groups, more.stop, more.stop + rerun)).times.size
+
+
+def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float, patience: int = 1) -> Spans:
     """The times of the result that changes reach; checkpoints on the way are forgotten."""
 
     def step(at: Node, spans: Spans) -> Spans:
-        reached = reach(at, spans, partial(widen, kept), tolerance)
+        reached = reach(at, spans, partial(widen, kept), tolerance, patience)
         if isinstance(at, Scan):
             kept.forget(at, reached)
         return reached
@@ -76,23 +106,15 @@ def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float) -> Sp
 def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
     """Which samples are the same before and after: at the same time, and equal within the tolerance.
 
-    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is; where that goes
-    or comes with the change, of the smaller one.
+    It is a fraction of the sample itself, not of greater ones around it: if these went later, a change that they had
+    hidden would be missing.
     """
     at, to = common(old, new)
-    scale = np.minimum(_greatest(old), _greatest(new))
-    far = _size(old.values[at] - new.values[to])
-    equal = far <= tolerance * scale[old.segments[at]]
+    before, after = old.values[at], new.values[to]
+    equal = _size(before - after) <= tolerance * np.minimum(_size(before), _size(after))
     same_old, same_new = np.zeros(len(old.times), dtype=np.bool_), np.zeros(len(new.times), dtype=np.bool_)
     same_old[at[equal]], same_new[to[equal]] = True, True
     return same_old, same_new
-
-
-def _greatest(samples: Ragged) -> Values:
-    """The size of the greatest sample of each segment."""
-    found = np.zeros(len(samples))
-    np.maximum.at(found, samples.segments, _size(samples.values))
-    return found
 
 
 def _size(values: Values) -> Values:

@@ -89,7 +89,7 @@ def _fading(node: Iir | Feedback, tolerance: float) -> str:
 
 
 def _kept(view: SignalView) -> Iterator[str]:
-    yield f"changes below {view.tolerance:g} of the greatest number around are none"
+    yield f"changes below {view.tolerance:g} of a sample count as none"
     if view.closing is not None:
         yield f"readings and checkpoints that the watermark of {view.closing} has passed are let go"
     elif not is_bounded(view.node):

@@ -49,7 +49,7 @@ class SignalView(Maintained):
     name: str
     schema: Schema
     tolerance: float
-    """A part of the greatest number around: changes below it are none."""
+    """A fraction of a sample: changes below it count as none."""
     closing: str | None
     """The table whose watermark lets state go."""
     position: int = 0

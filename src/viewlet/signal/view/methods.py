@@ -50,8 +50,8 @@ class SignalMethods:
     ) -> None:
         """Create a view of a signal: a row for each sample, with the group, the time and the channels.
 
-        `tolerance`: a sample that changes by less than this fraction of the greatest around it counts as unchanged, and
-        filters stop rerunning where a change has faded below it; 0 follows every bit.
+        `tolerance`: a sample that changes by less than this fraction of itself counts as unchanged, and filters stop
+        rerunning where a change has faded to it; 0 follows every bit.
         """
         from viewlet.signal.view.create import create_signal
 
