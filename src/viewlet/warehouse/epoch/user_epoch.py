@@ -1,4 +1,4 @@
-"""An epoch as its user sees it: what may change tables, and what became of it."""
+"""The public face of an epoch: methods that change tables, and the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Epoch:
         return repr(self._opened)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: what the epoch changed, once it is committed."""
+        """For notebooks: what the epoch changed, once it is committed."""
         return self._show(self.number) if self._opened.is_committed else escape(repr(self))
 
     @property
