@@ -122,7 +122,7 @@ class OpenEpoch:
         return any(frame.changes is changes for frame in self._frames)
 
     def _take_frames(self, changes: TableChanges | None = None) -> None:
-        """Ingest the queued DataFrames; given a table, only if it has some. A failure leaves them queued, for `commit` to fail."""
+        """Ingest the queued DataFrames; given a table, only if some are for it. After a failure they stay queued."""
         if self._frames and (changes is None or self._waits(changes)):
             self._take_together(self._frames)
             self._frames = []
@@ -204,7 +204,7 @@ class OpenEpoch:
             self._transaction.abort()
 
     def _of(self, name: str, *, gathered: bool = True) -> TableChanges:
-        """The changes of a table; `gathered`: including queued and loaded ones, to check further changes against them."""
+        """The changes of a table; `gathered`: with queued and loaded ones, for other changes to be checked against."""
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside its block")
         table = self._catalog.table(name)
