@@ -33,7 +33,7 @@ class Input:
         order_by: str | Sequence[str] = (),
         framing: Framing | None = None,
     ) -> None:
-        """`route_by`: columns (none: one group), ALL, or a function; `framing`: by default, an increment for each run."""
+        """`route_by`: columns (none: one group), ALL, or a function; `order_by`: columns; `framing`: None is by run."""
         self.route_by: RouteBy = (
             route_by if isinstance(route_by, Route) or callable(route_by) else arguments.texts("route_by", route_by)
         )
@@ -159,8 +159,8 @@ class Flow:
         The function returns its output as `{flow: rows}`, or yields `(flow, row)`; the rows of "state" are the
         group's new state. With one output and no state, it may return or yield just rows.
         `vectorized`: it is called once, with an Arrow table of the keys and one for each flow, whose column `_group` is
-        the number of a row's key. `runnable`: when it runs and what it reads. `key`: the columns of the key as a schema,
-        if neither a state nor an input routed by columns defines them.
+        the number of a row's key. `runnable`: when it runs and what it reads. `key`: the key's columns as a schema, if
+        neither a state nor an input routed by columns defines them.
         """
 
         def add(translate: Function) -> Function:

@@ -48,7 +48,7 @@ class Effects:
         """The number of rows written to each flow."""
 
     def write(self, flow: str, rows: Rows, fields: Fields, key: int, *, every_run: bool = False) -> None:
-        """Write rows to a flow and run the stages pipelined into it; `key`: the framing key for consumers without framing."""
+        """Write rows to a flow and run the stages pipelined into it; `key`: the default framing key."""
         if not len(rows) and not every_run:
             return
         self.rows[flow] = self.rows.get(flow, 0) + len(rows)

@@ -1,8 +1,8 @@
-"""What a change of readings means for a pipeline's result: the true difference, and nothing else.
+"""Refreshing a pipeline after changes of readings: computes the exact difference of its result.
 
-New, late, corrected and deleted readings are one case: times of a group at which something changed. These times are
-carried up the pipeline to those of the result that they can reach; there the result is evaluated anew and compared with
-what is kept. Checkpoints that a change reaches are forgotten first, so filters run again from the last one before it.
+New, late, corrected and deleted readings are one case: times of a group at which something changed. These are
+propagated up the pipeline to the times of the result that they can affect; there the result is recomputed and compared
+with the stored one. Checkpoints that a change affects are dropped first, so filters resume from the last one before it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Spans, Values
 
 
 class KeptResult(Inputs, Protocol):
-    """Inputs as they are after a change, and what is kept of the result before it."""
+    """Inputs after a change, and the stored result before it."""
 
     def forget(self, node: Scan, spans: Spans) -> None:
-        """Drops checkpoints whose states hold readings within spans."""
+        """Drop checkpoints within spans."""
         ...
 
     def result(self, spans: Spans) -> Ragged:
-        """The result as it was, within spans."""
+        """The result before the change, within spans."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Samples that go and samples that come, of the groups of spans."""
+    """Deleted and inserted samples, within spans."""
 
     spans: Spans
     gone: Ragged
@@ -42,7 +42,7 @@ class Difference:
 
 
 def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: float) -> Difference:
-    """How the result changes after readings of some groups changed at some times."""
+    """The change of the result after readings changed at these times of these groups."""
     changed = together(groups, times, distance(node, tolerance))
     reached = _reach(node, changed, kept, tolerance)
     new, old = evaluate(node, reached, kept), kept.result(reached)
@@ -51,7 +51,7 @@ def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: 
 
 
 def together(groups: Ints, times: Ints, distance: int) -> Spans:
-    """Times of changes as spans: those of a group that are near each other are one."""
+    """Times of changes as spans; those of a group within `distance` of each other become one."""
     order = np.lexsort((times, groups))
     groups, times = groups[order], times[order]
     new = np.ones(len(times), dtype=np.bool_)
@@ -62,7 +62,7 @@ def together(groups: Ints, times: Ints, distance: int) -> Spans:
 
 
 def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float) -> Spans:
-    """The times of the result that changes reach; checkpoints on the way are forgotten."""
+    """The times of the result that changes affect; drops checkpoints on the way."""
 
     def step(at: Node, spans: Spans) -> Spans:
         reached = reach(at, spans, partial(widen, kept), tolerance)
@@ -74,10 +74,10 @@ def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float) -> Sp
 
 
 def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
-    """Which samples are the same before and after: at the same time, and equal within the tolerance.
+    """Masks of the samples that are the same before and after: at the same time, equal within the tolerance.
 
-    It is a part of the greatest number around, as the rounding of a transform or of a fading filter is; where that goes
-    or comes with the change, of the smaller one.
+    The tolerance is relative to the greatest sample of the segment, as is the rounding of a transform or of a fading
+    filter; if that differs before and after, to the smaller one.
     """
     at, to = common(old, new)
     scale = np.minimum(_greatest(old), _greatest(new))
@@ -89,12 +89,12 @@ def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
 
 
 def _greatest(samples: Ragged) -> Values:
-    """The size of the greatest sample of each segment."""
+    """The greatest absolute value of each segment."""
     found = np.zeros(len(samples))
     np.maximum.at(found, samples.segments, _size(samples.values))
     return found
 
 
 def _size(values: Values) -> Values:
-    """The greatest entry of each sample, without its sign."""
+    """The greatest absolute value of each sample."""
     return np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=0.0)
