@@ -126,7 +126,7 @@ class Loop(Maintained):
         return self._emitted(run, self._from_scratch(run), "from scratch")
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        """Continue from the stored state; a history starts over if an epoch reaches most rows or fails on deletions."""
+        """Continue from the stored state; histories start over if an epoch reaches most rows or fails on deletions."""
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
             why = "as its merge asks for" if self.compiled.has_users_code else "as RESTART says"

@@ -122,7 +122,7 @@ class Windowed:
         return self._then(Correlate())
 
     def apply(self, change: Callable[..., Any]) -> Windowed:
-        """Apply a user function, which receives an array for each channel with a row for each window, and returns the same."""
+        """Apply a user function to arrays, one for each channel with a row for each window; it returns such arrays."""
         own = function(change)
         return self._then(Apply(own, *probe_windows(own, self.kind)))
 

@@ -79,7 +79,7 @@ def is_due(node: Scan, times: Ints) -> Mask:
 
 @lru_cache(maxsize=256)
 def settling(sections: tuple[tuple[float, ...], ...], tolerance: float) -> int | None:
-    """After how many samples the impulse response stays below the tolerance, relative to its peak; None if it never does."""
+    """After how many samples the impulse response, relative to its peak, stays below the tolerance; None if unknown."""
     if tolerance <= 0:
         return None
     length = 256

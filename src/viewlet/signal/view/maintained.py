@@ -119,7 +119,7 @@ class SignalView(Maintained):
             run.keep(self.schema.reading_blocks_of(source), columns.blocks(rows), columns.blocks_layout)
 
     def _made(self, run: Refresh, work: Callable[[Sequence[Rows]], RowChanges], given: Sequence[Rows]) -> RowChanges:
-        """Run the work on the run's engine and store its changes, whose rows have a block beside the visible columns."""
+        """Run the work on the run's engine and store its changes; stored rows have a block beside visible columns."""
         schema = self.schema
         with self._named():
             made = on_spark(run.engine, work, given, schema.result.keys) if _is_spark(run.engine) else work(given)
