@@ -20,7 +20,7 @@ class InspectMethods:
     _warehouse: Warehouse
 
     def _repr_html_(self) -> str:
-        """What notebooks show: everything in the warehouse, with rows and freshness."""
+        """For notebooks: the tables and views with rows and freshness."""
         from viewlet.inspect.html import warehouse_html
 
         if self._warehouse.is_closed:

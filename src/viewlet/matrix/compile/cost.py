@@ -91,7 +91,7 @@ class Costs:
         self._checking: dict[tuple[str, int], float] = {}
 
     def product(self, rows: int, inner: int, columns: int, times: int = 1) -> float:
-        """A product: a pass, and a fraction of one for each further vector; for many vectors, arithmetic and three passes.
+        """A product: for few vectors, a pass and a part for each further one; for many, arithmetic and three passes.
 
         `times`: consecutive products with the same matrix.
         """
@@ -219,7 +219,7 @@ class Costs:
         return 2 * self.machine.call + 2 * a.rank * b.rank * (inner + columns) / self.machine.flops
 
     def _steps(self, name: str, op: Steps, kind: Kinds) -> tuple[float, Kind] | None:
-        """A pass over A for each step; if A changes, with vectors on both sides, and then products of these with T₀ and B."""
+        """A pass over A for each step; if A changes, with vectors on both sides, then their products with T₀ and B."""
         rows, columns = self.extents[name]
         a, others = kind(op.matrix), [kind(n) for n in (op.start, op.added) if n is not None]
         if isinstance(a, Spread) and is_stepped(columns, a.rank):
@@ -255,7 +255,7 @@ class Costs:
         return self._compressing(r + c, sum(k.rank for k in spread)), Spread(rank, r, c)
 
     def _compressing(self, size: int, rank: int) -> float:
-        """The angles of all columns, as fast as a product, and their Cholesky factorizations: k³/3 each, but far slower."""
+        """The angles of all columns, as fast as a product, and their Cholesky factors: k³/3 each, but far slower."""
         return 16 * self.machine.call + (2 * size * rank**2 + 4 * rank**3) / self.machine.flops
 
     def _inverse(self, size: int, kind: Kind) -> tuple[float, Kind] | None:

@@ -57,7 +57,7 @@ class Inputs:
         self._there = {i.name: Buffer(np.zeros(self._extent(i), dtype=np.bool_)) for i in self._of(Long)}
 
     def plan(self, differences: Mapping[str, Difference], order: Mapping[str, Axis] | None = None) -> InputStep:
-        """Compute a step from changes of records, without applying it; `order`: axes that give the order of new labels."""
+        """Compute a step from changes of records, without applying it; `order`: axes that order new labels."""
         for name, difference in differences.items():
             self._refuse_strangers(self.inputs[name], difference)
         for name in self._rows:
