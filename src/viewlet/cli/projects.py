@@ -59,7 +59,7 @@ def run_project(arguments: argparse.Namespace, open_warehouse: Callable[..., Dat
 
 
 def _dry_run(path: Path, selection: Selection, warehouse: str) -> int:
-    """Create a project without data in a temporary warehouse; show what a run would do, and how views are maintained."""
+    """Create a project without data in a temporary warehouse; show what a run would do, and how it maintains views."""
     with ExitStack() as opened:
         target = _existing(warehouse)
         if target is not None:

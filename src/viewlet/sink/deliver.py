@@ -46,7 +46,7 @@ def position_of(name: str, receiver: str, snapshot: Snapshot) -> int | None:
 
 
 def positions(snapshot: Snapshot) -> list[tuple[str, str, int]]:
-    """The table or view, the receiver and the epoch of every stored position."""
+    """The receiver, the table or view, and the epoch of every stored position."""
     if not snapshot.has(BAG):
         return []
     rows = snapshot.contents(BAG).consolidated()
