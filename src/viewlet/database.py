@@ -306,8 +306,8 @@ class Database(
         """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, and fill it from the current rows.
 
         `replace`: replace the view of that name, unless the definition is the same. The same commit recomputes its
-        readers, for which its columns must stay the same. Change feeds continue with the difference; that of a view
-        whose columns change starts over. `progress`: as in `connect`, for this call alone.
+        readers; if it has any, its columns must stay the same. Change feeds continue with the difference; if a view's
+        columns change, its feed starts over. `progress`: as in `connect`, for this call alone.
         """
         with self._warehouse.writing(progress):
             catalog = self._warehouse.catalog

@@ -47,7 +47,7 @@ log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
 """A changed row costs about as much as two rows of a run from scratch; smaller epochs are not compared."""
 _MANY: Mapping[type, int] = {type(None): 16, Network: 2}
-"""If more than one in so many rows changes, a relaxation starts over: without a graph in memory, and with one."""
+"""A relaxation starts over if more than one row in 16 changes or, with a graph in memory, more than one in 2."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
 """How many of the last rounds an epoch's record lists."""

@@ -105,7 +105,7 @@ def _newest(flow: AutoCdc, columns: Sequence[str]) -> str:
 
 
 def _history(flow: AutoCdc, columns: Sequence[str]) -> str:
-    """SCD type 2: a row for each sequence of events with equal tracked columns; a deletion follows simultaneous events."""
+    """SCD type 2: a row for each sequence of events with equal tracked columns; at equal times, deletions are last."""
     keys = {key.lower() for key in flow.keys}
     tracked = flow.tracked.of([name for name in columns if name.lower() not in keys], flow.where)
     order = f"PARTITION BY {_list(flow.keys)} ORDER BY {SEQUENCE}, {DELETED}"

@@ -23,7 +23,7 @@ from viewlet.sink.sink import Opened, Sender, Sink
 
 @dataclass(frozen=True)
 class DeltaTable(Sink):
-    """A Delta table."""
+    """A Delta table as a sink."""
 
     kind: ClassVar[str] = "delta"
     path: str

@@ -24,7 +24,7 @@ _WAREHOUSE, _NAME, _EPOCH = "viewlet.warehouse", "viewlet.name", "viewlet.epoch"
 
 @dataclass(frozen=True)
 class IcebergTable(Sink):
-    """A table of an Iceberg catalog."""
+    """A table of an Iceberg catalog as a sink."""
 
     kind: ClassVar[str] = "iceberg"
     catalog: str

@@ -29,7 +29,7 @@ _FILE = re.compile(r"epoch-(\d{12})\.parquet")
 
 @dataclass(frozen=True)
 class ParquetFolder(Sink):
-    """A folder of Parquet files."""
+    """A folder of Parquet files as a sink."""
 
     kind: ClassVar[str] = "folder"
     path: Path

@@ -35,7 +35,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class PostgresTable(Sink):
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database as a sink."""
 
     kind: ClassVar[str] = "postgres"
     database: str

@@ -151,7 +151,7 @@ class Warehouse:
         work: Work = "epoch",
         transaction: Transaction | None = None,
     ) -> tuple[Engine, Choice]:
-        """Choose the engine for an epoch or fill with so many rows and steps; return it with the reasons.
+        """Choose the engine for an epoch or fill by its rows and steps; return it with the reasons.
 
         The engines' costs are measured when they first matter, if there is a transaction to store them in.
         """

@@ -71,7 +71,6 @@ class CompiledState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         own = [m.name for m in self.program.maps if m.stored]
         return (*own, *([self.unread] if self.goes_on else []), *([self.feed] if self.keeps_feed else []))
 
@@ -102,7 +101,6 @@ class RelaxedState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), *([self.bag] if self.is_kept else []))
 
@@ -140,7 +138,6 @@ class GatheredState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), self.bag, self.read)
 
@@ -179,7 +176,6 @@ class HandledState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), self.bag, self.entries)
 

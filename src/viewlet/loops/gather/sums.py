@@ -31,7 +31,7 @@ _BITS = "i8"
 
 _ONE = np.int64(1)
 FULL = 8
-"""If more than one in so many edges starts at a changed vertex, recomputing all sums is faster than following them."""
+"""If more than 1 / FULL of the edges start at changed vertices, recomputing all sums is faster than following them."""
 
 
 class VertexColumns:

@@ -14,9 +14,9 @@ from viewlet.loops.graph.growing import Growing
 Numbers = np.ndarray[Any, np.dtype[np.int32]] | Positions
 """Numbers of edges and vertices, in 32 bits if there are not too many."""
 _RECENT = 1000
-"""Up to so many new edges are kept in lists by vertex; more are sorted."""
+"""The most new edges that are kept in lists by vertex; more are sorted."""
 _PART = 4
-"""If there is more than one new edge for so many sorted ones, all are sorted together."""
+"""If new edges are more than 1 / _PART of the sorted ones, all are sorted together."""
 
 
 @dataclass(frozen=True)

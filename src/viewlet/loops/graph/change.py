@@ -12,7 +12,7 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, valu
 from viewlet.columns.rows import Weights
 
 _FEW = 16
-"""If at most one in so many vertices is affected, loops are not netted, because that scans all vertices."""
+"""If at most 1 / _FEW of the vertices are affected, loops are not netted, because that scans all vertices."""
 
 
 @dataclass(frozen=True)

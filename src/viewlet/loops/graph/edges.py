@@ -20,9 +20,9 @@ from viewlet.loops.graph.matching import NO_PLACE, Places, mixed, taken_away
 from viewlet.loops.graph.vertex_values import different
 
 _MANY = 16
-"""If more than one in so many edges is looked up, scanning all is faster than finding those of their sources."""
+"""If more than 1 / _MANY of the edges are looked up, scanning all is faster than finding those of their sources."""
 _MANY_GONE, _PART = 1000, 4
-"""If more edges are gone than this number plus one in so many, the others are renumbered."""
+"""If more edges are gone than _MANY_GONE plus 1 / _PART of all, the others are renumbered."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Edges:
         self._ends, self._arrivals = {}, None
 
     def all(self) -> Positions:
-        """All edges."""
+        """All edges that are not deleted."""
         return self._there(np.arange(len(self)))
 
     def has_edge(self, end: Literal["source", "target"], count: int) -> Mask:

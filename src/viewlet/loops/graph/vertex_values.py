@@ -10,11 +10,11 @@ from viewlet.columns.arrays import Mask, Positions
 from viewlet.loops.graph.growing import Growing, Values
 
 _FEW = 64
-"""If fewer than one in so many vertices are given, they are deduplicated by sorting instead of by a bitmap."""
+"""If fewer than 1 / _FEW of the vertices are given, they are deduplicated by sorting instead of by a bitmap."""
 
 
 DENSE = 8
-"""If more than one in so many vertices is affected, scanning all edges is faster than finding theirs."""
+"""If more than 1 / DENSE of the vertices are affected, scanning all edges is faster than finding theirs."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from viewlet.columns.dense import dense
 _FEW = 10_000
 """Fewer keys than this are looked up one by one."""
 _ROOM = 4
-"""New keys are close to the others if their distance from the least is below so many times the number of keys."""
+"""New keys are close to the others if their distance from the least is below about _ROOM times the number of keys."""
 _FULL = 2
-"""If at least one in so many distances belongs to a key, distances serve as numbers."""
+"""If at least 1 / _FULL of the distances belong to keys, distances serve as numbers."""
 _NONE = -1
 
 

@@ -30,7 +30,7 @@ from viewlet.loops.relax.sweep import Sweep
 from viewlet.plan.expr import Column
 
 _FEW, _PART = 1000, 4
-"""If more vertices lose their values than this number plus one in so many, all values are recomputed."""
+"""If more vertices lose their values than _FEW plus 1 / _PART of all, all values are recomputed."""
 
 
 class Network:

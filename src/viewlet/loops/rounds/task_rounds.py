@@ -26,7 +26,7 @@ from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
 
 _GROWN = 4
-"""A round is planned again after a size has doubled about so many times."""
+"""The number of doublings of a size after which a round is planned again."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class TaskRounds:
     view: str
     programs: Sequence[Program]
     choose: Callable[[int], Cluster | None]
-    """Returns the cluster if running the steps on so many rows is cheaper there."""
+    """Returns the cluster if running the steps on that many rows is cheaper there."""
     facts: Callable[[], Facts]
     jobs: list[dict[str, Any]] = field(default_factory=list)
     """The jobs of the rounds, for the epoch's record."""

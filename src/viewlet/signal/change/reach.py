@@ -113,7 +113,7 @@ def needs_from(node: Scan, spans: Spans, past: Ints) -> Spans:
 
 
 def _chain(node: Running) -> int:
-    """How many samples after the first of a window computed from scratch the last window updated from it ends."""
+    """The samples from the start of a window computed from scratch to the end of the last one of its chain."""
     return node.size - 1 + (node.renewal - 1) * node.hop
 
 

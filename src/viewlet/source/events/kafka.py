@@ -23,7 +23,7 @@ from viewlet.source.feed import Batch, Feed, Target, fields_of
 
 @dataclass(frozen=True)
 class Kafka(Feed):
-    """A topic of a Kafka cluster."""
+    """A Kafka topic as a source."""
 
     kind: ClassVar[str] = "kafka"
     servers: str

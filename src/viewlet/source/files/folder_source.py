@@ -60,7 +60,7 @@ _OPTIONS: Mapping[Format, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Folder(Source):
-    """Files of one format in a folder."""
+    """A folder of files of one format as a source."""
 
     kind: ClassVar[str] = "folder"
     path: str

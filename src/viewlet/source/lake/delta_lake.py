@@ -30,7 +30,7 @@ _COME = ("insert", "update_postimage")
 
 @dataclass(frozen=True)
 class Delta(Feed):
-    """A Delta table."""
+    """A Delta table as a source."""
 
     kind: ClassVar[str] = "delta"
     path: str

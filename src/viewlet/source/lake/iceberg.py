@@ -35,7 +35,7 @@ Tasks = dict[tuple[str, ...], "FileScanTask"]
 
 @dataclass(frozen=True)
 class Iceberg(Feed):
-    """A table of an Iceberg catalog."""
+    """A table of an Iceberg catalog as a source."""
 
     kind: ClassVar[str] = "iceberg"
     catalog: str

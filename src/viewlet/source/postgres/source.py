@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Postgres(Feed):
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database as a source."""
 
     kind: ClassVar[str] = "postgres"
     database: str

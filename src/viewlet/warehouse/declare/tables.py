@@ -42,7 +42,7 @@ HASHES = ("_h1", "_h2")
 
 @dataclass(frozen=True)
 class Table:
-    """An input that changes."""
+    """A table, the input of views."""
 
     name: str
     fields: tuple[Field, ...]
@@ -62,7 +62,7 @@ class Table:
     flow: str = ""
     """The flow that writes it."""
     source: Source | None = None
-    """What feeds it, if not users."""
+    """The source that feeds it, if any."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Table:
 
     @cached_property
     def index(self) -> str | None:
-        """The bag that tells whether a row exists; None if changes are not checked."""
+        """The bag in which the existence of rows is checked; None if changes are not checked."""
         is_trusted = self.trusted or (self.source is not None and not self.primary_key)
         unchecked = is_trusted or (self.append_only and not self.primary_key)
         return None if unchecked and not self.clustered else f"{self.name}.index"

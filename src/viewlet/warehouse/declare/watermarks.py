@@ -113,7 +113,7 @@ def micros_of(column: pa.Array, kind: Type) -> np.ndarray[Any, np.dtype[np.int64
 
 
 def is_older(column: pa.Array, kind: Type, watermark: int) -> Mask:
-    """Which times lie before a watermark."""
+    """A mask of the times before a watermark."""
     return valid_mask(column) & (micros_of(column, kind) < watermark)
 
 
@@ -132,7 +132,7 @@ def latest_in(watermark: Watermark | None, fields: tuple[Field, ...], rows: Rows
 
 
 def shown_time(micros: int) -> str:
-    """A time for people."""
+    """A time as text, for messages."""
     return str(np.datetime64(micros, "us")).replace("T", " ").removesuffix(".000000")
 
 

@@ -53,7 +53,7 @@ def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[OpenE
 
 
 class OpenEpoch:
-    """The changes that are collected; they are applied when the block ends."""
+    """The changes collected so far; they are applied when the block ends."""
 
     def __init__(self, warehouse: Warehouse, also: Also | None = None) -> None:
         self._warehouse = warehouse

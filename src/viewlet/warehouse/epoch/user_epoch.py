@@ -11,7 +11,7 @@ from viewlet.warehouse.epoch.open_epoch import OpenEpoch
 
 
 class Epoch:
-    """The changes that a user collects; they are applied together when the block ends."""
+    """An epoch: collects the changes of its block, and applies them together when the block ends."""
 
     def __init__(self, opened: OpenEpoch, show: Callable[[int], str]) -> None:
         self._opened = opened

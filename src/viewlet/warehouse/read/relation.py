@@ -166,7 +166,7 @@ class Relation:
         yield contents.nothing().select(stored)
 
     def pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame; nested values, and intervals of months, are those of `rows`."""
+        """Return the rows as a pandas DataFrame; nested values and intervals of months are as in `rows`."""
         import pandas as pd
 
         columns = zip(self.fields, self.arrow().columns, strict=True)
