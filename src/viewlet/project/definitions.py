@@ -108,7 +108,7 @@ class Definitions:
             if target not in self.datasets:
                 raise ProjectError(f"{queries[0].where}: there is no {queries[0].target} for flow {queries[0].name}")
         for dataset in self.datasets.values():
-            one = dataset.kind not in ("streaming table", "sink")  # the others may have any number
+            one = dataset.kind not in ("streaming table", "sink")  # these may have any number of flows
             if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
                 raise ProjectError(
                     f"{dataset.where}: sink {dataset.name} has format {dataset.format}, and needs parquet with a path",

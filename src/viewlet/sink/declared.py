@@ -100,7 +100,7 @@ def _known(catalog: Catalog, name: str) -> str:
 
 
 def sinks_status(catalog: Catalog, snapshot: Snapshot) -> dict[str, Any]:
-    """The destination of each sink, and the last epoch sent to it."""
+    """The kind of each sink, the table or view that it follows, and the last epoch sent to it."""
     return {
         name: {
             "kind": document["kind"],

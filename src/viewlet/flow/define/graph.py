@@ -247,7 +247,7 @@ def _state(flow: str, made: StageDefinition, where: str) -> StageState | None:
 
 
 def _key(where: str, made: StageDefinition, inputs: Iterable[StageInput], state: StageState | None) -> Fields:
-    """The columns of the grouping key: those of the state, of the first input routed by columns, or as declared."""
+    """The columns of the grouping key: as declared, or those of the state, or of the first input routed by columns."""
     if made.key is not None:
         return read_schema(f"the key of {made.name}", made.key).fields
     if state is not None:
@@ -285,7 +285,7 @@ def _check_name(where: str, name: str) -> None:
 
 
 def _check_graph(graph: Graph, written: Iterable[str]) -> None:
-    """Refuse flows that are neither read nor kept, and cycles of row-wise stages."""
+    """Refuse flows that are neither read nor kept, tables written twice, and cycles of row-wise stages."""
     for flow in written:
         if flow not in graph.kept and not graph.consumers(flow) and not graph.pipelined(flow):
             raise FlowError(

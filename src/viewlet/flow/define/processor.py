@@ -92,7 +92,7 @@ def _by_group(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
 
 
 def _as_rows(rows: list[dict[str, Any]]) -> list[Any]:
-    """Spark's rows for a processor of Spark's class; for others, dicts with columns as attributes, too."""
+    """Spark's `Row`s if PySpark is loaded; otherwise dicts whose columns are attributes, too."""
     spark = sys.modules.get("pyspark.sql.types")
     return [_NamedRow(row) if spark is None else spark.Row(**row) for row in rows]
 

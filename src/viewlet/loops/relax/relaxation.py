@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A step as a plan of edges, source and target first, and the value they offer; None if a row is only a key."""
+    """A step as a plan of edges, source and target first, and the value that they offer, or None."""
 
     edges: Plan
     value: Expr | None

@@ -36,7 +36,7 @@ from viewlet.matrix.errors import ShapeError, UntraceableError
 
 UNARY = {"sqrt", "exp", "log", "log1p", "expm1", "absolute", "square", "reciprocal", "sign", "sin", "cos", "tanh"}
 BINARY = {"power", "maximum", "minimum"}
-"""The entrywise functions of two arguments, by NumPy's names."""
+"""The entrywise functions of one and of two arguments, by NumPy's names."""
 NUMBER = int | float | np.number
 
 

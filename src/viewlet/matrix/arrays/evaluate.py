@@ -142,7 +142,7 @@ def inverse(name: str, matrix: Array) -> Array:
 
 
 def solve(name: str, matrix: Array, right: Array) -> Array:
-    """The solution; raise if the matrix is singular. One more right side, of signs, estimates its inverse's norm."""
+    """The solution; raise if the matrix is singular. A right side of signs is added to estimate its inverse's norm."""
     size = len(matrix)
     if not size:
         return np.zeros(right.shape, dtype=right.dtype)

@@ -123,7 +123,7 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A matrix with some rows replaced; `at` is sorted."""
+    """A matrix with some rows replaced; `rows` is sorted."""
 
     of: Node
     rows: Indices

@@ -78,7 +78,7 @@ def turned_times(node: Node, vectors: Array, run: Run) -> Array:
 
 
 def both_times(node: Node, vectors: Array, turned: Array, run: Run) -> tuple[Array, Array]:
-    """matrix · vectors and matrixᵀ · turned, reading every block once."""
+    """matrix · vectors and matrixᵀ · turned, reading the blocks of a stored matrix once."""
     match node:
         case Moved(of, rows, columns):
             placed = scattered(vectors, columns, extent(of)[1]), scattered(turned, rows, extent(of)[0])

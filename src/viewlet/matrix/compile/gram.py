@@ -260,7 +260,7 @@ class _Rewriting:
         return self.emit(Add(count, self.emit(rest)))
 
     def _repeated(self, op: Op, read: Sequence[Form]) -> Form | None:
-        """A broadcast row is a combination of Z's column of ones; a repeated column stays one of Z's columns."""
+        """A broadcast row is a combination of Z's column of ones; a broadcast column repeats its combination."""
         assert isinstance(op, Full | Broadcast)
         rows, columns = known(op.shape, self.sizes)
         if rows != Size(((self.axis, 1),)) or self.axis in symbols_of(columns):

@@ -92,7 +92,7 @@ def _name_columns(name: str, axis: str, columns: tuple[str, ...], kinds: dict[st
 
 
 def _beside(parts: list[tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, ...], dict[str, tuple[int, int]]]:
-    """The columns of Z: ones, then the distinct columns of matrices; and the range of each matrix."""
+    """The columns of matrices side by side, shared where they repeat, and each matrix's range in Z, after the ones."""
     columns: tuple[str, ...] = ()
     spans = {}
     for name, own in parts:

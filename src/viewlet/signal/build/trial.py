@@ -94,7 +94,7 @@ def _numbers(shape: tuple[int, ...], kind: Kind) -> Values:
 
 
 def names_of(kind: Kind, count: int, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names for `count` channels: those given, else the present ones as far as they go."""
+    """Names for `count` channels: those given, else the present ones if there are enough, else numbered ones."""
     if given is not None:
         if isinstance(given, str) or len(given) != count or len(set(given)) != count:
             raise WrongArgument(f"{count} channels, and the names {given!r}", hint="a name for each")
