@@ -34,7 +34,7 @@ def _is_full(columns: Array) -> bool:
     lengths = np.sqrt(np.diagonal(gram))
     angles = gram / (lengths[:, None] * lengths)
     apart = APART * np.sqrt(np.finfo(gram.dtype).eps)
-    if np.abs(angles).sum(axis=0).max() < 2 - apart:  # Gershgorin: all eigenvalues are within this sum of 1
+    if np.abs(angles).sum(axis=0).max() < 2 - apart:  # Gershgorin: no eigenvalue is that far from 1
         return True
     return bool(np.isfinite(angles).all()) and _is_positive(angles - apart * np.eye(len(angles), dtype=angles.dtype))
 

@@ -69,12 +69,12 @@ class Windowed:
     def of(node: Node, size: Duration, hop: Duration | None, gaps: Gaps) -> Windowed:
         _refuse_gaps(node, gaps)
         windows = Windows(node, *lengths(node, size, hop), gaps, ())
-        kind_of(windows)  # refuses what does not fit
+        kind_of(windows)  # raises if they do not fit
         return Windowed(windows)
 
     def _then(self, step: Step) -> Windowed:
         longer = replace(self.node, steps=(*self.node.steps, step))
-        kind_of(longer)  # refuses what does not fit
+        kind_of(longer)  # raises if it does not fit
         return Windowed(longer)
 
     @property
